@@ -1,0 +1,110 @@
+//! The one error type: what was wrong, with the values.
+
+/// What went wrong, with the values that were wrong.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A coordinate, target or weight is NaN or infinite.
+    #[error("{what}: row {row}, column {column} is {value}, not a finite number")]
+    NotFinite {
+        /// Which table it was found in, such as `"X"` or `"y"`.
+        what: &'static str,
+        /// Row, counted from zero.
+        row: usize,
+        /// Column, counted from zero.
+        column: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// A table without rows or without columns where at least one is needed.
+    #[error("{what} is empty: {rows} rows, {columns} columns")]
+    Empty {
+        /// Which table.
+        what: &'static str,
+        /// Its number of rows.
+        rows: usize,
+        /// Its number of columns.
+        columns: usize,
+    },
+    /// Two things that must have the same length do not.
+    #[error("{what}: {found} given, {expected} expected")]
+    LengthMismatch {
+        /// What was counted.
+        what: &'static str,
+        /// The length expected.
+        expected: usize,
+        /// The length found.
+        found: usize,
+    },
+    /// A parameter outside its range.
+    #[error("{name} is {value}, but must be {expected}")]
+    InvalidParameter {
+        /// The parameter's name.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+        /// What would be valid.
+        expected: &'static str,
+    },
+    /// A box with a lower bound above its upper bound.
+    #[error("dimension {dim}: lower bound {lower} is above upper bound {upper}")]
+    InvertedBox {
+        /// The dimension.
+        dim: usize,
+        /// Its lower bound.
+        lower: f64,
+        /// Its upper bound.
+        upper: f64,
+    },
+    /// A box that should lie inside another sticks out of it.
+    #[error("dimension {dim}: [{inner_lower}, {inner_upper}] is not inside [{outer_lower}, {outer_upper}]")]
+    NotInside {
+        /// The dimension.
+        dim: usize,
+        /// Lower bound of the box that should lie inside.
+        inner_lower: f64,
+        /// Upper bound of the box that should lie inside.
+        inner_upper: f64,
+        /// Lower bound of the containing box.
+        outer_lower: f64,
+        /// Upper bound of the containing box.
+        outer_upper: f64,
+    },
+    /// A request for more than fits, refused before it starts.
+    #[error("{what}: about {expected:.3e} expected, more than the limit of {limit:.3e}")]
+    TooLarge {
+        /// What would be too many.
+        what: &'static str,
+        /// The expected number.
+        expected: f64,
+        /// The limit.
+        limit: f64,
+    },
+    /// Two models or samples that do not belong together.
+    #[error("cannot combine: {what} differ")]
+    Incompatible {
+        /// What differs.
+        what: &'static str,
+    },
+    /// A row to forget that was never learned.
+    #[error("row {row} was never learned (or is forgotten already): nothing was changed")]
+    UnknownRow {
+        /// The row of the request, counted from zero.
+        row: usize,
+    },
+    /// A model that has seen no data was asked for an answer.
+    #[error("the model has seen no data yet")]
+    NotFitted,
+    /// The caller's progress callback asked to stop.
+    #[error("cancelled")]
+    Cancelled,
+    /// A matrix that should be positive definite is not, to working precision.
+    #[error("the matrix is not positive definite at row {row}; a larger alpha makes it so")]
+    NotPositiveDefinite {
+        /// The row at which the factorisation broke down.
+        row: usize,
+    },
+}
+
+/// A result with this crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;

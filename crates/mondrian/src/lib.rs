@@ -1,0 +1,14 @@
+//! The Mondrian process in machine learning: the process itself, forests that learn online, random
+//! features of the Laplace kernel, and models whose lifetime is tuned over its whole range by one fit.
+//!
+//! Every random choice is a pure function of a [key](process::NodeKey): results depend on neither
+//! threads, nor order of arrival, nor how far anybody looked before.
+
+pub mod error;
+pub mod lifetime;
+pub mod points;
+pub mod process;
+
+pub use error::{Error, Result};
+pub use lifetime::Lifetime;
+pub use points::Points;

@@ -1,0 +1,87 @@
+//! The lifetime λ: how long a Mondrian process runs, and so how fine its partition is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// A lifetime λ: a number ≥ 0, possibly infinite, never NaN.
+///
+/// ```
+/// use mondrian::Lifetime;
+/// assert!(Lifetime::new(2.0)? < Lifetime::INFINITE);
+/// assert!(Lifetime::new(f64::NAN).is_err());
+/// # Ok::<(), mondrian::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Lifetime(f64);
+
+impl Lifetime {
+    /// No end: every two distinct points are separated.
+    pub const INFINITE: Self = Self(f64::INFINITY);
+    /// The trivial partition.
+    pub const ZERO: Self = Self(0.0);
+
+    /// Checks that `value` is a lifetime.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] if it is negative or NaN.
+    pub fn new(value: f64) -> Result<Self> {
+        // Written so that NaN fails; adding zero turns -0.0 into 0.0.
+        if value >= 0.0 {
+            Ok(Self(value + 0.0))
+        } else {
+            Err(Error::InvalidParameter { name: "lifetime", value, expected: "a number ≥ 0" })
+        }
+    }
+
+    /// The number itself.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+
+    /// Whether it has an end.
+    pub fn is_finite(self) -> bool {
+        self.0.is_finite()
+    }
+
+    /// The smaller of two lifetimes.
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
+    }
+}
+
+impl TryFrom<f64> for Lifetime {
+    type Error = Error;
+
+    fn try_from(value: f64) -> Result<Self> {
+        Self::new(value)
+    }
+}
+
+impl From<Lifetime> for f64 {
+    fn from(lifetime: Lifetime) -> Self {
+        lifetime.0
+    }
+}
+
+impl std::fmt::Display for Lifetime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_what_is_no_lifetime() {
+        for value in [-1.0, f64::NEG_INFINITY, f64::NAN] {
+            assert!(matches!(Lifetime::new(value), Err(Error::InvalidParameter { name: "lifetime", .. })));
+        }
+        assert_eq!(Lifetime::new(-0.0).unwrap().get().to_bits(), 0.0_f64.to_bits());
+        assert!(!Lifetime::new(f64::INFINITY).unwrap().is_finite());
+    }
+}
