@@ -1,0 +1,211 @@
+//! Axis-aligned boxes with finite sides, and the ladder of ever larger ones.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Points, Result};
+
+/// The highest rung of the [ladder](Bounds::widened): beyond it a box would be 2^64 times the first.
+pub const MAX_RUNG: u32 = 64;
+
+/// A box Θ = [a₁, b₁] × … × [a_D, b_D] with finite bounds, a_d ≤ b_d.
+///
+/// ```
+/// use mondrian::process::Bounds;
+/// let bounds = Bounds::new(&[0.0, -1.0], &[1.0, 2.0])?;
+/// assert_eq!(bounds.linear_dimension(), 4.0);
+/// assert!(bounds.contains(&[0.5, 2.0]));
+/// assert!(Bounds::new(&[1.0], &[0.0]).is_err());
+/// # Ok::<(), mondrian::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bounds {
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+}
+
+impl Bounds {
+    /// Checks that `lower` and `upper` are the corners of a box.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::Empty`] without dimensions, [`Error::NotFinite`], [`Error::InvertedBox`].
+    pub fn new(lower: &[f64], upper: &[f64]) -> Result<Self> {
+        if lower.len() != upper.len() {
+            return Err(Error::LengthMismatch { what: "upper bounds", expected: lower.len(), found: upper.len() });
+        }
+        if lower.is_empty() {
+            return Err(Error::Empty { what: "the box", rows: 0, columns: 0 });
+        }
+        for (dim, (&a, &b)) in lower.iter().zip(upper).enumerate() {
+            for (what, value) in [("lower", a), ("upper", b)] {
+                if !value.is_finite() {
+                    return Err(Error::NotFinite { what, row: 0, column: dim, value });
+                }
+            }
+            if a > b {
+                return Err(Error::InvertedBox { dim, lower: a, upper: b });
+            }
+            if !(b - a).is_finite() {
+                return Err(Error::TooLarge { what: "the length of a side", expected: f64::INFINITY, limit: f64::MAX });
+            }
+        }
+        Ok(Self { lower: lower.to_vec(), upper: upper.to_vec() })
+    }
+
+    /// The smallest box that holds all points; `None` without points.
+    pub fn of_points(points: Points<'_>) -> Option<Self> {
+        if points.n_rows() == 0 {
+            return None;
+        }
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        for dim in 0..points.n_columns() {
+            let (mut a, mut b) = (f64::INFINITY, f64::NEG_INFINITY);
+            for x in points.column(dim) {
+                a = a.min(x);
+                b = b.max(x);
+            }
+            lower.push(a);
+            upper.push(b);
+        }
+        Some(Self { lower, upper })
+    }
+
+    /// Lower bounds a_d.
+    pub fn lower(&self) -> &[f64] {
+        &self.lower
+    }
+
+    /// Upper bounds b_d.
+    pub fn upper(&self) -> &[f64] {
+        &self.upper
+    }
+
+    /// Number of dimensions D.
+    pub fn n_dims(&self) -> usize {
+        self.lower.len()
+    }
+
+    /// The lengths of the sides.
+    pub fn lengths(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
+        self.lower.iter().zip(&self.upper).map(|(a, b)| b - a)
+    }
+
+    /// The linear dimension: the sum of the sides (report, chapter 1).
+    pub fn linear_dimension(&self) -> f64 {
+        self.lengths().sum()
+    }
+
+    /// The volume: the product of the sides.
+    pub fn volume(&self) -> f64 {
+        self.lengths().product()
+    }
+
+    /// Whether a point lies in the box, borders included.
+    pub fn contains(&self, point: &[f64]) -> bool {
+        point.len() == self.n_dims()
+            && point.iter().zip(self.lower.iter().zip(&self.upper)).all(|(x, (a, b))| a <= x && x <= b)
+    }
+
+    /// Refuses a box that does not lie inside this one.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] or [`Error::NotInside`] with the first offending dimension.
+    pub fn check_holds(&self, inner: &Self) -> Result<()> {
+        if inner.n_dims() != self.n_dims() {
+            return Err(Error::LengthMismatch { what: "dimensions", expected: self.n_dims(), found: inner.n_dims() });
+        }
+        for dim in 0..self.n_dims() {
+            if inner.lower[dim] < self.lower[dim] || inner.upper[dim] > self.upper[dim] {
+                return Err(Error::NotInside {
+                    dim,
+                    inner_lower: inner.lower[dim],
+                    inner_upper: inner.upper[dim],
+                    outer_lower: self.lower[dim],
+                    outer_upper: self.upper[dim],
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Rung `rung` of the ladder: this box widened 2^rung times about its centre, a side of length zero counted as 1.
+    ///
+    /// Rung 0 is the box itself. Every rung holds the one before it (design, section 1).
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] above [`MAX_RUNG`] or where a bound would overflow.
+    pub fn widened(&self, rung: u32) -> Result<Self> {
+        if rung == 0 {
+            return Ok(self.clone());
+        }
+        let too_large = Error::TooLarge {
+            what: "widenings of the root box",
+            expected: f64::from(rung),
+            limit: f64::from(MAX_RUNG),
+        };
+        if rung > MAX_RUNG {
+            return Err(too_large);
+        }
+        let factor = libm::ldexp(1.0, rung as i32);
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        for (&a, &b) in self.lower.iter().zip(&self.upper) {
+            let half = if b > a { (b - a) / 2.0 } else { 0.5 };
+            let margin = half * (factor - 1.0);
+            // `min` and `max` keep the nesting where the margin is lost to rounding.
+            let (x, y) = ((a - margin).min(a), (b + margin).max(b));
+            if !(y - x).is_finite() {
+                return Err(too_large);
+            }
+            lower.push(x);
+            upper.push(y);
+        }
+        Ok(Self { lower, upper })
+    }
+
+    /// The lowest rung of the ladder that holds the box `other`.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if none does, [`Error::LengthMismatch`] for another number of dimensions.
+    pub fn rung_holding(&self, other: &Self) -> Result<u32> {
+        let mut rung = 0;
+        loop {
+            match self.widened(rung)?.check_holds(other) {
+                Ok(()) => return Ok(rung),
+                Err(Error::NotInside { .. }) => rung += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_what_is_no_box() {
+        assert_eq!(
+            Bounds::new(&[0.0, 2.0], &[1.0, 1.0]).unwrap_err(),
+            Error::InvertedBox { dim: 1, lower: 2.0, upper: 1.0 }
+        );
+        assert!(matches!(Bounds::new(&[f64::NAN], &[1.0]), Err(Error::NotFinite { what: "lower", .. })));
+        assert!(matches!(Bounds::new(&[0.0], &[f64::INFINITY]), Err(Error::NotFinite { what: "upper", .. })));
+        assert!(matches!(Bounds::new(&[f64::MIN], &[f64::MAX]), Err(Error::TooLarge { .. })));
+        assert!(matches!(Bounds::new(&[0.0], &[]), Err(Error::LengthMismatch { .. })));
+        assert!(matches!(Bounds::new(&[], &[]), Err(Error::Empty { .. })));
+        assert!(Bounds::new(&[1.0], &[1.0]).is_ok());
+    }
+
+    #[test]
+    fn rungs_nest_and_reach() {
+        let first = Bounds::new(&[0.0, 5.0], &[1.0, 5.0]).unwrap();
+        assert_eq!(first.widened(1).unwrap(), Bounds::new(&[-0.5, 4.5], &[1.5, 5.5]).unwrap());
+        for rung in 0..20 {
+            first.widened(rung + 1).unwrap().check_holds(&first.widened(rung).unwrap()).unwrap();
+        }
+        let far = Bounds::new(&[0.0, -100.0], &[40.0, 5.0]).unwrap();
+        let rung = first.rung_holding(&far).unwrap();
+        assert!(first.widened(rung - 1).unwrap().check_holds(&far).is_err());
+        let absurd = Bounds::new(&[0.0, 0.0], &[1e300, 1.0]).unwrap();
+        assert!(matches!(first.rung_holding(&absurd), Err(Error::TooLarge { .. })));
+    }
+}
