@@ -104,6 +104,9 @@ pub enum Error {
         /// The row at which the factorisation broke down.
         row: usize,
     },
+    /// Bytes that are not a sound model.
+    #[error(transparent)]
+    ModelFile(#[from] crate::model_file::ModelFileError),
 }
 
 /// A result with this crate's [`Error`].

@@ -6,6 +6,7 @@
 
 pub mod error;
 pub mod lifetime;
+pub mod model_file;
 pub mod points;
 pub mod process;
 

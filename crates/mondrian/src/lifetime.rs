@@ -13,8 +13,27 @@ use crate::{Error, Result};
 /// # Ok::<(), mondrian::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
+#[serde(try_from = "Wide", into = "Wide")]
 pub struct Lifetime(f64);
+
+/// What a lifetime is written as: JSON has no infinity of its own.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+struct Wide(#[serde(with = "crate::model_file::wide_float")] f64);
+
+impl TryFrom<Wide> for Lifetime {
+    type Error = Error;
+
+    fn try_from(wide: Wide) -> Result<Self> {
+        Self::new(wide.0)
+    }
+}
+
+impl From<Lifetime> for Wide {
+    fn from(lifetime: Lifetime) -> Self {
+        Self(lifetime.0)
+    }
+}
 
 impl Lifetime {
     /// No end: every two distinct points are separated.
@@ -83,5 +102,15 @@ mod tests {
         }
         assert_eq!(Lifetime::new(-0.0).unwrap().get().to_bits(), 0.0_f64.to_bits());
         assert!(!Lifetime::new(f64::INFINITY).unwrap().is_finite());
+    }
+
+    #[test]
+    fn survives_json_with_its_bits() {
+        for lifetime in [Lifetime::ZERO, Lifetime(0.1 + 0.2), Lifetime(1e-300), Lifetime::INFINITE] {
+            let json = serde_json::to_string(&lifetime).unwrap();
+            assert_eq!(serde_json::from_str::<Lifetime>(&json).unwrap(), lifetime, "{json}");
+        }
+        assert!(serde_json::from_str::<Lifetime>("-1").is_err());
+        assert!(serde_json::from_str::<Lifetime>("\"NaN\"").is_err());
     }
 }

@@ -1,0 +1,91 @@
+//! Models as bytes: one versioned, checksummed container for files, pickles and messages between machines.
+//!
+//! The container is a [safetensors] file: eight bytes that hold the length of a JSON header, the header, then the
+//! arrays' little-endian numbers. Any safetensors reader can list and load the arrays; ours checks more. Our version,
+//! the kind of model, its parameters and a CRC-32 of every array stand in the header's `__metadata__`
+//! (`docs/model-format.md` has the whole description).
+//!
+//! Nothing here touches a file: bytes go in and come out.
+//!
+//! ```
+//! use mondrian::model_file::{Archive, Saved};
+//!
+//! struct Centre { at: Vec<f64>, radius: f64 }
+//!
+//! impl Saved for Centre {
+//!     const KIND: &'static str = "example.centre";
+//!     fn to_archive(&self) -> mondrian::Result<Archive> {
+//!         let mut archive = Archive::new(Self::KIND);
+//!         archive.insert_vec("at", self.at.clone())?;
+//!         archive.set_params("centre", &self.radius)?;
+//!         Ok(archive)
+//!     }
+//!     fn from_archive(archive: &Archive) -> mondrian::Result<Self> {
+//!         Ok(Self { at: archive.vec("at")?, radius: archive.params("centre")? })
+//!     }
+//! }
+//!
+//! let bytes = Centre { at: vec![1.0, 2.0], radius: 0.5 }.to_bytes()?;
+//! assert_eq!(Centre::from_bytes(&bytes)?.at, [1.0, 2.0]);
+//! # Ok::<(), mondrian::Error>(())
+//! ```
+//!
+//! [safetensors]: https://github.com/huggingface/safetensors
+
+mod archive;
+mod array;
+mod decode;
+mod encode;
+mod error;
+pub mod wide_float;
+
+pub use archive::Archive;
+pub use array::{Array, Element, Numbers};
+pub use error::ModelFileError;
+
+use crate::Result;
+
+/// The newest version of the container that this library writes and reads.
+pub const VERSION: u32 = 1;
+
+/// The value of the metadata entry `format`, by which a model is told from any other safetensors file.
+pub const FORMAT: &str = "mondrian-model";
+
+/// A model that can be turned into bytes and back.
+///
+/// `from_archive` is given bytes from anywhere: it must check every length, index and number it relies on, and
+/// return an error (usually [`ModelFileError::Inconsistent`]) where they do not fit together.
+pub trait Saved: Sized {
+    /// The kind of model, such as `"forest.regression"`; written to the file and checked when it is read.
+    const KIND: &'static str;
+
+    /// The model's parameters and arrays.
+    ///
+    /// # Errors
+    /// [`ModelFileError`], where a name is given twice or an array does not fill its shape.
+    fn to_archive(&self) -> Result<Archive>;
+
+    /// The model of an archive of this kind.
+    ///
+    /// # Errors
+    /// [`ModelFileError`], where something is missing or does not fit.
+    fn from_archive(archive: &Archive) -> Result<Self>;
+
+    /// The model as the bytes of a model file.
+    ///
+    /// # Errors
+    /// As for [`Saved::to_archive`].
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.to_archive()?.to_bytes()
+    }
+
+    /// The model from the bytes of a model file.
+    ///
+    /// # Errors
+    /// [`ModelFileError`], where the bytes are not a sound model file of this kind.
+    fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let archive = Archive::from_bytes(bytes)?;
+        archive.check_kind(Self::KIND)?;
+        Self::from_archive(&archive)
+    }
+}
