@@ -4,6 +4,7 @@
 //! Every random choice is a pure function of a [key](process::NodeKey): results depend on neither
 //! threads, nor order of arrival, nor how far anybody looked before.
 
+pub mod dense;
 pub mod error;
 pub mod lifetime;
 pub mod model_file;
