@@ -1,3 +1,7 @@
-//! The program `mondrian`: arguments, then a checked plan, then a run, then output. No numerics here.
+//! The program `mondrian`; all of it is in the library beside.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    mondrian_cli::main()
+}

@@ -1,0 +1,95 @@
+//! Options about tables, the same in every command that reads one.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use crate::failure::{Failure, Outcome};
+use crate::prepare::{ColumnChoice, Missing, Scaling, Task};
+use crate::table::{ReadOptions, Source};
+
+/// A table and how to read it.
+#[derive(Debug, Args)]
+pub(crate) struct ReadArgs {
+    /// A table: CSV (plain or gzip), Parquet, or - for standard input
+    #[arg(value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) data: PathBuf,
+    /// What separates cells: one character, or "tab" [default: found]
+    #[arg(long, value_name = "CHAR", help_heading = "Table")]
+    delimiter: Option<String>,
+    /// Whether the first row holds names [default: found]
+    #[arg(long, value_name = "YES|NO", value_parser = ["yes", "no"], help_heading = "Table")]
+    header: Option<String>,
+}
+
+impl ReadArgs {
+    /// Opens the table.
+    pub(crate) fn open(&self) -> Outcome<Source> {
+        let separator = match self.delimiter.as_deref() {
+            None => None,
+            Some("tab" | "\\t") => Some(b'\t'),
+            Some(text) => match text.as_bytes() {
+                [one] if one.is_ascii() && !b"\"\r\n".contains(one) => Some(*one),
+                _ => {
+                    let what = format!("--delimiter {text:?} is not one plain character");
+                    return Err(Failure::input(what, "give one such as ';', or tab"));
+                }
+            },
+        };
+        let header = self.header.as_deref().map(|h| h == "yes");
+        Source::open(&self.data, ReadOptions { separator, header })
+    }
+}
+
+/// What to do about missing cells.
+#[derive(Debug, Args)]
+pub(crate) struct MissingArgs {
+    /// Missing cells: refuse them, drop their rows, or fill in the column's mean
+    #[arg(long, value_enum, help_heading = "Table")]
+    pub(crate) missing: Option<Missing>,
+}
+
+/// A table to learn from.
+#[derive(Debug, Args)]
+pub(crate) struct DataArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) missing: MissingArgs,
+    /// The column to predict
+    #[arg(long, short, value_name = "COL")]
+    pub(crate) target: Option<String>,
+    /// Whether the target is a number or a class [default: from the column's type]
+    #[arg(long, value_enum)]
+    pub(crate) task: Option<Task>,
+    /// Only these columns as inputs
+    #[arg(long, value_name = "COL,...", value_delimiter = ',', help_heading = "Table")]
+    columns: Vec<String>,
+    /// Not these columns as inputs
+    #[arg(long, value_name = "COL,...", value_delimiter = ',', help_heading = "Table")]
+    exclude: Vec<String>,
+    /// These columns as categories: each value becomes an input of 0 and 1
+    #[arg(long, value_name = "COL,...", value_delimiter = ',', help_heading = "Table")]
+    categorical: Vec<String>,
+    /// How numeric inputs are scaled; stored in the model
+    #[arg(long, value_enum, default_value = "standard", help_heading = "Table")]
+    pub(crate) scale: Scaling,
+}
+
+impl DataArgs {
+    /// The choice of columns.
+    pub(crate) fn choice(&self) -> ColumnChoice {
+        ColumnChoice {
+            target: self.target.clone(),
+            columns: self.columns.clone(),
+            exclude: self.exclude.clone(),
+            categorical: self.categorical.clone(),
+            task: self.task,
+        }
+    }
+
+    /// What to do about missing cells.
+    pub(crate) fn missing(&self) -> Missing {
+        self.missing.missing.unwrap_or(Missing::Refuse)
+    }
+}

@@ -1,0 +1,93 @@
+//! `mondrian describe`: how a table is understood, before anything is fitted to it.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::args::DescribeArgs;
+use crate::failure::Outcome;
+use crate::prepare::{ColumnChoice, ColumnSummary, Missing, Selection, summarise};
+use crate::screen::Screen;
+use crate::table::Kind;
+
+pub(crate) fn run(args: &DescribeArgs, screen: Screen) -> Outcome<()> {
+    let source = args.read.open()?;
+    let selection = Selection::new(&source, &ColumnChoice::default())?;
+    // Means are taken over what is there; nothing is refused, missing cells are what one wants to see.
+    let summary = summarise(&source, &selection, Missing::Mean, screen)?;
+    let width = summary.columns.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).clamp(6, 40);
+    let mut text = format!("{}: {}, {} rows\n", source.place(), source.describe(), summary.n_rows);
+    let _ = writeln!(
+        text,
+        "  {:<width$}  {:>12} {:>12} {:>12} {:>12} {:>8}",
+        "column", "least", "mean", "greatest", "deviation", "missing"
+    );
+    let mut columns = Vec::new();
+    for (column, (_, wanted)) in summary.columns.iter().zip(&selection.inputs) {
+        text.push_str(&line(column, wanted.kind, width));
+        columns.push(object(column, wanted.kind));
+    }
+    let object =
+        json!({ "place": source.place(), "format": source.describe(), "rows": summary.n_rows, "columns": columns });
+    screen.result(text.trim_end(), &object)
+}
+
+fn line(column: &ColumnSummary, kind: Kind, width: usize) -> String {
+    let name = &column.name;
+    match kind {
+        Kind::Number => format!(
+            "  {name:<width$}  {:>12} {:>12} {:>12} {:>12} {:>8}\n",
+            short(column.min),
+            short(column.mean),
+            short(column.max),
+            short(column.deviation),
+            column.missing
+        ),
+        Kind::Text => {
+            let levels = crate::table::listed(column.levels.keys().map(String::as_str));
+            format!(
+                "  {name:<width$}  {:<51} {:>8}\n",
+                format!("{} categories: {levels}", column.levels.len()),
+                column.missing
+            )
+        }
+    }
+}
+
+fn object(column: &ColumnSummary, kind: Kind) -> Value {
+    match kind {
+        Kind::Number => json!({
+            "name": column.name, "kind": "number", "missing": column.missing, "min": column.min, "mean": column.mean,
+            "max": column.max, "deviation": column.deviation,
+        }),
+        Kind::Text => json!({
+            "name": column.name, "kind": "category", "missing": column.missing, "levels": column.levels,
+        }),
+    }
+}
+
+/// Six significant digits.
+pub(crate) fn short(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return x.to_string();
+    }
+    let magnitude = x.abs().log10().floor() as i32;
+    if (-4..9).contains(&magnitude) {
+        let decimals = (5 - magnitude).max(0) as usize;
+        let text = format!("{x:.decimals$}");
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    } else {
+        format!("{x:.4e}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn six_digits() {
+        let found = [0.0, 1.0, 0.1 + 0.2, 123_456.7, -19.651_231, 1.5e-7, 2e12].map(short);
+        assert_eq!(found, ["0", "1", "0.3", "123457", "-19.6512", "1.5000e-7", "2.0000e12"]);
+    }
+}

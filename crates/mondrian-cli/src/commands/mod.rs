@@ -1,0 +1,49 @@
+//! One file a command: a checked plan, then the run, then the output.
+
+mod describe;
+mod inspect;
+
+use std::path::Path;
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, Command};
+use crate::failure::{Failure, Outcome};
+use crate::screen::Screen;
+
+/// Runs a command.
+pub(crate) fn run(command: Command, screen: Screen) -> Outcome<()> {
+    match command {
+        Command::Describe(args) => describe::run(&args, screen),
+        Command::Inspect(args) => inspect::run(&args, screen),
+        Command::Completions(args) => completions(args.shell),
+        Command::Man => man(),
+    }
+}
+
+fn completions(shell: clap_complete::Shell) -> Outcome<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "mondrian", &mut script);
+    print(&script)
+}
+
+fn man() -> Outcome<()> {
+    let mut page = Vec::new();
+    let command = Cli::command().flatten_help(true);
+    clap_mangen::Man::new(command).render(&mut page).map_err(|e| Failure::stdout(&e))?;
+    print(&page)
+}
+
+fn print(bytes: &[u8]) -> Outcome<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(|e| Failure::stdout(&e))
+}
+
+/// A file's bytes.
+fn read_file(path: &Path) -> Outcome<Vec<u8>> {
+    if path.is_dir() {
+        return Err(Failure::reading(path, &std::io::Error::from(std::io::ErrorKind::IsADirectory)));
+    }
+    std::fs::read(path).map_err(|e| Failure::reading(path, &e))
+}

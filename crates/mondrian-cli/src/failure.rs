@@ -1,0 +1,114 @@
+//! What goes wrong, whose fault it is, and how to mend it. One line each.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// Why a command stopped.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The user's input is wrong: exit status 2.
+    Input {
+        /// What is wrong and where.
+        what: String,
+        /// How to mend it.
+        mend: String,
+    },
+    /// Anything else: exit status 1.
+    Other(String),
+    /// Whoever read our output went away: not an error.
+    ClosedPipe,
+}
+
+/// A result of the program.
+pub(crate) type Outcome<T> = Result<T, Failure>;
+
+impl Failure {
+    /// The user's mistake.
+    pub(crate) fn input(what: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self::Input { what: what.into(), mend: mend.into() }
+    }
+
+    /// A file that cannot be opened or read.
+    pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
+        let place = path.display();
+        match error.kind() {
+            io::ErrorKind::NotFound => {
+                Self::input(format!("{place}: there is no such file"), "check the name and the folder")
+            }
+            io::ErrorKind::PermissionDenied => {
+                Self::input(format!("{place}: not allowed to read it"), "check the file's permissions")
+            }
+            io::ErrorKind::IsADirectory => Self::input(format!("{place} is a folder"), "give a file inside it"),
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => Self::input(
+                format!("{place} cannot be decoded: {error}"),
+                "is the file complete and of the kind its name says?",
+            ),
+            _ => Self::Other(format!("{place} cannot be read: {error}")),
+        }
+    }
+
+    /// A file that cannot be written.
+    pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
+        let place = path.display();
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::input(
+                format!("{place}: its folder does not exist"),
+                "make the folder first or choose another --out",
+            ),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::input(format!("{place}: not allowed to write there"), "choose another --out")
+            }
+            io::ErrorKind::IsADirectory => Self::input(format!("{place} is a folder"), "give a file name with --out"),
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::Other(format!("{place} cannot be written: {error}; nothing there was changed")),
+        }
+    }
+
+    /// Standard output that cannot be written.
+    pub(crate) fn stdout(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::ClosedPipe
+        } else {
+            Self::Other(format!("standard output cannot be written: {error}"))
+        }
+    }
+
+    /// The exit status.
+    pub(crate) fn status(&self) -> u8 {
+        match self {
+            Self::Input { .. } => 2,
+            Self::Other(_) => 1,
+            Self::ClosedPipe => 0,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input { what, mend } => write!(f, "{what}; {mend}"),
+            Self::Other(what) => f.write_str(what),
+            Self::ClosedPipe => f.write_str("the output was closed"),
+        }
+    }
+}
+
+/// The library checks what the user asked for, so most of what it refuses is the user's to mend.
+impl From<mondrian::Error> for Failure {
+    fn from(error: mondrian::Error) -> Self {
+        use mondrian::Error as E;
+        let mend = match &error {
+            E::NotFinite { .. } => "fill or drop such rows with --missing",
+            E::Empty { .. } => "give at least one row and one input column",
+            E::InvalidParameter { .. } => "see the command's --help for the range",
+            E::InvertedBox { .. } | E::NotInside { .. } => "check --lower and --upper",
+            E::TooLarge { .. } => "take a smaller lifetime or fewer trees",
+            E::Incompatible { .. } => "merge models fitted with the same seed, columns, box and parameters",
+            E::NotPositiveDefinite { .. } => "raise --alpha",
+            E::ModelFile(_) => "give a whole model file written by `mondrian fit`",
+            _ => return Self::Other(error.to_string()),
+        };
+        Self::input(error.to_string(), mend)
+    }
+}

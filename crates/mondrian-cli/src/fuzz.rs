@@ -1,0 +1,56 @@
+//! What the fuzzers drive: every reader of foreign bytes, as a plain function that must not panic.
+//!
+//! `fuzz/` has libFuzzer targets over these; `tests/fuzz.rs` runs them on stable Rust over a kept corpus.
+
+use std::io::Write;
+
+use mondrian::model_file::Archive;
+
+use crate::failure::Outcome;
+use crate::prepare::{ColumnChoice, Missing, Preparation, PreparedRows, Scaling, Selection, summarise};
+use crate::screen::Screen;
+use crate::table::{ReadOptions, Source};
+
+/// Reads bytes as a model file; what is sound must survive being written again.
+///
+/// # Panics
+/// If a sound archive changes on its way through bytes: that is what the fuzzer looks for.
+pub fn model(bytes: &[u8]) {
+    if let Ok(archive) = Archive::from_bytes(bytes) {
+        let again = archive.to_bytes().expect("a sound archive can be written");
+        let back = Archive::from_bytes(&again).expect("what was written can be read");
+        assert_eq!(back.to_bytes().expect("written twice"), again, "a model changed on its way through bytes");
+    }
+}
+
+/// Reads bytes as a table, twice, as `fit` does: all columns, the last as the target.
+///
+/// # Panics
+/// If prepared rows are not what the summary promised: that is what the fuzzer looks for.
+pub fn table(bytes: &[u8]) {
+    for missing in [Missing::Drop, Missing::Mean, Missing::Refuse] {
+        // Most bytes are no table; a failure is fine, a panic is not.
+        let _ = read_table(bytes, missing);
+    }
+}
+
+fn read_table(bytes: &[u8], missing: Missing) -> Outcome<()> {
+    let mut file = tempfile::NamedTempFile::new()?;
+    file.write_all(bytes)?;
+    let source = Source::open(file.path(), ReadOptions::default())?;
+    let target = source.columns().last().map(|c| c.name.clone());
+    let selection = Selection::new(&source, &ColumnChoice { target, ..ColumnChoice::default() })?;
+    let screen = Screen { json: false, quiet: true };
+    let summary = summarise(&source, &selection, missing, screen)?;
+    let preparation = Preparation::new(&selection, &summary, missing, Scaling::Quantile)?;
+    let (lower, upper) = preparation.bounds(&summary);
+    let rows = PreparedRows::new(&source, &preparation, missing, true)?.all()?;
+    assert_eq!(rows.x.len(), rows.rows.len() * preparation.n_features(), "a whole number of rows");
+    assert_eq!(rows.rows.len() as u64, summary.n_used, "as many rows as were counted");
+    let width = preparation.n_features().max(1);
+    for (i, x) in rows.x.iter().enumerate() {
+        let (lo, hi) = (lower[i % width], upper[i % width]);
+        assert!(!x.is_finite() || !lo.is_finite() || !hi.is_finite() || (lo <= *x && *x <= hi), "{x} in [{lo}, {hi}]");
+    }
+    Ok(())
+}

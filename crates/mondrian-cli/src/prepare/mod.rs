@@ -1,0 +1,126 @@
+//! From a file's columns to a model's inputs: which columns, how encoded, how filled, how scaled.
+//!
+//! Everything needed to do the same to new rows is a [`Preparation`], which is stored in the model.
+
+mod rows;
+mod scale;
+mod select;
+mod summary;
+
+pub(crate) use rows::{Prepared, PreparedRows};
+pub(crate) use scale::Scaling;
+pub(crate) use select::{ColumnChoice, Selection};
+pub(crate) use summary::{ColumnSummary, TableSummary, summarise};
+
+use serde::{Deserialize, Serialize};
+
+use scale::Map;
+
+/// Categories a column may have at most: each becomes an input of its own.
+pub(crate) const MOST_LEVELS: usize = 100;
+
+/// What to do about missing cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Missing {
+    /// Stop and say where the first one is.
+    Refuse,
+    /// Leave out rows with a missing cell.
+    Drop,
+    /// Put the column's mean in the place of a missing number; a missing category belongs to none.
+    Mean,
+}
+
+/// Regression or classification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Task {
+    /// The target is a number.
+    Regression,
+    /// The target is a class.
+    Classification,
+}
+
+/// How a file's rows become a model's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Preparation {
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) target: Option<Target>,
+    pub(crate) missing: Missing,
+    pub(crate) scaling: Scaling,
+    /// Rows learned so far.
+    pub(crate) n_rows: u64,
+}
+
+/// One column that is an input.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Input {
+    pub(crate) name: String,
+    pub(crate) encoding: Encoding,
+}
+
+/// How a column's cells become numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Encoding {
+    /// A number, scaled; `fill` stands in for a missing one.
+    Number { fill: f64, map: Map },
+    /// One input a category, sorted: 1 for the cell's own, 0 for all others; all 0 for one never seen.
+    Category { levels: Vec<String> },
+}
+
+/// The column to be predicted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Target {
+    pub(crate) name: String,
+    /// The classes, sorted; none for a number.
+    pub(crate) classes: Option<Vec<String>>,
+}
+
+impl Preparation {
+    /// The names of the model's inputs, one a dimension.
+    pub(crate) fn features(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for input in &self.inputs {
+            match &input.encoding {
+                Encoding::Number { .. } => names.push(input.name.clone()),
+                Encoding::Category { levels } => names.extend(levels.iter().map(|l| format!("{}={l}", input.name))),
+            }
+        }
+        names
+    }
+
+    /// How many dimensions.
+    pub(crate) fn n_features(&self) -> usize {
+        self.inputs.iter().map(Input::width).sum()
+    }
+
+    /// The task, where there is a target.
+    pub(crate) fn task(&self) -> Option<Task> {
+        self.target.as_ref().map(|t| if t.classes.is_some() { Task::Classification } else { Task::Regression })
+    }
+
+    /// The dimension's value in the file's units, and the slope there: `None` for categories.
+    pub(crate) fn in_units(&self, feature: usize, scaled: f64) -> Option<f64> {
+        let mut at = 0;
+        for input in &self.inputs {
+            if feature < at + input.width() {
+                return match &input.encoding {
+                    Encoding::Number { map, .. } => Some(map.undo(scaled)),
+                    Encoding::Category { .. } => None,
+                };
+            }
+            at += input.width();
+        }
+        None
+    }
+}
+
+impl Input {
+    fn width(&self) -> usize {
+        match &self.encoding {
+            Encoding::Number { .. } => 1,
+            Encoding::Category { levels } => levels.len(),
+        }
+    }
+}

@@ -1,0 +1,395 @@
+"use strict";
+// The report's own small charts: no library, no network. Every section of the data becomes one section of the page.
+(() => {
+  const data = JSON.parse(document.getElementById("report-data").textContent);
+  const root = document.documentElement;
+
+  // ---- elements -------------------------------------------------------------------------------------------------
+  function fill(node, attributes, children) {
+    for (const [key, value] of Object.entries(attributes || {})) {
+      if (value === null || value === undefined) continue;
+      if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+      else node.setAttribute(key, value);
+    }
+    node.append(...children.filter((c) => c !== null && c !== undefined));
+    return node;
+  }
+  const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+  const s = (tag, attributes, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+  const clamp = (x, a, b) => Math.min(b, Math.max(a, x));
+  const COLOURS = ["--blue", "--red", "--yellow", "--soft", "--ink", "--faint"];
+
+  function number(x, digits = 4) {
+    if (x === null || x === undefined) return "–";
+    if (typeof x !== "number") return x === "inf" ? "∞" : String(x);
+    if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
+    if (x === 0) return "0";
+    const size = Math.abs(x);
+    const text = size >= 1e6 || size < 1e-4 ? x.toExponential(2) : String(Number(x.toPrecision(digits)));
+    return text.replace("-", "−");
+  }
+
+  // ---- themes ---------------------------------------------------------------------------------------------------
+  const redraws = new Set();
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  let chosen = null;
+  function theme() {
+    root.dataset.theme = chosen || (dark.matches ? "dark" : "light");
+    redraws.forEach((draw) => draw());
+  }
+  dark.addEventListener("change", theme);
+  document.querySelector(".theme").addEventListener("click", () => {
+    chosen = root.dataset.theme === "dark" ? "light" : "dark";
+    theme();
+  });
+  /** Draws now, on every change of width and of theme. */
+  function keepDrawn(node, draw) {
+    let width = 0;
+    redraws.add(() => width && draw(width));
+    new ResizeObserver(() => {
+      const now = Math.floor(node.clientWidth);
+      if (now && now !== width) draw((width = now));
+    }).observe(node);
+  }
+
+  // ---- scales ---------------------------------------------------------------------------------------------------
+  function ticks(lo, hi, log, most) {
+    if (log) {
+      const from = Math.ceil(Math.log10(lo) - 1e-9), to = Math.floor(Math.log10(hi) + 1e-9);
+      if (to > from) {
+        const step = Math.ceil((to - from + 1) / most);
+        const out = [];
+        for (let e = from; e <= to; e += step) out.push(10 ** e);
+        return out;
+      }
+    }
+    const rough = (hi - lo) / most, power = 10 ** Math.floor(Math.log10(rough || 1));
+    const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((m) => m >= rough) || power;
+    const out = [];
+    for (let v = Math.ceil(lo / step - 1e-9) * step; v <= hi + step * 1e-9; v += step) out.push(Math.abs(v) < step * 1e-9 ? 0 : v);
+    return out;
+  }
+  function scale(lo, hi, from, to, log) {
+    if (!(hi > lo)) { lo -= log ? lo / 2 : 0.5; hi += log ? hi : 0.5; }
+    const f = log ? Math.log : (x) => x, g = log ? Math.exp : (x) => x;
+    const a = f(lo), b = f(hi);
+    const at = (x) => from + ((f(clamp(x, log ? lo : -Infinity, Infinity)) - a) / (b - a)) * (to - from);
+    at.inverse = (p) => g(a + ((p - from) / (to - from)) * (b - a));
+    at.ticks = (most) => ticks(lo, hi, log, most);
+    return at;
+  }
+  function axes(svg, x, y, width, height, m, xLabel, yLabel) {
+    const g = s("g", { class: "axis" });
+    for (const t of y.ticks(5)) {
+      const p = y(t);
+      g.append(s("line", { x1: m.left, x2: width - m.right, y1: p, y2: p }), s("text", { x: m.left - 9, y: p + 4, "text-anchor": "end" }, number(t)));
+    }
+    const bottom = height - m.bottom;
+    for (const t of x.ticks(Math.max(3, Math.floor(width / 110)))) {
+      g.append(s("line", { x1: x(t), x2: x(t), y1: bottom, y2: bottom + 5, class: "base" }), s("text", { x: x(t), y: bottom + 20, "text-anchor": "middle" }, number(t)));
+    }
+    g.append(s("line", { class: "base", x1: m.left, x2: width - m.right, y1: bottom, y2: bottom }));
+    g.append(s("text", { class: "label", x: width - m.right, y: height - 4, "text-anchor": "end" }, xLabel));
+    g.append(s("text", { class: "label", x: m.left - 9, y: m.top - 12, "text-anchor": "start" }, yLabel));
+    svg.append(g);
+  }
+  function tipOf(parent) {
+    const tip = h("div", { class: "tip", role: "status" });
+    parent.append(tip);
+    return {
+      show(x, y, lines) {
+        tip.replaceChildren(...lines.map((line) => h("div", {}, ...[].concat(line))));
+        const room = parent.clientWidth - tip.offsetWidth;
+        tip.style.transform = `translate(${clamp(x + 14, 0, Math.max(0, room))}px, ${Math.max(0, y)}px)`;
+        tip.style.opacity = 1;
+      },
+      hide() { tip.style.opacity = 0; },
+    };
+  }
+  const swatch = (colour) => h("i", { style: `--c: var(${colour})` });
+  /** Index of the last entry ≤ x of an increasing list. */
+  function lastAtMost(list, x) {
+    let a = 0, b = list.length;
+    while (b - a > 1) { const m = (a + b) >> 1; if (list[m] <= x) a = m; else b = m; }
+    return a;
+  }
+
+  // ---- curves ---------------------------------------------------------------------------------------------------
+  function curve(spec) {
+    const node = h("div", { class: "chart" });
+    const state = { logX: spec.log_x !== false, logY: false };
+    const series = spec.series.map((one, i) => ({ ...one, colour: one.muted ? "--faint" : COLOURS[i % COLOURS.length] }));
+    const legend = h("div", { class: "legend" }, ...series.map((one) => h("span", { style: `--c: var(${one.colour})` }, one.name)));
+    const toggle = (label, key) => {
+      const button = h("button", { class: "toggle", type: "button", "aria-pressed": state[key] }, label);
+      button.addEventListener("click", () => { state[key] = !state[key]; button.setAttribute("aria-pressed", state[key]); draw(node.clientWidth); });
+      return button;
+    };
+    const positive = series.every((one) => one.y.every((v) => v === null || v > 0));
+    const tools = h("div", { class: "tools" }, legend, ...(spec.plain ? [] : [toggle(`log ${spec.x_short || "λ"}`, "logX"), positive ? toggle("log error", "logY") : null]));
+    const place = h("div", {});
+    node.append(tools, place);
+    const tip = tipOf(node);
+    let cursor = null, frame = null;
+
+    function draw(width) {
+      const height = clamp(width * 0.52, 250, 400), m = { left: 58, right: 14, top: 30, bottom: 44 };
+      const xs = series.flatMap((one) => one.x).filter(Number.isFinite);
+      const smallest = Math.min(...xs.filter((v) => v > 0)), largest = Math.max(...xs);
+      const ys = series.flatMap((one) => one.y.filter((v) => v !== null && Number.isFinite(v)));
+      const x = scale(state.logX ? smallest * 0.7 : Math.min(...xs), largest * (state.logX ? 1.15 : 1), m.left, width - m.right, state.logX);
+      const lo = Math.min(...ys), hi = Math.max(...ys), pad = (hi - lo) * 0.06 || Math.abs(hi) * 0.05 || 1;
+      const y = state.logY ? scale(lo / 1.08, hi * 1.08, height - m.bottom, m.top, true) : scale(lo - pad, hi + pad, height - m.bottom, m.top, false);
+      const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, tabindex: 0, role: "img", "aria-label": spec.title });
+      axes(svg, x, y, width, height, m, spec.x_label, spec.y_label);
+      for (const mark of spec.marks || []) {
+        const p = clamp(x(mark.x), m.left, width - m.right), end = p > width * 0.55;
+        svg.append(
+          s("line", { class: "mark", x1: p, x2: p, y1: m.top - 4, y2: height - m.bottom, stroke: css(mark.minor ? "--faint" : "--red"), "stroke-width": mark.minor ? 1 : 2, "stroke-dasharray": mark.minor ? "3 4" : null }),
+          s("text", { x: p + (end ? -7 : 7), y: mark.minor ? m.top + 22 : m.top + 6, "text-anchor": end ? "end" : "start", fill: css(mark.minor ? "--faint" : "--red"), "font-size": 12.5, "font-weight": 600, "paint-order": "stroke", stroke: css("--paper"), "stroke-width": 5 }, `${mark.label} ${number(mark.x)}`));
+      }
+      for (const one of series) {
+        let d = "";
+        one.x.forEach((v, i) => {
+          if (one.y[i] === null || !Number.isFinite(one.y[i])) return;
+          const px = x(v).toFixed(1), py = y(one.y[i]).toFixed(1);
+          d += !d ? `M${px} ${py}` : spec.steps === false ? `L${px} ${py}` : `H${px}V${py}`;
+        });
+        if (spec.steps !== false && d) d += `H${width - m.right}`;
+        svg.append(s("path", { d, fill: "none", stroke: css(one.colour), "stroke-width": one.muted ? 1.2 : 2, "stroke-dasharray": one.muted ? "4 5" : null, "stroke-linejoin": "round" }));
+        if (one.dots) one.x.forEach((v, i) => svg.append(s("circle", { cx: x(v), cy: y(one.y[i]), r: 3.2, fill: css(one.colour) })));
+      }
+      const line = s("line", { y1: m.top, y2: height - m.bottom, stroke: css("--ink"), "stroke-width": 1, opacity: 0 });
+      svg.append(line);
+      frame = { x, y, m, width, height, line };
+      svg.addEventListener("pointermove", (event) => {
+        const box = svg.getBoundingClientRect();
+        at(x.inverse(clamp(((event.clientX - box.left) / box.width) * width, m.left, width - m.right)));
+      });
+      svg.addEventListener("pointerleave", () => at(null));
+      svg.addEventListener("blur", () => at(null));
+      svg.addEventListener("keydown", (event) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (!step) return;
+        event.preventDefault();
+        at(x.inverse(clamp(x(cursor === null ? largest : cursor) + step * 8, m.left, width - m.right)));
+      });
+      place.replaceChildren(svg);
+    }
+    function at(value) {
+      cursor = value;
+      if (value === null || !frame) { tip.hide(); frame && frame.line.setAttribute("opacity", 0); return; }
+      const p = frame.x(value);
+      frame.line.setAttribute("x1", p);
+      frame.line.setAttribute("x2", p);
+      frame.line.setAttribute("opacity", 0.45);
+      const lines = series.map((one) => {
+        const i = lastAtMost(one.x, value);
+        return [swatch(one.colour), `${one.name} `, h("b", {}, number(one.y[i]))];
+      });
+      tip.show(p, tools.offsetHeight + frame.m.top, [[`${spec.x_short || "λ"} = `, h("b", {}, number(value, 3))], ...lines]);
+    }
+    keepDrawn(node, draw);
+    return node;
+  }
+
+  // ---- partition ------------------------------------------------------------------------------------------------
+  const mixed = (a, b, t) => a.map((v, i) => Math.round(v + (b[i] - v) * t));
+  const triple = (name) => css(name).split(",").map(Number);
+
+  /** The cells of the tree at a lifetime: boxes with the points in them. Node: [time, axis, location, below, above]. */
+  function cellsAt(spec, lifetime) {
+    const cells = [], stack = [[0, spec.x.min, spec.y.min, spec.x.max, spec.y.max, spec.points.map((_, i) => i)]];
+    while (stack.length) {
+      const [id, x0, y0, x1, y1, rows] = stack.pop();
+      const node = id < 0 ? undefined : spec.nodes[id];
+      if (!node || node[0] > lifetime) {
+        cells.push({ x0, y0, x1, y1, rows, id: `${x0}:${y0}` });
+        continue;
+      }
+      const [, axis, cut, below, above] = node, [low, high] = [[], []];
+      for (const row of rows) (spec.points[row][axis] <= cut ? low : high).push(row);
+      stack.push(axis === 0 ? [above, cut, y0, x1, y1, high] : [above, x0, cut, x1, y1, high]);
+      stack.push(axis === 0 ? [below, x0, y0, cut, y1, low] : [below, x0, y0, x1, cut, low]);
+    }
+    return cells;
+  }
+  /** One of five paints by the cell's place: most cells stay white, as on the canvases. */
+  function paint(text) {
+    let hash = 2166136261;
+    for (const c of text) hash = Math.imul(hash ^ c.charCodeAt(0), 16777619);
+    hash = Math.imul(hash ^ (hash >>> 15), 2246822519) >>> 0;
+    const u = (hash >>> 8) / 16777216;
+    return css(u < 0.62 ? "--panel" : u < 0.75 ? "--red" : u < 0.87 ? "--blue" : "--yellow");
+  }
+
+  function partition(spec) {
+    const node = h("div", { class: "partition chart" });
+    const canvas = h("canvas", { tabindex: 0, role: "img", "aria-label": spec.title });
+    const steps = 1000, top = spec.max_lifetime;
+    // Cuts arrive faster and faster: a square-root slider gives the first ones room.
+    const toLifetime = (v) => top * (v / steps) ** 2, toStep = (l) => Math.round(steps * Math.sqrt(clamp(l / top, 0, 1)));
+    const range = h("input", { type: "range", min: 0, max: steps, step: 1, value: toStep(spec.lifetime), "aria-label": "lifetime", class: "lifetime" });
+    const out = h("output", {}), count = h("span", { class: "cells" });
+    const classes = spec.classes;
+    let showPoints = spec.points.length > 0, painted = !spec.points.length, cells = [];
+    const button = (label, get, set) => {
+      const b = h("button", { class: "toggle", type: "button", "aria-pressed": get() }, label);
+      b.addEventListener("click", () => { set(); b.setAttribute("aria-pressed", get()); draw(canvas.clientWidth); });
+      return b;
+    };
+    const values = spec.points.map((p) => p[2]), lo = Math.min(...values), hi = Math.max(...values);
+    const key = !spec.points.length ? h("span", { class: "legend" }) : classes
+      ? h("div", { class: "legend" }, ...classes.slice(0, 6).map((c, i) => h("span", { style: `--c: var(${COLOURS[i % 6]})` }, c)))
+      : h("div", { class: "ramp legend" }, number(lo, 3), h("i"), number(hi, 3), ` ${spec.value || ""}`);
+    const tools = h("div", { class: "tools" }, key,
+      spec.points.length ? button("points", () => showPoints, () => (showPoints = !showPoints)) : null,
+      spec.points.length ? button("paint", () => painted, () => (painted = !painted)) : null);
+    const wrap = h("div", { style: "position: relative" }, canvas);
+    node.append(tools, wrap, h("div", { class: "axes" }, h("span", {}, `${spec.x.name} → ${number(spec.x.low ?? spec.x.min, 3)} to ${number(spec.x.high ?? spec.x.max, 3)}`), h("span", {}, `${spec.y.name} ↑ ${number(spec.y.low ?? spec.y.min, 3)} to ${number(spec.y.high ?? spec.y.max, 3)}`)),
+      h("div", { class: "slider" }, out, range, count));
+    const tip = tipOf(wrap);
+
+    function shade(cell) {
+      if (painted) return paint(cell.id);
+      if (!cell.rows.length) return css("--cell");
+      if (classes) {
+        const votes = classes.map(() => 0);
+        for (const r of cell.rows) votes[spec.points[r][2]]++;
+        return css(COLOURS[votes.indexOf(Math.max(...votes)) % 6]);
+      }
+      const t = clamp((cell.mean - lo) / (hi - lo || 1), 0, 1);
+      const rgb = t < 0.5 ? mixed(triple("--low"), triple("--mid"), t * 2) : mixed(triple("--mid"), triple("--high"), t * 2 - 1);
+      return `rgb(${rgb})`;
+    }
+    function draw(width) {
+      const lifetime = toLifetime(Number(range.value)), height = Math.round(clamp(width * 0.66, 240, 520)), ratio = devicePixelRatio || 1;
+      cells = cellsAt(spec, lifetime);
+      canvas.width = width * ratio;
+      canvas.height = height * ratio;
+      canvas.style.height = `${height}px`;
+      const c = canvas.getContext("2d");
+      c.setTransform(ratio, 0, 0, ratio, 0, 0);
+      const sx = width / (spec.x.max - spec.x.min || 1), sy = height / (spec.y.max - spec.y.min || 1);
+      const px = (v) => (v - spec.x.min) * sx, py = (v) => height - (v - spec.y.min) * sy;
+      const line = clamp(5 - Math.log2(cells.length) * 0.42, 0.6, 4);
+      c.strokeStyle = css("--rule");
+      c.lineWidth = line;
+      for (const cell of cells) {
+        cell.mean = cell.rows.reduce((sum, r) => sum + spec.points[r][2], 0) / (cell.rows.length || 1);
+        c.globalAlpha = classes && !painted ? 0.55 : 1;
+        c.fillStyle = shade(cell);
+        c.fillRect(px(cell.x0), py(cell.y1), (cell.x1 - cell.x0) * sx, (cell.y1 - cell.y0) * sy);
+        c.globalAlpha = 1;
+        c.strokeRect(px(cell.x0), py(cell.y1), (cell.x1 - cell.x0) * sx, (cell.y1 - cell.y0) * sy);
+      }
+      if (showPoints) {
+        c.fillStyle = css("--ink");
+        c.globalAlpha = 0.5;
+        for (const p of spec.points) { c.beginPath(); c.arc(px(p[0]), py(p[1]), 1.6, 0, 7); c.fill(); }
+        c.globalAlpha = 1;
+      }
+      out.textContent = `λ = ${number(lifetime, 3)}`;
+      count.textContent = `${cells.length} ${cells.length === 1 ? "cell" : "cells"}`;
+      canvas.dataset.cells = cells.length;
+      canvas.dataset.lifetime = lifetime;
+    }
+    range.addEventListener("input", () => draw(canvas.clientWidth));
+    canvas.addEventListener("pointermove", (event) => {
+      const box = canvas.getBoundingClientRect();
+      const vx = spec.x.min + ((event.clientX - box.left) / box.width) * (spec.x.max - spec.x.min);
+      const vy = spec.y.max - ((event.clientY - box.top) / box.height) * (spec.y.max - spec.y.min);
+      const cell = cells.find((k) => vx >= k.x0 && vx <= k.x1 && vy >= k.y0 && vy <= k.y1);
+      if (!cell) return tip.hide();
+      const lines = [[h("b", {}, String(cell.rows.length)), cell.rows.length === 1 ? " point" : " points"]];
+      if (cell.rows.length && !classes) lines.push(["mean ", h("b", {}, number(cell.mean))]);
+      tip.show(event.clientX - box.left, event.clientY - box.top, spec.points.length ? lines : [["cell ", h("b", {}, `${number(cell.x1 - cell.x0, 3)} × ${number(cell.y1 - cell.y0, 3)}`)]]);
+    });
+    canvas.addEventListener("pointerleave", () => tip.hide());
+    keepDrawn(canvas, draw);
+    return node;
+  }
+
+  // ---- predictions with intervals ---------------------------------------------------------------------------------
+  function intervals(spec) {
+    const node = h("div", { class: "chart" }), place = h("div"), tip = tipOf(node);
+    node.prepend(h("div", { class: "tools" }, h("div", { class: "legend" }, h("span", { style: "--c: var(--blue)" }, `${number(100 * spec.coverage, 3)} % interval holds the truth`), h("span", { style: "--c: var(--red)" }, "it does not"))), place);
+    keepDrawn(node, (width) => {
+      const height = clamp(width * 0.62, 280, 460), m = { left: 58, right: 14, top: 30, bottom: 44 };
+      const rows = spec.rows, ys = rows.flatMap((r) => [r[2], r[3], r[0]]), lo = Math.min(...ys), hi = Math.max(...ys);
+      const xs = rows.map((r) => r[0]);
+      const x = scale(Math.min(...xs), Math.max(...xs), m.left + 8, width - m.right - 8, false), y = scale(lo, hi, height - m.bottom, m.top, false);
+      const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": spec.title });
+      axes(svg, x, y, width, height, m, "truth", "prediction");
+      const ends = [Math.max(x.inverse(m.left + 8), lo), Math.min(x.inverse(width - m.right - 8), hi)];
+      svg.append(s("line", { x1: x(ends[0]), y1: y(ends[0]), x2: x(ends[1]), y2: y(ends[1]), stroke: css("--faint"), "stroke-dasharray": "4 5" }));
+      for (const [truth, mean, lower, upper] of rows) {
+        const colour = css(truth >= lower && truth <= upper ? "--blue" : "--red");
+        svg.append(s("line", { x1: x(truth), x2: x(truth), y1: y(lower), y2: y(upper), stroke: colour, "stroke-width": 1.2, opacity: 0.5 }), s("circle", { cx: x(truth), cy: y(mean), r: 2.6, fill: colour }));
+      }
+      svg.addEventListener("pointermove", (event) => {
+        const box = svg.getBoundingClientRect(), ex = event.clientX - box.left, ey = event.clientY - box.top;
+        let best = null, near = 900;
+        for (const r of rows) { const d = (x(r[0]) - ex) ** 2 + (y(r[1]) - ey) ** 2; if (d < near) { near = d; best = r; } }
+        if (!best) return tip.hide();
+        tip.show(x(best[0]), y(best[1]), [["truth ", h("b", {}, number(best[0]))], ["predicted ", h("b", {}, number(best[1]))], [`${number(best[2])} to ${number(best[3])}`]]);
+      });
+      svg.addEventListener("pointerleave", () => tip.hide());
+      place.replaceChildren(svg);
+    });
+    return node;
+  }
+
+  // ---- the small ones ---------------------------------------------------------------------------------------------
+  function bars(spec) {
+    const most = Math.max(...spec.values.map(Math.abs), 1e-300);
+    return h("div", { class: "bars" }, ...spec.names.flatMap((name, i) => [
+      h("span", { class: "name" }, name),
+      h("div", { class: spec.values[i] > (spec.threshold ?? 0) ? "bar" : "bar off", style: `width: ${(100 * Math.abs(spec.values[i])) / most}%` }),
+      h("span", { class: "v" }, number(spec.values[i], 3))]));
+  }
+  function spark(counts) {
+    const most = Math.max(...counts, 1), w = 96 / counts.length;
+    return s("svg", { class: "spark", viewBox: "0 0 96 26", "aria-hidden": "true" }, ...counts.map((c, i) => s("rect", { x: i * w, y: 26 - (25 * c) / most, width: Math.max(w - 1, 0.8), height: Math.max((25 * c) / most, c ? 1 : 0) })));
+  }
+  function columns(spec) {
+    const head = ["column", "kind", "least", "mean", "greatest", "missing", ""];
+    return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...head.map((t, i) => h("th", { class: i > 1 && i < 6 ? "n" : null }, t)))),
+      h("tbody", {}, ...spec.columns.map((c) => h("tr", {}, h("td", {}, c.name), h("td", {}, c.kind),
+        ...(c.levels ? [h("td", { colspan: 3 }, c.levels)] : [c.min, c.mean, c.max].map((v) => h("td", { class: "n" }, number(v)))),
+        h("td", { class: "n" }, String(c.missing)), h("td", {}, spark(c.histogram)))))));
+  }
+  function table(spec) {
+    const numeric = (v) => typeof v === "number";
+    return h("div", { class: "scroll" }, h("table", { class: spec.matrix ? "matrix" : null }, h("thead", {}, h("tr", {}, ...spec.head.map((t, i) => h("th", { class: spec.rows.length && numeric(spec.rows[0][i]) ? "n" : null }, t)))),
+      h("tbody", {}, ...spec.rows.map((row, i) => h("tr", { class: i === spec.best ? "best" : null }, ...row.map((v) => h("td", { class: numeric(v) ? "n" : null }, numeric(v) ? number(v) : v)))))));
+  }
+  const facts = (spec) => h("dl", { class: "facts" }, ...spec.items.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, numberOrText(v))]));
+  const numberOrText = (v) => (typeof v === "number" ? number(v, 6) : String(v));
+  function figures(spec) {
+    return h("div", { class: "figures" }, ...spec.figures.map((f) => {
+      const figure = h("figure", {});
+      // The drawing comes from our own program, as text in our own data: parsed as SVG, never as HTML.
+      const parsed = new DOMParser().parseFromString(f.svg, "image/svg+xml").documentElement;
+      figure.append(document.importNode(parsed, true), h("figcaption", {}, f.caption));
+      return figure;
+    }));
+  }
+  const repeat = (spec) => h("div", {}, ...spec.commands.map((c) => h("pre", {}, c)), facts(spec));
+  const makers = { curve, partition, intervals, bars, columns, table, facts, figures, repeat };
+
+  // ---- the page -----------------------------------------------------------------------------------------------------
+  const page = document.getElementById("sections"), contents = document.querySelector("nav.contents");
+  data.sections.forEach((section, i) => {
+    const id = `s${i + 1}`;
+    const body = h("div", { class: "body" });
+    for (const block of section.blocks) {
+      if (block.heading) body.append(h("h3", {}, block.heading));
+      body.append(makers[block.type]({ title: section.title, ...block }));
+    }
+    page.append(h("section", { id }, h("header", {}, h("h2", {}, section.title), ...(section.text || []).map((t) => h("p", {}, t))), body));
+    contents.append(h("a", { href: `#${id}` }, section.title));
+  });
+  theme();
+})();
