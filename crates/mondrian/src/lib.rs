@@ -10,6 +10,7 @@ pub mod lifetime;
 pub mod model_file;
 pub mod points;
 pub mod process;
+pub mod tuning;
 
 pub use error::{Error, Result};
 pub use lifetime::Lifetime;

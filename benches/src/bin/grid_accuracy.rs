@@ -1,0 +1,62 @@
+//! The accuracy table: test error and tuning time of the tuned exact Laplace kernel on real data.
+//!
+//! `grid_accuracy [NAME...]`, by default ccpp and cpu_act. Split: `default_rng(0).permutation(n)`, first 80 % for
+//! training; lifetimes and α tuned on training rows only; then one exact solve on all of them.
+
+use std::ops::ControlFlow;
+
+use mondrian::Points;
+use mondrian::dense::Threads;
+use mondrian::tuning::{
+    Criterion, LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimeChoice, Method, TuningParams, tune,
+};
+use mondrian_benches::{Standardised, Table, rmse, timed};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut names: Vec<String> = std::env::args().skip(1).collect();
+    if names.is_empty() {
+        names = vec!["ccpp".into(), "cpu_act".into()];
+    }
+    let threads = Threads::up_to(std::env::var("THREADS").ok().and_then(|n| n.parse().ok()).unwrap_or(1));
+    println!("| data | way | tuning s | evaluations | leave-one-out | solve s | test RMSE |");
+    println!("| --- | --- | ---: | ---: | ---: | ---: | ---: |");
+    for name in &names {
+        let split = Table::read(name)?.split(0);
+        let likelihood = TuningParams { criterion: Criterion::Likelihood, threads, ..TuningParams::default() };
+        let sweeps = TuningParams {
+            method: Method::Coordinate,
+            rows: vec![1000],
+            evaluations: 200,
+            threads,
+            ..TuningParams::default()
+        };
+        measure(name, "leave-one-out, gradient", &split, &TuningParams { threads, ..TuningParams::default() })?;
+        if std::env::var_os("ONLY_DEFAULT").is_none() {
+            measure(name, "likelihood, gradient", &split, &likelihood)?;
+            measure(name, "leave-one-out, coordinate", &split, &sweeps)?;
+        }
+    }
+    Ok(())
+}
+
+fn measure(name: &str, way: &str, split: &Standardised, tuning: &TuningParams) -> mondrian::Result<()> {
+    let train = Points::row_major(&split.train_x, split.n_columns)?;
+    let test = Points::row_major(&split.test_x, split.n_columns)?;
+    let (tuned, seconds) = timed(|| tune(train, &split.train_y, tuning, &mut |_| ControlFlow::Continue(())));
+    let tuned = tuned?;
+    let params = LaplaceKernelRidgeParams {
+        lifetime: LifetimeChoice::Each(tuned.lifetimes.clone()),
+        alpha: Some(tuned.alpha),
+        tuning: tuning.clone(),
+        ..LaplaceKernelRidgeParams::default()
+    };
+    let (model, solve_seconds) = timed(|| LaplaceKernelRidge::fit(train, &split.train_y, &params));
+    let model = model?;
+    let error = rmse(&model.predict(test)?, &split.test_y);
+    let n = tuned.trajectory.len();
+    let loo = tuned.trajectory.best().map_or(f64::NAN, |step| step.error);
+    println!("| {name} | {way} | {seconds:.2} | {n} | {loo:.4} | {solve_seconds:.1} | {error:.4} |");
+    let shown: Vec<String> = tuned.lifetimes.iter().map(|l| format!("{l:.2e}")).collect();
+    eprintln!("{name}, {way}: alpha {:.2e}, lifetimes {}", tuned.alpha, shown.join(" "));
+    Ok(())
+}

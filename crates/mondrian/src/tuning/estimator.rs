@@ -1,0 +1,182 @@
+//! The estimator a newcomer should reach for first: Laplace-kernel ridge whose lifetimes and α find themselves.
+
+use std::ops::ControlFlow;
+
+use super::rows::spreads;
+use super::{ExactRidge, Step, Trajectory, Tuned, TuningParams, tune};
+use crate::{Error, Points, Result};
+
+/// Where the lifetimes come from.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum LifetimeChoice {
+    /// One a dimension, tuned.
+    #[default]
+    Auto,
+    /// The same for all dimensions.
+    Common(f64),
+    /// One a dimension, given.
+    Each(Vec<f64>),
+}
+
+/// How [`LaplaceKernelRidge`] is fitted.
+///
+/// | field | default | meaning | range |
+/// | --- | --- | --- | --- |
+/// | `lifetime` | auto | λ, or one a dimension | ≥ 0 |
+/// | `alpha` | `None`: tuned | α, the report's δ² | > 0 |
+/// | `exact_rows` | 20 000 | the most rows solved exactly | ≥ 1 |
+/// | `tuning` | see [`TuningParams`] | how automatic values are found, the intercept, seed and threads | |
+#[derive(Debug, Clone, PartialEq)]
+pub struct LaplaceKernelRidgeParams {
+    /// The lifetimes.
+    pub lifetime: LifetimeChoice,
+    /// α, or `None` for tuned.
+    pub alpha: Option<f64>,
+    /// The most rows solved exactly: n² numbers and n³/3 flops.
+    pub exact_rows: usize,
+    /// How automatic values are found. Its `lifetimes` and `alpha` are overwritten by the two above.
+    pub tuning: TuningParams,
+}
+
+impl Default for LaplaceKernelRidgeParams {
+    fn default() -> Self {
+        Self { lifetime: LifetimeChoice::Auto, alpha: None, exact_rows: 20_000, tuning: TuningParams::default() }
+    }
+}
+
+/// Ridge regression with the exact general Laplace kernel exp(−Σ λ_d |x_d − x'_d|), λ and α tuned if asked.
+///
+/// ```
+/// use mondrian::Points;
+/// use mondrian::tuning::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
+/// // The second input is noise.
+/// let x: Vec<f64> = (0..60).flat_map(|i| [f64::from(i) / 60.0, f64::from(i * 37 % 60) / 60.0]).collect();
+/// let y: Vec<f64> = x.chunks(2).map(|row| (9.0 * row[0]).sin()).collect();
+/// let model = LaplaceKernelRidge::fit(Points::row_major(&x, 2)?, &y, &LaplaceKernelRidgeParams::default())?;
+/// assert_eq!(model.support(0.01), [true, false]);
+/// let (mean, std) = model.predict_with_std(Points::row_major(&[0.5, 0.9], 2)?)?;
+/// assert!((mean[0] - 4.5_f64.sin()).abs() < 0.1 && std[0] < 0.5);
+/// # Ok::<(), mondrian::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct LaplaceKernelRidge {
+    solution: ExactRidge,
+    spreads: Vec<f64>,
+    trajectory: Trajectory,
+}
+
+impl LaplaceKernelRidge {
+    /// Tunes what is automatic on some of the rows, then solves on all of them.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::Empty`], [`Error::NotFinite`] in the targets, [`Error::InvalidParameter`],
+    /// [`Error::TooLarge`] beyond `exact_rows`, [`Error::NotPositiveDefinite`] if a given α is too small.
+    pub fn fit(points: Points<'_>, targets: &[f64], params: &LaplaceKernelRidgeParams) -> Result<Self> {
+        Self::fit_with_progress(points, targets, params, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// The same, telling every evaluation of the tuning to `progress`.
+    ///
+    /// # Errors
+    /// As for [`LaplaceKernelRidge::fit`], and [`Error::Cancelled`] if the callback breaks off.
+    pub fn fit_with_progress(
+        points: Points<'_>,
+        targets: &[f64],
+        params: &LaplaceKernelRidgeParams,
+        progress: &mut dyn FnMut(&Step) -> ControlFlow<()>,
+    ) -> Result<Self> {
+        let lifetimes = match &params.lifetime {
+            LifetimeChoice::Auto => None,
+            LifetimeChoice::Common(lifetime) => Some(vec![*lifetime; points.n_columns()]),
+            LifetimeChoice::Each(lifetimes) => Some(lifetimes.clone()),
+        };
+        // Placeholders for what is automatic, so that everything given is checked before the work starts.
+        let stand_in = vec![0.0; points.n_columns()];
+        super::exact::check(points, targets, lifetimes.as_ref().unwrap_or(&stand_in), params.alpha.unwrap_or(1.0))?;
+        if points.n_rows() > params.exact_rows {
+            let (expected, limit) = (points.n_rows() as f64, params.exact_rows as f64);
+            return Err(Error::TooLarge { what: "rows of an exact solve", expected, limit });
+        }
+        let tuning = TuningParams { lifetimes: lifetimes.clone(), alpha: params.alpha, ..params.tuning.clone() };
+        let tuned = match (lifetimes, params.alpha) {
+            (Some(lifetimes), Some(alpha)) => {
+                Tuned { lifetimes, alpha, trajectory: Trajectory::default(), finished: true }
+            }
+            _ => tune(points, targets, &tuning, progress)?,
+        };
+        if !tuned.finished {
+            return Err(Error::Cancelled);
+        }
+        let TuningParams { fit_intercept, threads, .. } = tuning;
+        let solution = ExactRidge::fit(points, targets, &tuned.lifetimes, tuned.alpha, fit_intercept, threads)?;
+        Ok(Self { solution, spreads: spreads(points), trajectory: tuned.trajectory })
+    }
+
+    /// The lifetimes, tuned or given.
+    pub fn lifetimes(&self) -> &[f64] {
+        self.solution.lifetimes()
+    }
+
+    /// α, tuned or given.
+    pub fn alpha(&self) -> f64 {
+        self.solution.alpha()
+    }
+
+    /// Every evaluation of the tuning; empty if nothing was tuned.
+    pub fn trajectory(&self) -> &Trajectory {
+        &self.trajectory
+    }
+
+    /// The exact solution behind it.
+    pub fn solution(&self) -> &ExactRidge {
+        &self.solution
+    }
+
+    /// How much each input matters: λ_d times the input's mean absolute deviation, as a share of the largest.
+    ///
+    /// A share, because lifetimes and α can shrink together with hardly any effect on predictions: then even the most
+    /// important input has a small λ.
+    pub fn importances(&self) -> Vec<f64> {
+        let raw: Vec<f64> = self.lifetimes().iter().zip(&self.spreads).map(|(l, s)| l * s).collect();
+        let largest = raw.iter().fold(0.0, |m: f64, &i| m.max(i));
+        raw.into_iter().map(|i| if largest > 0.0 { i / largest } else { 0.0 }).collect()
+    }
+
+    /// The inputs whose [importance](LaplaceKernelRidge::importances) is at least `epsilon` (report, chapter 5, with
+    /// its caveat: an input that copies another may be left out although it predicts as well).
+    pub fn support(&self, epsilon: f64) -> Vec<bool> {
+        self.importances().into_iter().map(|i| i > 0.0 && i >= epsilon).collect()
+    }
+
+    /// The inputs, most important first.
+    pub fn ranking(&self) -> Vec<usize> {
+        let importances = self.importances();
+        let mut order: Vec<usize> = (0..importances.len()).collect();
+        order.sort_by(|&a, &b| importances[b].total_cmp(&importances[a]));
+        order
+    }
+
+    /// Predictions.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if the width differs.
+    pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
+        self.solution.predict(points)
+    }
+
+    /// Predictions and the standard deviation of a new target there, noise included.
+    ///
+    /// # Errors
+    /// As for [`LaplaceKernelRidge::predict`].
+    pub fn predict_with_std(&self, points: Points<'_>) -> Result<(Vec<f64>, Vec<f64>)> {
+        self.solution.predict_with_std(points)
+    }
+
+    /// The smoothing matrix, row-major, one row a query and one column a training row.
+    ///
+    /// # Errors
+    /// As for [`LaplaceKernelRidge::predict`].
+    pub fn equivalent_kernel(&self, points: Points<'_>) -> Result<Vec<f64>> {
+        self.solution.equivalent_kernel(points)
+    }
+}
