@@ -11,6 +11,7 @@ pub mod model_file;
 pub mod points;
 pub mod process;
 pub mod tuning;
+pub mod tree;
 
 pub use error::{Error, Result};
 pub use lifetime::Lifetime;

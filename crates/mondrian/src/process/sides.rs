@@ -15,7 +15,7 @@ const FAN: usize = 16;
 /// assert_eq!(sides.total(), 4.5);
 /// assert_eq!(sides.pick(1.25), (1, 0.25));
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Sides {
     /// All levels in one array, lengths first, each padded with zeros to whole blocks.
     sums: Vec<f64>,
@@ -58,7 +58,14 @@ impl Sides {
     /// If their number changes.
     pub fn set_all(&mut self, lengths: &[f64]) {
         assert_eq!(lengths.len(), self.n_dims, "as many lengths as dimensions");
-        self.sums[..self.n_dims].copy_from_slice(lengths);
+        self.fill_with(|dim| lengths[dim]);
+    }
+
+    /// Replaces all lengths by a function of the dimension.
+    pub fn fill_with(&mut self, length: impl Fn(usize) -> f64) {
+        for (dim, slot) in self.sums[..self.n_dims].iter_mut().enumerate() {
+            *slot = length(dim);
+        }
         for level in 1..self.starts.len() {
             let (below, here) = (self.starts[level - 1], self.starts[level]);
             for block in 0..(here - below) / FAN {

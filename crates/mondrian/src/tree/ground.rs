@@ -1,0 +1,123 @@
+//! What all trees of a model stand on: the ladder of boxes, the lifetime, the seed.
+
+use crate::process::{Bounds, Cell, NodeKey};
+use crate::{Lifetime, Result};
+
+/// The root boxes and the lifetime of a model's trees.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ground {
+    seed: u64,
+    /// Root boxes from the first to the current rung of the ladder.
+    boxes: Vec<Bounds>,
+    lifetime: Lifetime,
+}
+
+impl Ground {
+    /// Trees under `seed` on the box `first`, in measure coordinates, cut until `lifetime`.
+    ///
+    /// The box is taken to start just below its lower corner: cells are half-open, (lower, upper], so that the
+    /// smallest of the data lies inside one.
+    ///
+    /// # Errors
+    /// [`crate::Error::TooLarge`] for more dimensions than a node can name.
+    pub fn new(seed: u64, first: &Bounds, lifetime: Lifetime) -> Result<Self> {
+        if first.n_dims() >= super::node::MAX_DIMS {
+            return Err(crate::Error::TooLarge {
+                what: "dimensions",
+                expected: first.n_dims() as f64,
+                limit: super::node::MAX_DIMS as f64,
+            });
+        }
+        let lower: Vec<f64> = first.lower().iter().map(|x| x.next_down()).collect();
+        let boxes = vec![Bounds::new(&lower, first.upper())?];
+        Ok(Self { seed, boxes, lifetime })
+    }
+
+    /// The same ground with its first box as it is stored, already starting just below its lower corner.
+    ///
+    /// # Errors
+    /// [`crate::Error::TooLarge`] for a rung above the ladder.
+    pub fn restored(seed: u64, first: Bounds, rung: u32, lifetime: Lifetime) -> Result<Self> {
+        let mut ground = Self { seed, boxes: vec![first], lifetime };
+        ground.set_rung(rung)?;
+        Ok(ground)
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The key of tree `index`.
+    pub fn tree_key(&self, index: usize) -> NodeKey {
+        NodeKey::root(self.seed, index as u64)
+    }
+
+    /// Number of dimensions.
+    pub fn n_dims(&self) -> usize {
+        self.boxes[0].n_dims()
+    }
+
+    /// The first root box.
+    pub fn first_box(&self) -> &Bounds {
+        &self.boxes[0]
+    }
+
+    /// The current root box.
+    pub fn root_box(&self) -> &Bounds {
+        &self.boxes[self.boxes.len() - 1]
+    }
+
+    /// How often the first box was widened.
+    pub fn rung(&self) -> u32 {
+        self.boxes.len() as u32 - 1
+    }
+
+    /// The lifetime up to which trees are cut.
+    pub fn lifetime(&self) -> Lifetime {
+        self.lifetime
+    }
+
+    /// The same ground with another lifetime.
+    #[must_use]
+    pub fn with_lifetime(&self, lifetime: Lifetime) -> Self {
+        Self { lifetime, ..self.clone() }
+    }
+
+    /// The lowest rung that holds a box.
+    ///
+    /// # Errors
+    /// As [`Bounds::rung_holding`].
+    pub fn rung_holding(&self, bounds: &Bounds) -> Result<u32> {
+        self.boxes[0].rung_holding(bounds)
+    }
+
+    /// Widens (or narrows) the root box to a rung of the ladder.
+    ///
+    /// # Errors
+    /// [`crate::Error::TooLarge`]; the ground is then as before.
+    pub fn set_rung(&mut self, rung: u32) -> Result<()> {
+        let first = self.boxes[0].clone();
+        self.boxes = (0..=rung).map(|r| first.widened(r)).collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    /// A walk at the root of a tree.
+    pub fn root_cell(&self, key: NodeKey) -> Cell {
+        Cell::root(&self.boxes, key)
+    }
+
+    /// The point of the root box nearest to `point`, written over it, and how far that was in sum of coordinates.
+    pub fn clamp(&self, point: &mut [f64]) -> f64 {
+        let root = self.root_box();
+        let mut distance = 0.0;
+        for (x, (&lo, &hi)) in point.iter_mut().zip(root.lower().iter().zip(root.upper())) {
+            // Cells are half-open: the lowest point inside is the float above the lower corner.
+            let lo = lo.next_up().min(hi);
+            let nearest = x.clamp(lo, hi);
+            distance += (*x - nearest).abs();
+            *x = nearest;
+        }
+        distance
+    }
+}

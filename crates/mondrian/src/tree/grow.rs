@@ -1,0 +1,314 @@
+//! Growing the part of a tree that a set of points lies in, from the cell downwards.
+//!
+//! One array of point numbers is partitioned in place, depth first, with an explicit stack: depth reaches
+//! thousands where points lie close. A cut costs O(points in its cell), or O(1) when the known bounds of the
+//! points show that it misses them all, whatever the number of dimensions.
+
+use crate::process::{Cell, Cut, Side};
+use crate::tree::{Child, Ground, Leaf, Node, PointStore, Tree};
+
+/// Cells with fewer points read coordinates row by row: their rows are in cache by then.
+const ROW_MAJOR_BELOW: usize = 8192;
+
+/// A cell still to be grown: a side of a node, and its points.
+#[derive(Debug)]
+struct Task {
+    node: u32,
+    side: Side,
+    start: usize,
+    end: usize,
+    /// Depth of the walk at the node, and length of the log of bounds there.
+    depth: usize,
+    log: usize,
+}
+
+/// What is known of the points of the current cell in one dimension before it changed.
+#[derive(Debug)]
+struct Known {
+    dim: u32,
+    lo: f64,
+    hi: f64,
+}
+
+/// Grows subtrees into `nodes` and `leaves`, which may hold others already.
+#[derive(Debug)]
+pub(crate) struct Grower<'a> {
+    store: &'a PointStore,
+    columns: Option<&'a [f64]>,
+    lifetime: f64,
+    pub(crate) cell: Cell,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) leaves: Vec<Leaf>,
+    /// Outer bounds of the current cell's points, per dimension, and the log that restores them.
+    lo: Vec<f64>,
+    hi: Vec<f64>,
+    log: Vec<Known>,
+    scratch: Vec<u32>,
+    tasks: Vec<Task>,
+}
+
+impl<'a> Grower<'a> {
+    /// A grower at the root of a tree, which adds to the given nodes and leaves.
+    pub(crate) fn new(
+        store: &'a PointStore,
+        columns: Option<&'a [f64]>,
+        ground: &Ground,
+        cell: Cell,
+        (nodes, leaves): (Vec<Node>, Vec<Leaf>),
+    ) -> Self {
+        let n_dims = store.n_dims();
+        Self {
+            store,
+            columns,
+            lifetime: ground.lifetime().get(),
+            cell,
+            nodes,
+            leaves,
+            lo: vec![f64::NEG_INFINITY; n_dims],
+            hi: vec![f64::INFINITY; n_dims],
+            log: Vec::new(),
+            scratch: Vec::new(),
+            tasks: Vec::new(),
+        }
+    }
+
+    /// Grows the current cell with the given distinct points, and leaves the walk where it was.
+    pub(crate) fn grow(&mut self, points: &mut [u32]) -> Child {
+        if points.len() < 2 {
+            return points.first().map_or(Child::EMPTY, |p| Child::single(*p));
+        }
+        let first_node = self.nodes.len();
+        let depth = self.cell.depth();
+        if self.scratch.len() < points.len() {
+            self.scratch.resize(points.len(), 0);
+        }
+        self.forget_bounds();
+        let root = self.grow_cell(points, 0, points.len(), None);
+        while let Some(task) = self.tasks.pop() {
+            self.return_to(task.depth, task.log);
+            let cut = self.nodes[task.node as usize].cut();
+            self.enter(&cut, task.side);
+            self.grow_cell(points, task.start, task.end, Some((task.node, task.side)));
+        }
+        self.return_to(depth, 0);
+        self.count_rows(first_node);
+        root
+    }
+
+    /// Cuts the current cell until it is a leaf or its points part; both sides with several points go on the stack.
+    fn grow_cell(&mut self, points: &mut [u32], start: usize, mut end: usize, parent: Option<(u32, Side)>) -> Child {
+        let mut parent = parent;
+        let mut top = None;
+        loop {
+            if end - start == 2 {
+                let pair = [points[start], points[start + 1]];
+                let child = self.grow_pair(pair);
+                self.attach(parent, &mut top, child);
+                break;
+            }
+            let Some(cut) = self.next_cut() else {
+                let child = self.new_leaf(&points[start..end]);
+                self.attach(parent, &mut top, child);
+                break;
+            };
+            let node = self.new_node(&cut);
+            self.attach(parent, &mut top, Child::inner(node));
+            let middle = start + self.split(&mut points[start..end], &cut);
+            if middle == start || middle == end {
+                let side = if middle == start { Side::Above } else { Side::Below };
+                self.enter(&cut, side);
+                parent = Some((node, side));
+                continue;
+            }
+            let (depth, log) = (self.cell.depth(), self.log.len());
+            if end - middle == 1 {
+                self.nodes[node as usize].above = Child::single(points[middle]);
+            } else {
+                self.tasks.push(Task { node, side: Side::Above, start: middle, end, depth, log });
+            }
+            if middle - start == 1 {
+                self.nodes[node as usize].below = Child::single(points[start]);
+                break;
+            }
+            self.enter(&cut, Side::Below);
+            parent = Some((node, Side::Below));
+            end = middle;
+        }
+        top.expect("the loop attaches at least one child")
+    }
+
+    /// Cuts the current cell until its two points part or the lifetime ends. No array is touched.
+    fn grow_pair(&mut self, pair: [u32; 2]) -> Child {
+        let (p, q) = (self.store.point(pair[0]), self.store.point(pair[1]));
+        let mut parent = None;
+        let mut top = None;
+        loop {
+            let Some(cut) = self.next_cut() else {
+                let child = self.new_leaf(&pair);
+                self.attach(parent, &mut top, child);
+                break;
+            };
+            let node = self.new_node(&cut);
+            self.attach(parent, &mut top, Child::inner(node));
+            let dim = cut.dim as usize;
+            let (a, b) = (Side::of(p[dim], cut.location), Side::of(q[dim], cut.location));
+            if a != b {
+                let new = &mut self.nodes[node as usize];
+                *new.child_mut(a) = Child::single(pair[0]);
+                *new.child_mut(b) = Child::single(pair[1]);
+                break;
+            }
+            self.cell.enter(&cut, a);
+            parent = Some((node, a));
+        }
+        top.expect("the loop attaches at least one child")
+    }
+
+    fn next_cut(&self) -> Option<Cut> {
+        self.cell.next_cut().filter(|cut| cut.time <= self.lifetime)
+    }
+
+    fn attach(&mut self, parent: Option<(u32, Side)>, top: &mut Option<Child>, child: Child) {
+        if let Some((node, side)) = parent {
+            *self.nodes[node as usize].child_mut(side) = child;
+        }
+        top.get_or_insert(child);
+    }
+
+    fn new_node(&mut self, cut: &Cut) -> u32 {
+        self.nodes.push(Node::new(cut));
+        self.nodes.len() as u32 - 1
+    }
+
+    fn new_leaf(&mut self, points: &[u32]) -> Child {
+        let count = points.iter().map(|p| self.store.multiplicity(*p)).sum();
+        self.leaves.push(Leaf { points: points.to_vec(), count });
+        Child::leaf(self.leaves.len() as u32 - 1)
+    }
+
+    /// Moves the points below the cut to the front, in order; how many there are.
+    fn split(&mut self, points: &mut [u32], cut: &Cut) -> usize {
+        let dim = cut.dim as usize;
+        if cut.location < self.lo[dim] {
+            return 0;
+        }
+        if cut.location >= self.hi[dim] {
+            return points.len();
+        }
+        let n_dims = self.store.n_dims();
+        let rows = self.store.coordinates();
+        let below = match self.columns {
+            Some(columns) if points.len() >= ROW_MAJOR_BELOW => {
+                let n = self.store.n_slots();
+                let column = &columns[dim * n..][..n];
+                partition(points, &mut self.scratch, |p| column[p as usize] <= cut.location)
+            }
+            _ => partition(points, &mut self.scratch, |p| rows[p as usize * n_dims + dim] <= cut.location),
+        };
+        if below == 0 || below == points.len() {
+            self.learn_bounds(points, dim);
+        }
+        below
+    }
+
+    /// After a scan that separated nothing: the exact bounds of the points, which make further misses free.
+    fn learn_bounds(&mut self, points: &[u32], dim: usize) {
+        let (mut lo, mut hi) = (f64::INFINITY, f64::NEG_INFINITY);
+        for p in points {
+            let x = self.store.point(*p)[dim];
+            lo = lo.min(x);
+            hi = hi.max(x);
+        }
+        self.set_bounds(dim, lo, hi);
+    }
+
+    fn set_bounds(&mut self, dim: usize, lo: f64, hi: f64) {
+        self.log.push(Known { dim: dim as u32, lo: self.lo[dim], hi: self.hi[dim] });
+        self.lo[dim] = lo;
+        self.hi[dim] = hi;
+    }
+
+    fn forget_bounds(&mut self) {
+        debug_assert!(self.log.is_empty());
+        self.lo.fill(f64::NEG_INFINITY);
+        self.hi.fill(f64::INFINITY);
+    }
+
+    fn enter(&mut self, cut: &Cut, side: Side) {
+        self.cell.enter(cut, side);
+    }
+
+    /// Walks back up to a depth, restoring what was known of the points there.
+    fn return_to(&mut self, depth: usize, log: usize) {
+        while self.cell.depth() > depth {
+            self.cell.leave();
+        }
+        for known in self.log.drain(log..).rev() {
+            self.lo[known.dim as usize] = known.lo;
+            self.hi[known.dim as usize] = known.hi;
+        }
+    }
+
+    /// Row counts of the nodes from `first` on, children before parents: a child is always younger.
+    fn count_rows(&mut self, first: usize) {
+        for id in (first..self.nodes.len()).rev() {
+            let node = self.nodes[id];
+            self.nodes[id].count = self.rows_of(node.below) + self.rows_of(node.above);
+        }
+    }
+
+    fn rows_of(&self, child: Child) -> u32 {
+        rows_of(child, &self.nodes, &self.leaves, self.store)
+    }
+}
+
+/// Number of rows in a child's cell.
+pub(crate) fn rows_of(child: Child, nodes: &[Node], leaves: &[Leaf], store: &PointStore) -> u32 {
+    use super::node::Kind;
+    match child.kind() {
+        Kind::Inner(id) => nodes[id as usize].count,
+        Kind::Single(point) => store.multiplicity(point),
+        Kind::Leaf(id) => leaves[id as usize].count,
+        Kind::Empty => 0,
+    }
+}
+
+/// Stable partition without branches: what `is_below` moves to the front, in order, and so the rest.
+#[inline]
+fn partition(points: &mut [u32], scratch: &mut [u32], is_below: impl Fn(u32) -> bool) -> usize {
+    let scratch = &mut scratch[..points.len()];
+    let (mut n_below, mut n_above) = (0, 0);
+    for i in 0..points.len() {
+        let point = points[i];
+        let below = usize::from(is_below(point));
+        points[n_below] = point;
+        scratch[n_above] = point;
+        n_below += below;
+        n_above += 1 - below;
+    }
+    points[n_below..].copy_from_slice(&scratch[..n_above]);
+    n_below
+}
+
+impl Tree {
+    /// The tree of all points of the store.
+    pub fn grown(ground: &Ground, key: crate::process::NodeKey, store: &PointStore) -> Self {
+        let columns = (store.n_slots() >= ROW_MAJOR_BELOW).then(|| store.columns());
+        Self::grown_with(ground, key, store, columns.as_deref())
+    }
+
+    /// As [`Tree::grown`], with the store's columns at hand.
+    pub(crate) fn grown_with(
+        ground: &Ground,
+        key: crate::process::NodeKey,
+        store: &PointStore,
+        columns: Option<&[f64]>,
+    ) -> Self {
+        let mut points: Vec<u32> = store.points().collect();
+        let mut grower = Grower::new(store, columns, ground, ground.root_cell(key), (Vec::new(), Vec::new()));
+        let root = grower.grow(&mut points);
+        let (mut nodes, leaves) = (grower.nodes, grower.leaves);
+        nodes.shrink_to_fit();
+        Self { key, root, nodes, leaves, n_dead: 0 }
+    }
+}

@@ -1,0 +1,187 @@
+//! Learning more points: the tree becomes the one that a batch of all of them would have grown.
+
+use super::grow::{Grower, rows_of};
+use super::node::Kind;
+use super::{Child, Ground, PointStore, Tree};
+use crate::process::{Cut, Side};
+
+/// A stop on the way of a batch of points down the tree.
+struct Task {
+    child: Child,
+    /// Node and side the child hangs on; none at the root.
+    parent: Option<(u32, Side)>,
+    start: usize,
+    end: usize,
+    /// Steps taken when the batch stands at the parent.
+    depth: usize,
+}
+
+impl Tree {
+    /// Adds points that the store has already and the tree has not.
+    ///
+    /// Each must lie in the ground's root box. `touched` receives the nodes whose cells gained points, parents before
+    /// children, so that statistics can be mended bottom-up by reading it backwards.
+    pub fn insert(&mut self, ground: &Ground, store: &PointStore, points: &mut [u32], touched: &mut Touched) {
+        touched.clear();
+        if points.is_empty() {
+            return;
+        }
+        let mut tasks =
+            vec![Task { child: self.root, parent: None, start: 0, end: points.len(), depth: 0 }];
+        // The way from the root to the current task's child; replayed only where something has to be grown.
+        let mut way: Vec<(Cut, Side)> = Vec::new();
+        while let Some(task) = tasks.pop() {
+            way.truncate(task.depth);
+            if let Some((node, side)) = task.parent {
+                way.push((self.nodes[node as usize].cut(), side));
+            }
+            let batch = &mut points[task.start..task.end];
+            match task.child.kind() {
+                Kind::Inner(id) => {
+                    let node = &mut self.nodes[id as usize];
+                    node.count += batch.iter().map(|p| store.multiplicity(*p)).sum::<u32>();
+                    touched.nodes.push(id);
+                    let (dim, location) = (node.dim(), node.location);
+                    let middle = task.start + split(batch, |p| store.point(p)[dim] <= location);
+                    let depth = way.len();
+                    for (start, end, side) in [(middle, task.end, Side::Above), (task.start, middle, Side::Below)] {
+                        if start < end {
+                            tasks.push(Task { child: node.child(side), parent: Some((id, side)), start, end, depth });
+                        }
+                    }
+                }
+                Kind::Leaf(id) => {
+                    let leaf = &mut self.leaves[id as usize];
+                    leaf.points.extend_from_slice(batch);
+                    leaf.count += batch.iter().map(|p| store.multiplicity(*p)).sum::<u32>();
+                    touched.leaves.push(id);
+                }
+                Kind::Empty => {
+                    let grown = self.grow_at(ground, store, &way, batch, touched);
+                    self.hang(task.parent, grown);
+                }
+                Kind::Single(point) => {
+                    let mut all = batch.to_vec();
+                    all.push(point);
+                    let grown = self.grow_at(ground, store, &way, &mut all, touched);
+                    self.hang(task.parent, grown);
+                }
+            }
+        }
+    }
+
+    /// One more row of a point that the tree has: only counts change.
+    pub fn count_again(&mut self, store: &PointStore, point: u32, touched: &mut Touched) {
+        touched.clear();
+        let x = store.point(point);
+        let mut child = self.root;
+        loop {
+            match child.kind() {
+                Kind::Inner(id) => {
+                    let node = &mut self.nodes[id as usize];
+                    node.count += 1;
+                    touched.nodes.push(id);
+                    child = node.child(node.side_of(x));
+                }
+                Kind::Leaf(id) => {
+                    self.leaves[id as usize].count += 1;
+                    touched.leaves.push(id);
+                    return;
+                }
+                Kind::Single(_) | Kind::Empty => return,
+            }
+        }
+    }
+
+    /// Grows points in the cell at the end of `way`.
+    fn grow_at(
+        &mut self,
+        ground: &Ground,
+        store: &PointStore,
+        way: &[(Cut, Side)],
+        points: &mut [u32],
+        touched: &mut Touched,
+    ) -> Child {
+        if let [point] = points {
+            return Child::single(*point);
+        }
+        let mut cell = ground.root_cell(self.key);
+        cell.jump(way);
+        let parts = (std::mem::take(&mut self.nodes), std::mem::take(&mut self.leaves));
+        let (n_nodes, n_leaves) = (parts.0.len(), parts.1.len());
+        let mut grower = Grower::new(store, None, ground, cell, parts);
+        let child = grower.grow(points);
+        (self.nodes, self.leaves) = (grower.nodes, grower.leaves);
+        touched.nodes.extend(n_nodes as u32..self.nodes.len() as u32);
+        touched.leaves.extend(n_leaves as u32..self.leaves.len() as u32);
+        child
+    }
+
+    pub(super) fn hang(&mut self, parent: Option<(u32, Side)>, child: Child) {
+        match parent {
+            None => self.root = child,
+            Some((node, side)) => *self.nodes[node as usize].child_mut(side) = child,
+        }
+    }
+
+    /// Cuts on all leaves until a larger lifetime; `ground` has it already.
+    pub fn raise_lifetime(&mut self, ground: &Ground, store: &PointStore) {
+        let mut tasks = vec![(self.root, None::<(u32, Side)>, 0_usize)];
+        let mut way: Vec<(Cut, Side)> = Vec::new();
+        let mut touched = Touched::default();
+        while let Some((child, parent, depth)) = tasks.pop() {
+            way.truncate(depth);
+            if let Some((node, side)) = parent {
+                way.push((self.nodes[node as usize].cut(), side));
+            }
+            match child.kind() {
+                Kind::Inner(id) => {
+                    let node = self.nodes[id as usize];
+                    tasks.push((node.above, Some((id, Side::Above)), way.len()));
+                    tasks.push((node.below, Some((id, Side::Below)), way.len()));
+                }
+                Kind::Leaf(id) => {
+                    let mut points = std::mem::take(&mut self.leaves[id as usize].points);
+                    self.n_dead += 1;
+                    let grown = self.grow_at(ground, store, &way, &mut points, &mut touched);
+                    self.hang(parent, grown);
+                }
+                Kind::Single(_) | Kind::Empty => {}
+            }
+        }
+        self.tidy(store);
+    }
+
+    /// Rows in a child's cell.
+    pub fn rows_of(&self, child: Child, store: &PointStore) -> u32 {
+        rows_of(child, &self.nodes, &self.leaves, store)
+    }
+}
+
+/// The nodes and leaves that a change touched, parents before children.
+#[derive(Debug, Clone, Default)]
+pub struct Touched {
+    /// Numbers of nodes.
+    pub nodes: Vec<u32>,
+    /// Numbers of leaves.
+    pub leaves: Vec<u32>,
+}
+
+impl Touched {
+    pub(crate) fn clear(&mut self) {
+        self.nodes.clear();
+        self.leaves.clear();
+    }
+}
+
+/// Partition of a small batch; order does not matter.
+fn split(points: &mut [u32], is_below: impl Fn(u32) -> bool) -> usize {
+    let mut n_below = 0;
+    for i in 0..points.len() {
+        if is_below(points[i]) {
+            points.swap(i, n_below);
+            n_below += 1;
+        }
+    }
+    n_below
+}

@@ -1,0 +1,212 @@
+//! What a tree is made of: nodes of 32 bytes, and words that say what lies on a side of a cut.
+
+use crate::process::{Cut, Side};
+
+/// What lies on one side of a cut, in 32 bits: two for the kind, thirty for a number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Child(u32);
+
+/// A [`Child`] taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A cell that is cut: the node's number.
+    Inner(u32),
+    /// A frozen cell: the number of its one point.
+    Single(u32),
+    /// A cell with several points that is not cut within the lifetime: the leaf's number.
+    Leaf(u32),
+    /// A cell without points.
+    Empty,
+}
+
+const TAG: u32 = 3 << 30;
+const SINGLE: u32 = 1 << 30;
+const LEAF: u32 = 2 << 30;
+/// Numbers of points, nodes and leaves stay below this.
+pub(crate) const MAX_NUMBER: u32 = 1 << 30;
+
+impl Child {
+    /// A side without points.
+    pub const EMPTY: Self = Self(TAG);
+
+    pub(crate) fn inner(node: u32) -> Self {
+        debug_assert!(node < MAX_NUMBER);
+        Self(node)
+    }
+
+    pub(crate) fn single(point: u32) -> Self {
+        debug_assert!(point < MAX_NUMBER);
+        Self(SINGLE | point)
+    }
+
+    pub(crate) fn leaf(leaf: u32) -> Self {
+        debug_assert!(leaf < MAX_NUMBER);
+        Self(LEAF | leaf)
+    }
+
+    /// What it is.
+    #[inline]
+    pub fn kind(self) -> Kind {
+        let number = self.0 & !TAG;
+        match self.0 & TAG {
+            0 => Kind::Inner(number),
+            SINGLE => Kind::Single(number),
+            LEAF => Kind::Leaf(number),
+            _ => Kind::Empty,
+        }
+    }
+
+    /// The node's number if the cell is cut.
+    #[inline]
+    pub(crate) fn as_inner(self) -> Option<u32> {
+        (self.0 & TAG == 0).then_some(self.0)
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self == Self::EMPTY
+    }
+
+    /// The word itself, for storing.
+    pub(crate) fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+}
+
+impl std::fmt::Debug for Child {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.kind().fmt(f)
+    }
+}
+
+/// Bits of [`Node::axis`] that hold the dimension; the rest holds the clock's level.
+const DIM_BITS: u32 = 25;
+/// A tree's points have fewer dimensions than this.
+pub(crate) const MAX_DIMS: usize = 1 << DIM_BITS;
+
+/// A cut cell: 32 bytes. Its key, box and birth time are not stored but found again on the way down.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Node {
+    pub(crate) time: f64,
+    pub(crate) location: f64,
+    axis: u32,
+    pub(crate) below: Child,
+    pub(crate) above: Child,
+    /// Rows (not points: a point counts as often as it was learned) in the cell.
+    pub(crate) count: u32,
+}
+
+impl Node {
+    pub(crate) fn new(cut: &Cut) -> Self {
+        Self {
+            time: cut.time,
+            location: cut.location,
+            axis: cut.level << DIM_BITS | cut.dim,
+            below: Child::EMPTY,
+            above: Child::EMPTY,
+            count: 0,
+        }
+    }
+
+    /// When the cell is cut.
+    #[inline]
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Where the cell is cut: coordinates ≤ this lie below.
+    #[inline]
+    pub fn location(&self) -> f64 {
+        self.location
+    }
+
+    /// The dimension the cut is across.
+    #[inline]
+    pub fn dim(&self) -> usize {
+        (self.axis & (MAX_DIMS as u32 - 1)) as usize
+    }
+
+    /// Number of rows in the cell.
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// What lies on a side.
+    #[inline]
+    pub fn child(&self, side: Side) -> Child {
+        match side {
+            Side::Below => self.below,
+            Side::Above => self.above,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn child_mut(&mut self, side: Side) -> &mut Child {
+        match side {
+            Side::Below => &mut self.below,
+            Side::Above => &mut self.above,
+        }
+    }
+
+    /// The side of a point at this cut.
+    #[inline]
+    pub fn side_of(&self, point: &[f64]) -> Side {
+        Side::of(point[self.dim()], self.location)
+    }
+
+    /// Whether both sides hold points: the cut separates training points.
+    #[inline]
+    pub fn separates(&self) -> bool {
+        !self.below.is_empty() && !self.above.is_empty()
+    }
+
+    pub(crate) fn cut(&self) -> Cut {
+        Cut { time: self.time, location: self.location, dim: self.axis & (MAX_DIMS as u32 - 1), level: self.axis >> DIM_BITS }
+    }
+}
+
+/// The points of a cell that holds several and is not cut within the lifetime.
+#[derive(Debug, Clone, Default)]
+pub struct Leaf {
+    pub(crate) points: Vec<u32>,
+    pub(crate) count: u32,
+}
+
+impl Leaf {
+    /// The numbers of its points, in no particular order.
+    pub fn points(&self) -> &[u32] {
+        &self.points
+    }
+
+    /// Number of rows in the cell.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(crate) fn n_bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(self.points.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_nodes_are_compact_and_reversible() {
+        assert_eq!(size_of::<Node>(), 32);
+        for number in [0, 5, MAX_NUMBER - 1] {
+            assert_eq!(Child::inner(number).kind(), Kind::Inner(number));
+            assert_eq!(Child::single(number).kind(), Kind::Single(number));
+            assert_eq!(Child::leaf(number).kind(), Kind::Leaf(number));
+        }
+        assert_eq!(Child::EMPTY.kind(), Kind::Empty);
+        let cut = Cut { time: 1.5, dim: 12_345, level: 64, location: -2.0 };
+        assert_eq!(Node::new(&cut).cut(), cut);
+    }
+}

@@ -1,0 +1,270 @@
+//! The distinct points of a model, stored once and shared by all its trees.
+//!
+//! Identical rows never part, so trees hold points, not rows, and a point knows how many rows have it.
+
+use std::collections::HashMap;
+
+use crate::{Error, Result};
+
+/// Distinct points in measure coordinates, with how many rows have each.
+#[derive(Debug, Clone, Default)]
+pub struct PointStore {
+    n_dims: usize,
+    /// Row-major coordinates, one row a slot; forgotten slots are reused.
+    coordinates: Vec<f64>,
+    multiplicity: Vec<u32>,
+    free: Vec<u32>,
+    n_rows: usize,
+    by_digest: HashMap<u128, u32, DigestHasher>,
+}
+
+impl PointStore {
+    /// An empty store for points of `n_dims` coordinates.
+    pub fn new(n_dims: usize) -> Self {
+        Self { n_dims, ..Self::default() }
+    }
+
+    /// Number of dimensions.
+    pub fn n_dims(&self) -> usize {
+        self.n_dims
+    }
+
+    /// Number of slots, forgotten ones included: point numbers are below this.
+    pub fn n_slots(&self) -> usize {
+        self.multiplicity.len()
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Number of distinct points.
+    pub fn n_points(&self) -> usize {
+        self.multiplicity.len() - self.free.len()
+    }
+
+    /// A point's coordinates.
+    #[inline]
+    pub fn point(&self, point: u32) -> &[f64] {
+        &self.coordinates[point as usize * self.n_dims..][..self.n_dims]
+    }
+
+    /// All coordinates, row-major by slot.
+    #[inline]
+    pub fn coordinates(&self) -> &[f64] {
+        &self.coordinates
+    }
+
+    /// How many rows have this point; zero for a forgotten slot.
+    #[inline]
+    pub fn multiplicity(&self, point: u32) -> u32 {
+        self.multiplicity[point as usize]
+    }
+
+    /// The numbers of all points, ascending.
+    pub fn points(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.n_slots() as u32).filter(|p| self.multiplicity[*p as usize] > 0)
+    }
+
+    /// The number of a stored point.
+    pub fn find(&self, coordinates: &[f64]) -> Option<u32> {
+        let mut digest = digest(coordinates);
+        while let Some(&point) = self.by_digest.get(&digest) {
+            if self.point(point) == coordinates {
+                return Some(point);
+            }
+            digest = digest.wrapping_add(1);
+        }
+        None
+    }
+
+    /// Adds a row: the point's number, and whether the point is new.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] when no number is left.
+    pub fn add(&mut self, coordinates: &[f64]) -> Result<(u32, bool)> {
+        debug_assert_eq!(coordinates.len(), self.n_dims);
+        let mut digest = digest(coordinates);
+        while let Some(&point) = self.by_digest.get(&digest) {
+            if self.point(point) == coordinates {
+                self.multiplicity[point as usize] += 1;
+                self.n_rows += 1;
+                return Ok((point, false));
+            }
+            digest = digest.wrapping_add(1);
+        }
+        let point = self.new_slot(coordinates)?;
+        self.by_digest.insert(digest, point);
+        self.n_rows += 1;
+        Ok((point, true))
+    }
+
+    fn new_slot(&mut self, coordinates: &[f64]) -> Result<u32> {
+        // Adding zero makes -0.0 and 0.0 one value.
+        let clean = coordinates.iter().map(|x| x + 0.0);
+        if let Some(point) = self.free.pop() {
+            let start = point as usize * self.n_dims;
+            self.coordinates[start..][..self.n_dims].iter_mut().zip(clean).for_each(|(slot, x)| *slot = x);
+            self.multiplicity[point as usize] = 1;
+            return Ok(point);
+        }
+        let limit = super::node::MAX_NUMBER;
+        if self.multiplicity.len() as u64 >= u64::from(limit) {
+            return Err(Error::TooLarge {
+                what: "distinct points",
+                expected: self.multiplicity.len() as f64,
+                limit: f64::from(limit),
+            });
+        }
+        self.coordinates.extend(clean);
+        self.multiplicity.push(1);
+        Ok(self.multiplicity.len() as u32 - 1)
+    }
+
+    /// Takes one row of a point away; whether the point is gone with it.
+    pub fn remove(&mut self, point: u32) -> bool {
+        let left = &mut self.multiplicity[point as usize];
+        *left -= 1;
+        self.n_rows -= 1;
+        if *left > 0 {
+            return false;
+        }
+        self.unlink(point);
+        self.free.push(point);
+        true
+    }
+
+    /// Takes a point out of the table of digests, closing the gap that it leaves in a run of equal digests.
+    fn unlink(&mut self, point: u32) {
+        let mut at = digest(self.point(point));
+        while self.by_digest.get(&at).is_some_and(|p| *p != point) {
+            at = at.wrapping_add(1);
+        }
+        self.by_digest.remove(&at);
+        let mut next = at.wrapping_add(1);
+        while let Some(other) = self.by_digest.remove(&next) {
+            let mut home = digest(self.point(other));
+            while self.by_digest.contains_key(&home) {
+                home = home.wrapping_add(1);
+            }
+            self.by_digest.insert(home, other);
+            next = next.wrapping_add(1);
+        }
+    }
+
+    /// Column-major coordinates by slot, for scanning large cells.
+    pub(crate) fn columns(&self) -> Vec<f64> {
+        let (n, d) = (self.n_slots(), self.n_dims);
+        let mut columns = vec![0.0; n * d];
+        // In blocks of rows, so that what is read stays in cache while it is scattered.
+        const BLOCK: usize = 64;
+        for start in (0..n).step_by(BLOCK) {
+            let end = (start + BLOCK).min(n);
+            for dim in 0..d {
+                for row in start..end {
+                    columns[dim * n + row] = self.coordinates[row * d + dim];
+                }
+            }
+        }
+        columns
+    }
+
+    /// The store of saved coordinates and multiplicities.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::NotFinite`], or [`Error::Incompatible`] where a point occurs twice.
+    pub fn restored(n_dims: usize, coordinates: Vec<f64>, multiplicity: Vec<u32>) -> Result<Self> {
+        if n_dims == 0 || Some(coordinates.len()) != multiplicity.len().checked_mul(n_dims) {
+            return Err(Error::LengthMismatch {
+                what: "stored coordinates",
+                expected: multiplicity.len().saturating_mul(n_dims),
+                found: coordinates.len(),
+            });
+        }
+        if let Some(at) = coordinates.iter().position(|x| !x.is_finite()) {
+            let (row, column, value) = (at / n_dims, at % n_dims, coordinates[at]);
+            return Err(Error::NotFinite { what: "stored coordinates", row, column, value });
+        }
+        let mut store = Self { n_dims, coordinates, multiplicity, ..Self::default() };
+        for point in 0..store.n_slots() as u32 {
+            if store.multiplicity(point) == 0 {
+                store.free.push(point);
+                continue;
+            }
+            store.n_rows += store.multiplicity(point) as usize;
+            if store.find(store.point(point)).is_some() {
+                return Err(Error::Incompatible { what: "stored points (one occurs twice)" });
+            }
+            let mut at = digest(store.point(point));
+            while store.by_digest.contains_key(&at) {
+                at = at.wrapping_add(1);
+            }
+            store.by_digest.insert(at, point);
+        }
+        Ok(store)
+    }
+
+    /// The multiplicities by slot, for storing.
+    pub fn multiplicities(&self) -> &[u32] {
+        &self.multiplicity
+    }
+}
+
+/// A 128-bit digest of coordinates: equal points have equal digests, -0.0 counting as 0.0.
+fn digest(coordinates: &[f64]) -> u128 {
+    const A: u128 = 0x2D35_8DCC_AA6C_78A5_8BB8_4B93_962E_ACC9;
+    let mut h = coordinates.len() as u128;
+    for x in coordinates {
+        h = (h ^ u128::from((x + 0.0).to_bits())).wrapping_mul(A);
+        h ^= h >> 67;
+    }
+    h.wrapping_mul(A) ^ (h >> 64)
+}
+
+/// Digests are mixed already: their high half is the hash.
+#[derive(Debug, Clone, Copy, Default)]
+struct DigestHasher(u64);
+
+impl std::hash::BuildHasher for DigestHasher {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        Self(0)
+    }
+}
+
+impl std::hash::Hasher for DigestHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("digests are hashed as one u128")
+    }
+
+    fn write_u128(&mut self, digest: u128) {
+        self.0 = (digest >> 64) as u64 ^ digest as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_one_point_are_counted_and_forgotten() {
+        let mut store = PointStore::new(2);
+        let (a, _) = store.add(&[1.0, -0.0]).unwrap();
+        assert_eq!(store.add(&[1.0, 0.0]).unwrap(), (a, false));
+        let (b, new) = store.add(&[2.0, 0.0]).unwrap();
+        assert!(new && a != b);
+        assert_eq!((store.n_rows(), store.n_points(), store.multiplicity(a)), (3, 2, 2));
+        assert!(!store.remove(a) && store.remove(a));
+        assert_eq!(store.find(&[1.0, 0.0]), None);
+        assert_eq!(store.add(&[5.0, 5.0]).unwrap(), (a, true), "the slot is used again");
+        let again = PointStore::restored(2, store.coordinates().to_vec(), store.multiplicities().to_vec()).unwrap();
+        assert_eq!(again.find(&[5.0, 5.0]), Some(a));
+        assert!(PointStore::restored(1, vec![1.0, 1.0], vec![1, 1]).is_err());
+    }
+}
