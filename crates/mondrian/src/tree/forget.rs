@@ -65,16 +65,13 @@ impl Tree {
                 (Kind::Single(_), Kind::Empty) => Some(child),
                 _ => None,
             };
-            match alone {
-                Some(rest) => {
-                    child = rest;
-                    self.n_dead += 1;
-                }
-                None => {
-                    *self.nodes[id as usize].child_mut(side) = child;
-                    way.push((id, side));
-                    return;
-                }
+            if let Some(rest) = alone {
+                child = rest;
+                self.n_dead += 1;
+            } else {
+                *self.nodes[id as usize].child_mut(side) = child;
+                way.push((id, side));
+                return;
             }
         }
         self.root = child;

@@ -26,8 +26,7 @@ impl Tree {
         if points.is_empty() {
             return;
         }
-        let mut tasks =
-            vec![Task { child: self.root, parent: None, start: 0, end: points.len(), depth: 0 }];
+        let mut tasks = vec![Task { child: self.root, parent: None, start: 0, end: points.len(), depth: 0 }];
         // The way from the root to the current task's child; replayed only where something has to be grown.
         let mut way: Vec<(Cut, Side)> = Vec::new();
         while let Some(task) = tasks.pop() {

@@ -65,15 +65,6 @@ impl Child {
     pub(crate) fn is_empty(self) -> bool {
         self == Self::EMPTY
     }
-
-    /// The word itself, for storing.
-    pub(crate) fn to_bits(self) -> u32 {
-        self.0
-    }
-
-    pub(crate) fn from_bits(bits: u32) -> Self {
-        Self(bits)
-    }
 }
 
 impl std::fmt::Debug for Child {
@@ -166,7 +157,12 @@ impl Node {
     }
 
     pub(crate) fn cut(&self) -> Cut {
-        Cut { time: self.time, location: self.location, dim: self.axis & (MAX_DIMS as u32 - 1), level: self.axis >> DIM_BITS }
+        Cut {
+            time: self.time,
+            location: self.location,
+            dim: self.axis & (MAX_DIMS as u32 - 1),
+            level: self.axis >> DIM_BITS,
+        }
     }
 }
 

@@ -65,7 +65,9 @@ impl Tree {
                         && node.time >= birth
                         && node.location.is_finite()
                         && node.dim() < store.n_dims()
-                        && self.checked_rows(node.below, store).zip(self.checked_rows(node.above, store))
+                        && self
+                            .checked_rows(node.below, store)
+                            .zip(self.checked_rows(node.above, store))
                             .is_some_and(|(a, b)| a.checked_add(b) == Some(node.count))
                 }
                 Kind::Leaf(id) => {

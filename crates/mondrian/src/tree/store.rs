@@ -158,9 +158,9 @@ impl PointStore {
         let (n, d) = (self.n_slots(), self.n_dims);
         let mut columns = vec![0.0; n * d];
         // In blocks of rows, so that what is read stays in cache while it is scattered.
-        const BLOCK: usize = 64;
-        for start in (0..n).step_by(BLOCK) {
-            let end = (start + BLOCK).min(n);
+        let block = 64;
+        for start in (0..n).step_by(block) {
+            let end = (start + block).min(n);
             for dim in 0..d {
                 for row in start..end {
                     columns[dim * n + row] = self.coordinates[row * d + dim];
