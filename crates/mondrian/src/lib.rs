@@ -6,12 +6,13 @@
 
 pub mod dense;
 pub mod error;
+pub mod forest;
 pub mod lifetime;
 pub mod model_file;
 pub mod points;
 pub mod process;
-pub mod tuning;
 pub mod tree;
+pub mod tuning;
 
 pub use error::{Error, Result};
 pub use lifetime::Lifetime;

@@ -19,6 +19,9 @@ pub struct PointStore {
 }
 
 impl PointStore {
+    /// More distinct points than this cannot be numbered.
+    pub const CAPACITY: usize = super::node::MAX_NUMBER as usize;
+
     /// An empty store for points of `n_dims` coordinates.
     pub fn new(n_dims: usize) -> Self {
         Self { n_dims, ..Self::default() }

@@ -1,0 +1,162 @@
+//! What all forests are told: how many trees, how fine, under which measure.
+
+use serde::{Deserialize, Serialize};
+
+use crate::process::{Bounds, BuiltInMeasure, Measure, QuantileMeasure, Weights};
+use crate::{Error, Lifetime, Points, Result};
+
+/// A lifetime by value, or chosen from the data.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LifetimeChoice {
+    /// Chosen on held-out data along the regularization path.
+    #[default]
+    Auto,
+    /// This one.
+    Value(Lifetime),
+}
+
+/// Which measure the process runs under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MeasureChoice {
+    /// Length.
+    #[default]
+    Uniform,
+    /// The first data's own distribution on each axis.
+    Quantile,
+}
+
+/// One factor a dimension on the measure.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WeightsChoice {
+    /// 1 (raw units) for a finite lifetime by value, 1/standard deviation when it is automatic or infinite.
+    #[default]
+    Auto,
+    /// 1/standard deviation of the first data.
+    Deviation,
+    /// 1: raw units.
+    Raw,
+    /// These.
+    Given(Weights),
+}
+
+/// How a prediction treats cuts that no training point has made anybody look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unseen {
+    /// As the key says: the same answer as after growing the tree there.
+    #[default]
+    Keyed,
+    /// Integrated over in closed form.
+    Integrate,
+}
+
+/// Parameters of every forest; defaults in [`ForestParams::default`].
+///
+/// | name | default | meaning | range |
+/// | --- | --- | --- | --- |
+/// | `n_trees` | 100 | trees M | ≥ 1 |
+/// | `lifetime` | automatic | the report's λ | ≥ 0, may be infinite |
+/// | `seed` | 0 | all randomness follows from it | any |
+/// | `bounds` | the first data's | root box, raw units | finite |
+/// | `measure` | uniform | what lengths mean | |
+/// | `weights` | automatic | a factor a dimension on the measure | ≥ 0 |
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ForestParams {
+    /// Number of trees M.
+    pub n_trees: usize,
+    /// Lifetime λ.
+    pub lifetime: LifetimeChoice,
+    /// Seed.
+    pub seed: u64,
+    /// Root box in raw units; the box of the first data if not given.
+    pub bounds: Option<Bounds>,
+    /// Measure.
+    pub measure: MeasureChoice,
+    /// Weights of the measure.
+    pub weights: WeightsChoice,
+}
+
+impl Default for ForestParams {
+    fn default() -> Self {
+        Self {
+            n_trees: 100,
+            lifetime: LifetimeChoice::Auto,
+            seed: 0,
+            bounds: None,
+            measure: MeasureChoice::Uniform,
+            weights: WeightsChoice::Auto,
+        }
+    }
+}
+
+/// More trees than this are refused.
+const MAX_TREES: usize = 1 << 24;
+
+impl ForestParams {
+    /// Checks what can be checked without data.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`].
+    pub fn check(&self) -> Result<()> {
+        if self.n_trees == 0 || self.n_trees > MAX_TREES {
+            let value = self.n_trees as f64;
+            return Err(Error::InvalidParameter { name: "n_trees", value, expected: "between 1 and 2^24" });
+        }
+        Ok(())
+    }
+
+    /// The measure these parameters mean on the first data.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] without rows, [`Error::LengthMismatch`] for the wrong number of weights.
+    pub fn measure_on(&self, points: Points<'_>) -> Result<BuiltInMeasure> {
+        let weights = match &self.weights {
+            WeightsChoice::Given(weights) => Some(weights.clone()),
+            WeightsChoice::Raw => None,
+            WeightsChoice::Deviation => Some(Weights::inverse_deviation(points)?),
+            WeightsChoice::Auto => match self.lifetime {
+                LifetimeChoice::Value(lifetime) if lifetime.is_finite() => None,
+                _ => Some(Weights::inverse_deviation(points)?),
+            },
+        };
+        match self.measure {
+            MeasureChoice::Quantile => {
+                // The quantile measure has no units left: a deviation of raw units means nothing to it.
+                let given = if let WeightsChoice::Given(weights) = &self.weights { Some(weights) } else { None };
+                Ok(BuiltInMeasure::Quantile(QuantileMeasure::of_points(points, given)?))
+            }
+            MeasureChoice::Uniform => {
+                let measure = weights.map_or(BuiltInMeasure::Uniform, BuiltInMeasure::Weighted);
+                measure.check_dims(points.n_columns())?;
+                Ok(measure)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn automatic_weights_follow_the_lifetime() {
+        let data = [0.0, 10.0, 2.0, 30.0];
+        let points = Points::row_major(&data, 2).unwrap();
+        let with = |lifetime| ForestParams { lifetime, ..ForestParams::default() }.measure_on(points).unwrap();
+        assert_eq!(with(LifetimeChoice::Value(Lifetime::new(3.0).unwrap())), BuiltInMeasure::Uniform);
+        for lifetime in [LifetimeChoice::Auto, LifetimeChoice::Value(Lifetime::INFINITE)] {
+            let BuiltInMeasure::Weighted(weights) = with(lifetime) else { panic!("weights expected") };
+            assert!((weights.factors()[0] - 1.0).abs() < 1e-12 && (weights.factors()[1] - 0.1).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn refuses_absurd_numbers_of_trees() {
+        for n_trees in [0, usize::MAX] {
+            assert!(ForestParams { n_trees, ..ForestParams::default() }.check().is_err());
+        }
+    }
+}

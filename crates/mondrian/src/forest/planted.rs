@@ -1,0 +1,313 @@
+//! Trees over one store of points: planting, learning more, merging, forgetting, looking up.
+
+use rayon::prelude::*;
+
+use super::ForestParams;
+use crate::process::{Bounds, BuiltInMeasure, Measure};
+use crate::tree::{Ground, Landing, Locator, PointStore, Touched, Tree};
+use crate::{Error, Lifetime, Points, Result};
+
+/// What a model knows of its points beyond where they lie, and the statistics it keeps at each node of a tree.
+pub trait Labels: Sync {
+    /// Statistics of one tree, in arrays by node and by leaf number.
+    type Stats: Default + Clone + Send + Sync + std::fmt::Debug;
+
+    /// The statistics of a whole tree.
+    fn gather(&self, tree: &Tree, stats: &mut Self::Stats);
+
+    /// Mends the statistics after a change, given what it touched.
+    fn mend(&self, tree: &Tree, touched: &Touched, stats: &mut Self::Stats);
+}
+
+/// No labels: structure alone.
+impl Labels for () {
+    type Stats = ();
+
+    fn gather(&self, _: &Tree, (): &mut ()) {}
+
+    fn mend(&self, _: &Tree, _: &Touched, (): &mut ()) {}
+}
+
+/// What learning rows did to the store: models bring their labels up to date with it before the trees grow.
+#[derive(Debug, Clone, Default)]
+pub struct Learned {
+    /// The point of each row learned.
+    pub points: Vec<u32>,
+    /// The points that are new.
+    pub fresh: Vec<u32>,
+}
+
+/// Trees over one store of points, with statistics `S` beside each tree.
+#[derive(Debug, Clone)]
+pub struct Forest<S = ()> {
+    measure: BuiltInMeasure,
+    ground: Ground,
+    store: PointStore,
+    trees: Vec<(Tree, S)>,
+}
+
+impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
+    /// A forest without points whose box and measure come from the first data; trees are cut until `lifetime`.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] without rows where box or measure must come from them, and what [`ForestParams::check`] refuses.
+    pub fn on_ground(params: &ForestParams, first: Points<'_>, lifetime: Lifetime) -> Result<Self> {
+        params.check()?;
+        let measure = params.measure_on(first)?;
+        let raw = match &params.bounds {
+            Some(bounds) if bounds.n_dims() == first.n_columns() => bounds.clone(),
+            Some(bounds) => {
+                let (expected, found) = (first.n_columns(), bounds.n_dims());
+                return Err(Error::LengthMismatch { what: "dimensions of the root box", expected, found });
+            }
+            None => Bounds::of_points(first).ok_or(Error::Empty { what: "X", rows: 0, columns: first.n_columns() })?,
+        };
+        let ground = Ground::new(params.seed, &in_measure(&measure, &raw)?, lifetime)?;
+        let trees = (0..params.n_trees).map(|index| (Tree::new(ground.tree_key(index)), S::default())).collect();
+        Ok(Self { measure, store: PointStore::new(first.n_columns()), ground, trees })
+    }
+
+    /// A forest of saved parts.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] where a tree is not well formed.
+    pub fn restored(measure: BuiltInMeasure, ground: Ground, store: PointStore, trees: Vec<Tree>) -> Result<Self> {
+        measure.check_dims(ground.n_dims())?;
+        if store.n_dims() != ground.n_dims() {
+            return Err(Error::Incompatible { what: "dimensions of points and root box" });
+        }
+        if trees.is_empty() || !trees.iter().all(|tree| tree.is_well_formed(&store)) {
+            return Err(Error::Incompatible { what: "trees and points" });
+        }
+        Ok(Self { measure, ground, store, trees: trees.into_iter().map(|tree| (tree, S::default())).collect() })
+    }
+
+    /// The measure.
+    pub fn measure(&self) -> &BuiltInMeasure {
+        &self.measure
+    }
+
+    /// Boxes, seed and terminal lifetime.
+    pub fn ground(&self) -> &Ground {
+        &self.ground
+    }
+
+    /// The points.
+    pub fn store(&self) -> &PointStore {
+        &self.store
+    }
+
+    /// Number of trees M.
+    pub fn n_trees(&self) -> usize {
+        self.trees.len()
+    }
+
+    /// Number of dimensions.
+    pub fn n_dims(&self) -> usize {
+        self.ground.n_dims()
+    }
+
+    /// The trees with their statistics, in order.
+    pub fn trees(&self) -> &[(Tree, S)] {
+        &self.trees
+    }
+
+    /// Bytes that the trees' structure takes.
+    pub fn n_bytes(&self) -> usize {
+        self.trees.iter().map(|(tree, _)| tree.n_bytes()).sum()
+    }
+
+    /// Rows in measure coordinates, row-major.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] for rows of the wrong width, [`Error::NotFinite`] where a coordinate overflows.
+    pub fn coordinates(&self, points: Points<'_>) -> Result<Vec<f64>> {
+        points.check_width(self.n_dims())?;
+        let n_dims = self.n_dims();
+        let mut u = points.to_row_major();
+        for (at, x) in u.iter_mut().enumerate() {
+            *x = self.measure.coordinate(at % n_dims, *x) + 0.0;
+            if !x.is_finite() {
+                let (row, column) = (at / n_dims, at % n_dims);
+                return Err(Error::NotFinite { what: "X in measure coordinates", row, column, value: *x });
+            }
+        }
+        Ok(u)
+    }
+
+    /// Takes rows, given in measure coordinates, into the store and widens the box to hold them. Trees grow by
+    /// [`Forest::grow`] with what this returns. On error nothing has changed.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] for points too far away or too many.
+    pub fn take_rows(&mut self, coordinates: &[f64]) -> Result<Learned> {
+        let rung = self.rung_for(coordinates)?;
+        let n_dims = self.n_dims();
+        let room = crate::tree::PointStore::CAPACITY - self.store.n_slots();
+        if coordinates.len() / n_dims > room || self.store.n_rows() + coordinates.len() / n_dims > u32::MAX as usize {
+            let expected = (self.store.n_rows() + coordinates.len() / n_dims) as f64;
+            return Err(Error::TooLarge { what: "rows", expected, limit: crate::tree::PointStore::CAPACITY as f64 });
+        }
+        self.ground.set_rung(rung)?;
+        let mut learned = Learned::default();
+        for x in coordinates.chunks_exact(n_dims) {
+            let (point, new) = self.store.add(x)?;
+            learned.points.push(point);
+            if new {
+                learned.fresh.push(point);
+            }
+        }
+        Ok(learned)
+    }
+
+    /// The lowest rung, not below the current one, whose box holds the given rows.
+    fn rung_for(&self, coordinates: &[f64]) -> Result<u32> {
+        if coordinates.is_empty() {
+            return Ok(self.ground.rung());
+        }
+        let new = Bounds::of_points(Points::row_major(coordinates, self.n_dims())?).expect("there are rows");
+        Ok(self.ground.rung_holding(&new)?.max(self.ground.rung()))
+    }
+
+    /// Grows all trees by rows that [`Forest::take_rows`] took when the box was at `rung_before`.
+    pub fn grow<L: Labels<Stats = S>>(&mut self, labels: &L, learned: &Learned, rung_before: u32) {
+        // A wider box or a batch larger than what is there: planting anew is exact, and cheaper.
+        if self.ground.rung() != rung_before || learned.points.len() * 2 > self.store.n_rows() {
+            return self.regrow(labels);
+        }
+        let mut fresh = learned.fresh.clone();
+        fresh.sort_unstable();
+        let again: Vec<u32> =
+            learned.points.iter().copied().filter(|point| fresh.binary_search(point).is_err()).collect();
+        let Self { ground, store, trees, .. } = self;
+        trees.par_iter_mut().for_each(|(tree, stats)| {
+            let mut touched = Touched::default();
+            for point in &again {
+                tree.count_again(store, *point, &mut touched);
+                labels.mend(tree, &touched, stats);
+            }
+            tree.insert(ground, store, &mut fresh.clone(), &mut touched);
+            labels.mend(tree, &touched, stats);
+        });
+    }
+
+    /// Grows all trees anew from the store.
+    pub fn regrow<L: Labels<Stats = S>>(&mut self, labels: &L) {
+        let columns = self.store.columns();
+        let Self { ground, store, trees, .. } = self;
+        trees.par_iter_mut().for_each(|(tree, stats)| {
+            *tree = Tree::grown_with(ground, tree.key(), store, Some(&columns));
+            labels.gather(tree, stats);
+        });
+    }
+
+    /// Gathers the statistics of all trees anew.
+    pub fn gather<L: Labels<Stats = S>>(&mut self, labels: &L) {
+        self.trees.par_iter_mut().for_each(|(tree, stats)| labels.gather(tree, stats));
+    }
+
+    /// Takes one row of each given point away; all must be held. `labels` must not count the rows any more.
+    pub fn forget<L: Labels<Stats = S>>(&mut self, labels: &L, points: &[u32]) {
+        // Which removal is a point's last is known before any tree changes.
+        let mut removals: Vec<(u32, Vec<f64>, bool)> = Vec::with_capacity(points.len());
+        for point in points {
+            let x = self.store.point(*point).to_vec();
+            let gone = self.store.remove(*point);
+            removals.push((*point, x, gone));
+        }
+        let Self { store, trees, .. } = self;
+        trees.par_iter_mut().for_each(|(tree, stats)| {
+            let mut touched = Touched::default();
+            for (point, x, gone) in &removals {
+                tree.forget(x, *point, *gone, &mut touched);
+                labels.mend(tree, &touched, stats);
+            }
+            if tree.is_untidy() {
+                tree.tidy(store);
+                labels.gather(tree, stats);
+            }
+        });
+        self.narrow(labels);
+    }
+
+    /// Goes back to the lowest rung that holds all points: the forest that never saw the forgotten ones.
+    fn narrow<L: Labels<Stats = S>>(&mut self, labels: &L) {
+        if self.ground.rung() == 0 {
+            return;
+        }
+        let rung = self.store.points().map(|p| self.rung_of(self.store.point(p))).max().unwrap_or(0);
+        if rung < self.ground.rung() {
+            self.ground.set_rung(rung).expect("a lower rung exists");
+            self.regrow(labels);
+        }
+    }
+
+    /// The lowest rung whose box holds a point of the root box.
+    fn rung_of(&self, x: &[f64]) -> u32 {
+        let bounds = Bounds::new(x, x).expect("stored coordinates are finite");
+        self.ground.rung_holding(&bounds).expect("the root box holds it")
+    }
+
+    /// Widens the root box to hold rows without learning them, so that a path over them is piecewise constant.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] for rows too far away.
+    pub fn widen_for<L: Labels<Stats = S>>(&mut self, labels: &L, coordinates: &[f64]) -> Result<()> {
+        let rung = self.rung_for(coordinates)?;
+        if rung != self.ground.rung() {
+            self.ground.set_rung(rung)?;
+            self.regrow(labels);
+        }
+        Ok(())
+    }
+
+    /// Cuts all trees on until a larger lifetime. A smaller one is a view: nothing happens.
+    pub fn raise_lifetime<L: Labels<Stats = S>>(&mut self, labels: &L, lifetime: Lifetime) {
+        if lifetime <= self.ground.lifetime() {
+            return;
+        }
+        self.ground = self.ground.with_lifetime(lifetime);
+        let Self { ground, store, trees, .. } = self;
+        trees.par_iter_mut().for_each(|(tree, stats)| {
+            tree.raise_lifetime(ground, store);
+            labels.gather(tree, stats);
+        });
+    }
+
+    /// Refuses another forest that does not have the same key: seed, number of trees, first box and measure.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] saying what differs.
+    pub fn check_mergeable(&self, other: &Self) -> Result<()> {
+        let differs = [
+            ("seeds", self.ground.seed() != other.ground.seed()),
+            ("numbers of trees", self.n_trees() != other.n_trees()),
+            ("measures", self.measure != other.measure),
+            ("root boxes", self.ground.first_box() != other.ground.first_box()),
+        ];
+        match differs.iter().find(|(_, differs)| *differs) {
+            Some((what, _)) => Err(Error::Incompatible { what }),
+            None => Ok(()),
+        }
+    }
+
+    /// The cell of each row (in measure coordinates, inside the root box or nearest to it) in one tree.
+    pub fn landings(&self, tree: usize, coordinates: &[f64], lifetime: Lifetime) -> Vec<Landing> {
+        let mut locator = Locator::new(&self.trees[tree].0, &self.ground, &self.store, lifetime);
+        let mut x = vec![0.0; self.n_dims()];
+        let locate = |row: &[f64]| {
+            x.copy_from_slice(row);
+            self.ground.clamp(&mut x);
+            locator.locate(&x)
+        };
+        coordinates.chunks_exact(self.n_dims()).map(locate).collect()
+    }
+}
+
+/// A box in measure coordinates.
+fn in_measure(measure: &BuiltInMeasure, raw: &Bounds) -> Result<Bounds> {
+    let map = |corner: &[f64]| -> Vec<f64> {
+        corner.iter().enumerate().map(|(dim, x)| measure.coordinate(dim, *x) + 0.0).collect()
+    };
+    Bounds::new(&map(raw.lower()), &map(raw.upper()))
+}
