@@ -1,0 +1,107 @@
+//! The fuzz targets on stable Rust: a kept corpus, then mutations of it for some seconds.
+//!
+//! `MONDRIAN_FUZZ_SECONDS=600 cargo test -p mondrian-cli --test fuzz` runs it for longer, `MONDRIAN_FUZZ_SEED` starts
+//! elsewhere. An input that panics is written to `fuzz/corpus/TARGET/` and stays there as a regression test. libFuzzer
+//! targets over the same functions are in `fuzz/`.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use mondrian_cli::fuzz;
+
+type Target = fn(&[u8]);
+
+#[test]
+fn model_reader() {
+    run(
+        "model",
+        fuzz::model,
+        &[b"{", b"}", b"\"", b"\"shape\":[", b"18446744073709551615", b"\"U8\"", b"crc32:", b"\\u0000"],
+    );
+}
+
+#[test]
+fn table_reader() {
+    run(
+        "table",
+        fuzz::table,
+        &[b",", b";", b"\"", b"\n", b"\r\n", b"NaN", b"inf", b"1e308", b"-1e-320", b"a", b"\t", b"\x1f\x8b", b"PAR1"],
+    );
+}
+
+fn run(name: &str, target: Target, tokens: &[&[u8]]) {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+    let mut corpus: Vec<Vec<u8>> = std::fs::read_dir(&folder)
+        .expect("a kept corpus")
+        .map(|entry| std::fs::read(entry.expect("an entry").path()).expect("a readable file"))
+        .collect();
+    corpus.sort();
+    assert!(!corpus.is_empty(), "a kept corpus in {}", folder.display());
+    for bytes in &corpus {
+        target(bytes);
+    }
+    let setting = |key: &str| std::env::var(key).ok().and_then(|v| v.parse().ok());
+    let patience = Duration::from_secs(setting("MONDRIAN_FUZZ_SECONDS").unwrap_or(2));
+    let mut random = Random(setting("MONDRIAN_FUZZ_SEED").unwrap_or(1));
+    let started = Instant::now();
+    let mut n = 0_u64;
+    while started.elapsed() < patience {
+        let bytes = mutated(&corpus, tokens, &mut random);
+        if panic::catch_unwind(AssertUnwindSafe(|| target(&bytes))).is_err() {
+            let path = folder.join(format!("crash-{:016x}", random.0));
+            std::fs::write(&path, &bytes).expect("a kept crash");
+            panic!("{name}: input {n} panics; kept as {}", path.display());
+        }
+        // Mutations of mutations reach further; the pool stays small, so most still start from the kept corpus.
+        if random.below(64) == 0 {
+            if corpus.len() > 200 {
+                let at = 100 + random.below(100);
+                corpus.swap_remove(at);
+            }
+            corpus.push(bytes);
+        }
+        n += 1;
+    }
+    println!("{name}: {n} inputs in {:?}, no panic", started.elapsed());
+}
+
+fn mutated(corpus: &[Vec<u8>], tokens: &[&[u8]], random: &mut Random) -> Vec<u8> {
+    let mut bytes = corpus[random.below(corpus.len())].clone();
+    for _ in 0..=random.below(6) {
+        let at = random.below(bytes.len() + 1);
+        let end = (at + random.below(32)).min(bytes.len());
+        match random.below(7) {
+            0 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
+            1 if at < bytes.len() => bytes[at] = random.below(256) as u8,
+            2 => drop(bytes.drain(at..end)),
+            3 => {
+                let copy = bytes[at..end].to_vec();
+                let to = random.below(bytes.len() + 1);
+                bytes.splice(to..to, copy);
+            }
+            4 => drop(bytes.splice(at..at, tokens[random.below(tokens.len())].iter().copied())),
+            5 => drop(bytes.splice(at..end, tokens[random.below(tokens.len())].iter().copied())),
+            _ => {
+                let other = &corpus[random.below(corpus.len())];
+                let from = random.below(other.len() + 1);
+                bytes.truncate(at);
+                bytes.extend_from_slice(&other[from..(from + 4096).min(other.len())]);
+            }
+        }
+    }
+    bytes
+}
+
+/// SplitMix64: repeatable, and no dependency.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+    }
+}

@@ -1,0 +1,5 @@
+//! The program from outside: every command's output, exit status and errors.
+
+mod bad_input;
+mod harness;
+mod tables;
