@@ -5,6 +5,7 @@
 
 mod params;
 mod planted;
+mod saved;
 
 pub use params::{ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
 pub use planted::{Forest, Labels, Learned};

@@ -67,19 +67,18 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         Ok(Self { measure, store: PointStore::new(first.n_columns()), ground, trees })
     }
 
-    /// A forest of saved parts.
+    /// A forest of saved parts with its trees still empty; [`Forest::regrow`] grows them.
     ///
     /// # Errors
-    /// [`Error::Incompatible`] where a tree is not well formed.
-    pub fn restored(measure: BuiltInMeasure, ground: Ground, store: PointStore, trees: Vec<Tree>) -> Result<Self> {
+    /// [`Error::InvalidParameter`] for an absurd number of trees, [`Error::Incompatible`] where the parts do not fit.
+    pub fn replanted(measure: BuiltInMeasure, ground: Ground, store: PointStore, n_trees: usize) -> Result<Self> {
+        ForestParams { n_trees, ..ForestParams::default() }.check()?;
         measure.check_dims(ground.n_dims())?;
         if store.n_dims() != ground.n_dims() {
             return Err(Error::Incompatible { what: "dimensions of points and root box" });
         }
-        if trees.is_empty() || !trees.iter().all(|tree| tree.is_well_formed(&store)) {
-            return Err(Error::Incompatible { what: "trees and points" });
-        }
-        Ok(Self { measure, ground, store, trees: trees.into_iter().map(|tree| (tree, S::default())).collect() })
+        let trees = (0..n_trees).map(|index| (Tree::new(ground.tree_key(index)), S::default())).collect();
+        Ok(Self { measure, ground, store, trees })
     }
 
     /// The measure.

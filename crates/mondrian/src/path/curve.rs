@@ -1,0 +1,173 @@
+//! The result: losses as functions of the lifetime, piecewise constant.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Lifetime;
+
+/// What a path measures, as the mean over rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loss {
+    /// Root of the mean squared error.
+    Rmse,
+    /// Mean negative log probability of the true class.
+    LogLoss,
+    /// Share of rows put into a wrong class.
+    Error,
+    /// Mean negative log density.
+    NegLogDensity,
+}
+
+impl Loss {
+    /// Its name in Python and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rmse => "rmse",
+            Self::LogLoss => "log_loss",
+            Self::Error => "error",
+            Self::NegLogDensity => "neg_log_density",
+        }
+    }
+}
+
+/// Losses at every lifetime: value i holds from `lifetimes[i]` up to `lifetimes[i + 1]`, the last one onwards.
+///
+/// `lifetimes` ascends from 0. Made by [`super::PathBuilder`] and by the models' `path` functions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RegularizationPath {
+    pub(super) loss: Loss,
+    pub(super) lifetimes: Vec<f64>,
+    pub(super) train: Vec<f64>,
+    pub(super) validation: Vec<Vec<f64>>,
+    pub(super) leave_one_out: Option<Vec<f64>>,
+    /// Standard error of the selecting loss at its minimum.
+    pub(super) standard_error: Option<f64>,
+    pub(super) is_thinned: bool,
+}
+
+impl RegularizationPath {
+    /// What is measured.
+    pub fn loss(&self) -> Loss {
+        self.loss
+    }
+
+    /// Where the values change, ascending from 0.
+    pub fn lifetimes(&self) -> &[f64] {
+        &self.lifetimes
+    }
+
+    /// Loss on the training rows.
+    pub fn train(&self) -> &[f64] {
+        &self.train
+    }
+
+    /// Loss on each validation set.
+    pub fn validation(&self) -> &[Vec<f64>] {
+        &self.validation
+    }
+
+    /// Leave-one-out loss, for densities.
+    pub fn leave_one_out(&self) -> Option<&[f64]> {
+        self.leave_one_out.as_deref()
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.lifetimes.len()
+    }
+
+    /// Never: a path has a value at lifetime 0.
+    pub fn is_empty(&self) -> bool {
+        self.lifetimes.is_empty()
+    }
+
+    /// Whether values between the listed lifetimes were left out (never the smallest, the first or the last).
+    pub fn is_thinned(&self) -> bool {
+        self.is_thinned
+    }
+
+    /// Standard error of the selecting loss at its minimum, if the model gave one.
+    pub fn standard_error(&self) -> Option<f64> {
+        self.standard_error
+    }
+
+    /// The curve that selects: the first validation set, else leave-one-out, else the training loss.
+    pub fn selecting(&self) -> &[f64] {
+        self.validation.first().or(self.leave_one_out.as_ref()).unwrap_or(&self.train)
+    }
+
+    /// Index of the smallest selecting loss; the smallest such lifetime.
+    pub fn best_index(&self) -> usize {
+        let curve = self.selecting();
+        (0..curve.len()).fold(0, |best, i| if curve[i] < curve[best] { i } else { best })
+    }
+
+    /// The lifetime of smallest loss on the first validation set (or leave-one-out, for densities without one).
+    pub fn best_lifetime(&self) -> Lifetime {
+        lifetime(self.lifetimes[self.best_index()])
+    }
+
+    /// The smallest lifetime, and so the simplest model, whose loss is within one standard error of the best.
+    pub fn best_lifetime_1se(&self) -> Lifetime {
+        let (curve, best) = (self.selecting(), self.best_index());
+        let enough = curve[best] + self.standard_error.unwrap_or(0.0);
+        let first = curve.iter().position(|v| *v <= enough).unwrap_or(best);
+        lifetime(self.lifetimes[first])
+    }
+
+    /// Index of the value in force at a lifetime.
+    pub fn index_at(&self, lifetime: Lifetime) -> usize {
+        self.lifetimes.partition_point(|t| *t <= lifetime.get()).max(1) - 1
+    }
+
+    /// The selecting loss in force at a lifetime.
+    pub fn value_at(&self, lifetime: Lifetime) -> f64 {
+        self.selecting()[self.index_at(lifetime)]
+    }
+
+    /// Whether the selecting loss has clearly turned before the end: its minimum lies in the first four fifths of the
+    /// values or the last value exceeds it by a standard error (by 0.1 % where none is known).
+    pub fn has_turned(&self) -> bool {
+        let (curve, best) = (self.selecting(), self.best_index());
+        let last = curve[curve.len() - 1];
+        let margin = self.standard_error.unwrap_or(curve[best].abs() * 1e-3).max(f64::MIN_POSITIVE);
+        best * 5 < curve.len() * 4 && last >= curve[best] || last > curve[best] + margin
+    }
+
+    /// At most `cap` values (at least 4) for plots: first, last and smallest are kept, the rest evenly by index.
+    #[must_use]
+    pub fn thinned(&self, cap: usize) -> Self {
+        let n = self.len();
+        let cap = cap.max(4);
+        if n <= cap {
+            return self.clone();
+        }
+        let mut keep: Vec<usize> = (0..cap - 2).map(|i| i * (n - 1) / (cap - 3)).collect();
+        keep.push(self.best_index());
+        keep.push(argmin(&self.train));
+        keep.sort_unstable();
+        keep.dedup();
+        self.kept(&keep)
+    }
+
+    pub(super) fn kept(&self, keep: &[usize]) -> Self {
+        let take = |v: &[f64]| -> Vec<f64> { keep.iter().map(|i| v[*i]).collect() };
+        Self {
+            loss: self.loss,
+            lifetimes: take(&self.lifetimes),
+            train: take(&self.train),
+            validation: self.validation.iter().map(|v| take(v)).collect(),
+            leave_one_out: self.leave_one_out.as_deref().map(take),
+            standard_error: self.standard_error,
+            is_thinned: true,
+        }
+    }
+}
+
+fn argmin(curve: &[f64]) -> usize {
+    (0..curve.len()).fold(0, |best, i| if curve[i] < curve[best] { i } else { best })
+}
+
+fn lifetime(value: f64) -> Lifetime {
+    Lifetime::new(value).expect("a path's lifetimes are lifetimes")
+}

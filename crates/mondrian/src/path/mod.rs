@@ -1,0 +1,29 @@
+//! Regularization paths: a model's error at every lifetime of a range, for the price of one fit (report, chapter 4).
+
+mod builder;
+mod curve;
+mod picture;
+
+pub use builder::PathBuilder;
+pub use curve::{Loss, RegularizationPath};
+
+use std::ops::ControlFlow;
+
+/// How far a long run is, from 0 to 1. Called now and then from one thread; answer [`ControlFlow::Break`] to cancel.
+pub type Progress<'a> = &'a mut dyn FnMut(f64) -> ControlFlow<()>;
+
+/// A progress callback for callers who do not care.
+pub fn no_progress() -> impl FnMut(f64) -> ControlFlow<()> {
+    |_| ControlFlow::Continue(())
+}
+
+/// Reports progress, as an error if the callback cancels.
+///
+/// # Errors
+/// [`crate::Error::Cancelled`].
+pub fn report(progress: Progress<'_>, fraction: f64) -> crate::Result<()> {
+    match progress(fraction) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(crate::Error::Cancelled),
+    }
+}
