@@ -9,6 +9,7 @@
 //! A cell is walked, not copied: [`Cell::enter`] goes to a side of a cut and [`Cell::leave`] goes back, restoring
 //! every number from a log. The linear dimension is a pure function of the bounds, whatever the walk was.
 
+use super::gaps::{Gaps, clamped, whole};
 use super::{Bounds, NodeKey, Side, Sides};
 
 /// A cut: when, across which dimension, where, and by which clock.
@@ -155,15 +156,9 @@ impl Cell {
     fn locate(&self, level: usize, dim: usize, within: f64) -> f64 {
         let (lo, hi) = self.clipped(level, dim);
         if level == self.lowest {
-            return (lo + within).clamp(lo, hi.next_down().max(lo));
-        }
-        // Outside the next inner box: first the part below it, then the part above.
-        let (inner_lo, inner_hi) = self.clipped(level - 1, dim);
-        let below = inner_lo - lo;
-        if within < below {
-            (lo + within).clamp(lo, inner_lo)
+            clamped(lo, hi, within)
         } else {
-            (inner_hi + (within - below)).clamp(inner_hi, hi.next_down().max(inner_hi))
+            Gaps { outer: (lo, hi), inner: self.clipped(level - 1, dim) }.locate(within)
         }
     }
 
@@ -181,12 +176,10 @@ impl Cell {
     fn part_length(&self, level: usize, dim: usize) -> f64 {
         let (lo, hi) = self.clipped(level, dim);
         if level == self.lowest {
-            // An interval that holds a single float cannot be cut further; counting it as empty keeps cells of
-            // coordinates with large offsets from being cut for ever (design section 1, traps).
-            return if lo.next_up() >= hi { 0.0 } else { hi - lo };
+            whole(lo, hi)
+        } else {
+            Gaps { outer: (lo, hi), inner: self.clipped(level - 1, dim) }.length()
         }
-        let (inner_lo, inner_hi) = self.clipped(level - 1, dim);
-        (inner_lo - lo) + (hi - inner_hi)
     }
 
     /// Goes to one side of `cut`, which must be this cell's next cut.

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod cell;
+mod gaps;
 mod key;
 mod measure;
 mod sides;

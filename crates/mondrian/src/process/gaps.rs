@@ -1,0 +1,79 @@
+//! What an interval leaves around another inside it: where a cut misses the inner one.
+//!
+//! Cells are half-open, (lo, hi]: x ≤ cut lies below. So a cut misses (inner_lo, inner_hi] if it falls in
+//! [lo, inner_lo) or in [inner_hi, hi); at inner_lo itself it would part off a point of a closed inner box.
+
+/// The two parts of an interval outside an inner one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gaps {
+    pub(super) outer: (f64, f64),
+    pub(super) inner: (f64, f64),
+}
+
+impl Gaps {
+    /// Length below the inner interval. Without a float strictly between, no cut could part anything there, and
+    /// counting it would cut the cell for ever (design, section 1, traps).
+    #[inline]
+    fn below(&self) -> f64 {
+        if self.outer.0.next_up() >= self.inner.0 { 0.0 } else { self.inner.0 - self.outer.0 }
+    }
+
+    #[inline]
+    fn above(&self) -> f64 {
+        self.outer.1 - self.inner.1
+    }
+
+    /// Length of both parts.
+    #[inline]
+    pub(super) fn length(&self) -> f64 {
+        self.below() + self.above()
+    }
+
+    /// The place `within` ∈ [0, length) along both parts, the lower one first.
+    #[inline]
+    pub(super) fn locate(&self, within: f64) -> f64 {
+        let (below, above) = (self.below(), self.above());
+        if below > 0.0 && (within < below || above <= 0.0) {
+            (self.outer.0 + within).clamp(self.outer.0, self.inner.0.next_down())
+        } else {
+            clamped(self.inner.1, self.outer.1, within - below)
+        }
+    }
+}
+
+/// The length of a whole interval: zero if it holds a single float, which cannot be cut further.
+#[inline]
+pub(super) fn whole(lo: f64, hi: f64) -> f64 {
+    if lo.next_up() >= hi { 0.0 } else { hi - lo }
+}
+
+/// lo + within, kept in [lo, hi) so that neither side of the cut is without its border.
+#[inline]
+pub(super) fn clamped(lo: f64, hi: f64, within: f64) -> f64 {
+    (lo + within).clamp(lo, hi.next_down().max(lo))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_in_a_gap_misses_what_is_inside() {
+        let gaps = Gaps { outer: (0.0, 4.0), inner: (1.0, 3.0) };
+        assert_eq!(gaps.length(), 2.0);
+        assert_eq!([0.25, 1.0, 1.5].map(|within| gaps.locate(within)), [0.25, 3.0, 3.5]);
+        // Rounded up to the border, it stays out; off the end, it stays in.
+        assert!(gaps.locate(1.0_f64.next_down()) < 1.0);
+        assert!(gaps.locate(2.0) < 4.0);
+        let below_only = Gaps { outer: (0.0, 3.0), inner: (1.0, 3.0) };
+        assert!(below_only.locate(1.0) < 1.0);
+    }
+
+    #[test]
+    fn a_gap_without_floats_counts_nothing() {
+        let a = 1.7e9_f64;
+        assert_eq!(Gaps { outer: (a.next_down(), a), inner: (a, a) }.length(), 0.0);
+        assert_eq!(whole(a, a.next_up()), 0.0);
+        assert_eq!(whole(0.0, 2.0), 2.0);
+    }
+}
