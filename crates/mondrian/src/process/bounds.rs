@@ -18,6 +18,7 @@ pub const MAX_RUNG: u32 = 64;
 /// # Ok::<(), mondrian::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "(Vec<f64>, Vec<f64>)", into = "(Vec<f64>, Vec<f64>)")]
 pub struct Bounds {
     lower: Vec<f64>,
     upper: Vec<f64>,
@@ -177,6 +178,20 @@ impl Bounds {
     }
 }
 
+impl TryFrom<(Vec<f64>, Vec<f64>)> for Bounds {
+    type Error = Error;
+
+    fn try_from((lower, upper): (Vec<f64>, Vec<f64>)) -> Result<Self> {
+        Self::new(&lower, &upper)
+    }
+}
+
+impl From<Bounds> for (Vec<f64>, Vec<f64>) {
+    fn from(bounds: Bounds) -> Self {
+        (bounds.lower, bounds.upper)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,6 +208,8 @@ mod tests {
         assert!(matches!(Bounds::new(&[0.0], &[]), Err(Error::LengthMismatch { .. })));
         assert!(matches!(Bounds::new(&[], &[]), Err(Error::Empty { .. })));
         assert!(Bounds::new(&[1.0], &[1.0]).is_ok());
+        assert!(serde_json::from_str::<Bounds>("[[1.0],[0.0]]").is_err());
+        assert_eq!(serde_json::from_str::<Bounds>("[[0.0],[1.0]]").unwrap(), Bounds::new(&[0.0], &[1.0]).unwrap());
     }
 
     #[test]

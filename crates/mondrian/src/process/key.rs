@@ -60,7 +60,10 @@ impl Side {
 }
 
 /// The key of a node; see the [module](self) for the exact function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+///
+/// Stored as 32 hexadecimal digits, since most formats have no 128-bit number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct NodeKey(u128);
 
 impl NodeKey {
@@ -100,6 +103,20 @@ impl NodeKey {
     /// A key from its raw bits.
     pub fn from_bits(bits: u128) -> Self {
         Self(bits)
+    }
+}
+
+impl From<NodeKey> for String {
+    fn from(key: NodeKey) -> Self {
+        format!("{:032x}", key.0)
+    }
+}
+
+impl TryFrom<String> for NodeKey {
+    type Error = std::num::ParseIntError;
+
+    fn try_from(digits: String) -> Result<Self, Self::Error> {
+        u128::from_str_radix(&digits, 16).map(Self)
     }
 }
 
@@ -207,6 +224,15 @@ mod tests {
                 assert!((frequency - 0.5).abs() < 0.07, "input bit {bit}: {frequency}");
             }
         }
+    }
+
+    #[test]
+    fn a_key_is_stored_as_its_digits() {
+        let key = NodeKey::root(0, 0);
+        let stored = serde_json::to_string(&key).unwrap();
+        assert_eq!(stored, "\"ba3838116452465625c59ad6bf1d4e19\"");
+        assert_eq!(serde_json::from_str::<NodeKey>(&stored).unwrap(), key);
+        assert!(serde_json::from_str::<NodeKey>("\"no key\"").is_err());
     }
 
     #[test]
