@@ -107,6 +107,14 @@ impl Cell {
         self.clocks[self.clocks.len() - 1].key
     }
 
+    /// The key of the innermost clock that the cell still has: a name that stays the same when boxes are added around.
+    ///
+    /// Two cells of one tree never share it: a cut by this clock or one inside it gave them different keys, and a cut
+    /// by one outside it left only one of them with this clock.
+    pub fn innermost_key(&self) -> NodeKey {
+        self.clocks[self.lowest].key
+    }
+
     /// How many steps down from the root the cell is.
     pub fn depth(&self) -> usize {
         self.steps.len()

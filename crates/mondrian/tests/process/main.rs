@@ -1,0 +1,4 @@
+//! The Mondrian process: what must hold exactly, what must hold in law, and what must be refused.
+
+mod exact;
+mod refused;
