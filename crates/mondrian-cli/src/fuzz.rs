@@ -4,9 +4,11 @@
 
 use std::io::Write;
 
+use mondrian::Points;
 use mondrian::model_file::Archive;
 
 use crate::failure::Outcome;
+use crate::model::Fitted;
 use crate::prepare::{ColumnChoice, Missing, Preparation, PreparedRows, Scaling, Selection, summarise};
 use crate::screen::Screen;
 use crate::table::{ReadOptions, Source};
@@ -20,6 +22,19 @@ pub fn model(bytes: &[u8]) {
         let again = archive.to_bytes().expect("a sound archive can be written");
         let back = Archive::from_bytes(&again).expect("what was written can be read");
         assert_eq!(back.to_bytes().expect("written twice"), again, "a model changed on its way through bytes");
+    }
+}
+
+/// Reads bytes as a model with its preparation, and asks it about a row.
+///
+/// # Panics
+/// Never, whatever the bytes: that is what the fuzzer looks for.
+pub fn fitted(bytes: &[u8]) {
+    if let Ok(fitted) = Fitted::from_bytes(bytes) {
+        let row = vec![0.25; fitted.record.preparation.n_features()];
+        let _ = Points::row_major(&row, row.len()).map(|points| fitted.model.predict(points, false));
+        let _ = fitted.model.facts(&fitted.record.preparation.features());
+        let _ = fitted.to_bytes();
     }
 }
 

@@ -9,6 +9,7 @@ mod args;
 mod commands;
 mod failure;
 pub mod fuzz;
+mod model;
 mod prepare;
 mod report;
 mod save;

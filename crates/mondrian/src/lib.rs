@@ -9,6 +9,7 @@ pub mod error;
 pub mod forest;
 pub mod lifetime;
 pub mod model_file;
+pub mod normal;
 pub mod path;
 pub mod points;
 pub mod process;

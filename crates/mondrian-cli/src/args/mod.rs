@@ -1,8 +1,10 @@
 //! The command line: one definition for parsing, `--help`, completions and the man page.
 
 mod data;
+mod models;
 
-pub(crate) use data::ReadArgs;
+pub(crate) use data::{DataArgs, MissingArgs, ReadArgs};
+pub(crate) use models::{LifetimeArg, ModelArgs, ModelKind};
 
 use std::path::PathBuf;
 
@@ -35,12 +37,58 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Fit(FitArgs),
+    Predict(PredictArgs),
     Describe(DescribeArgs),
     Inspect(InspectArgs),
     Completions(CompletionsArgs),
     /// Print the man page (roff)
     #[command(after_help = "Example:\n  mondrian man > mondrian.1 && man ./mondrian.1")]
     Man,
+}
+
+/// Fit a model to a table and save it
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mondrian fit power.csv --target output --out power.mondrian
+  zcat *.csv.gz | mondrian fit - --target delay --exclude id,name --missing drop --out delay.mondrian")]
+pub(crate) struct FitArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// The kind of model [default: laplace]
+    #[arg(long, short, value_enum)]
+    pub(crate) model: Option<ModelKind>,
+    /// Where the model goes
+    #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) params: ModelArgs,
+}
+
+/// Predict the target for the rows of a table
+///
+/// One line a row, in the table's order: the mean, the standard deviation of a new target, and the ends of an interval.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mondrian predict power.mondrian new.csv --out predictions.csv
+  cat new.csv | mondrian predict power.mondrian - | head")]
+pub(crate) struct PredictArgs {
+    /// A model file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) model: PathBuf,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) missing: MissingArgs,
+    /// Where the predictions go: a CSV file, or - for standard output
+    #[arg(long, short, default_value = "-", value_name = "CSV", value_hint = ValueHint::FilePath)]
+    pub(crate) out: PathBuf,
+    /// Only the means: faster for the kernel models
+    #[arg(long)]
+    pub(crate) mean_only: bool,
+    /// Share of targets that the interval is to hold
+    #[arg(long, default_value_t = 0.9, value_name = "SHARE")]
+    pub(crate) coverage: f64,
 }
 
 /// Show how a table is understood: its columns, ranges, categories and missing cells

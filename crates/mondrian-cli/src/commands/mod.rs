@@ -1,7 +1,9 @@
 //! One file a command: a checked plan, then the run, then the output.
 
-mod describe;
+pub(crate) mod describe;
+mod fit;
 mod inspect;
+mod predict;
 
 use std::path::Path;
 
@@ -15,6 +17,8 @@ use crate::screen::Screen;
 pub(crate) fn run(command: Command, screen: Screen) -> Outcome<()> {
     match command {
         Command::Describe(args) => describe::run(&args, screen),
+        Command::Fit(args) => fit::run(&args, screen),
+        Command::Predict(args) => predict::run(&args, screen),
         Command::Inspect(args) => inspect::run(&args, screen),
         Command::Completions(args) => completions(args.shell),
         Command::Man => man(),
@@ -41,7 +45,7 @@ fn print(bytes: &[u8]) -> Outcome<()> {
 }
 
 /// A file's bytes.
-fn read_file(path: &Path) -> Outcome<Vec<u8>> {
+pub(crate) fn read_file(path: &Path) -> Outcome<Vec<u8>> {
     if path.is_dir() {
         return Err(Failure::reading(path, &std::io::Error::from(std::io::ErrorKind::IsADirectory)));
     }

@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use scale::Map;
 
+use crate::failure::{Failure, Outcome};
+
 /// Categories a column may have at most: each becomes an input of its own.
 pub(crate) const MOST_LEVELS: usize = 100;
 
@@ -88,6 +90,18 @@ impl Preparation {
             }
         }
         names
+    }
+
+    /// Whether it can be used: files come from anywhere.
+    pub(crate) fn check(&self) -> Outcome<()> {
+        let sound = self.inputs.iter().all(|input| match &input.encoding {
+            Encoding::Number { fill, map } => fill.is_finite() && map.is_sound(),
+            Encoding::Category { levels } => levels.len() <= MOST_LEVELS && levels.is_sorted(),
+        });
+        if sound && !self.inputs.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::input("the model file's preparation of rows contradicts itself", "fit the model again"))
     }
 
     /// How many dimensions.

@@ -195,7 +195,7 @@ pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
 fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names
         .map(|other| (edits(&name.to_lowercase(), &other.to_lowercase()), other))
-        .filter(|&(distance, _)| distance <= 2 && distance < name.chars().count().max(2))
+        .filter(|&(distance, _)| distance <= 2 && 3 * distance <= name.chars().count())
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, other)| other)
 }

@@ -60,9 +60,9 @@ impl Default for LaplaceKernelRidgeParams {
 /// ```
 #[derive(Debug, Clone)]
 pub struct LaplaceKernelRidge {
-    solution: ExactRidge,
-    spreads: Vec<f64>,
-    trajectory: Trajectory,
+    pub(super) solution: ExactRidge,
+    pub(super) spreads: Vec<f64>,
+    pub(super) trajectory: Trajectory,
 }
 
 impl LaplaceKernelRidge {

@@ -16,16 +16,16 @@ const BLOCK: usize = 256;
 /// σ²(1 + α − kᵀ(K + αI)⁻¹k).
 #[derive(Debug, Clone)]
 pub struct ExactRidge {
-    columns: Vec<Vec<f64>>,
-    lifetimes: Vec<f64>,
-    alpha: f64,
-    has_intercept: bool,
-    intercept: f64,
-    weights: Vec<f64>,
-    variance: f64,
-    threads: Threads,
+    pub(super) columns: Vec<Vec<f64>>,
+    pub(super) lifetimes: Vec<f64>,
+    pub(super) alpha: f64,
+    pub(super) has_intercept: bool,
+    pub(super) intercept: f64,
+    pub(super) weights: Vec<f64>,
+    pub(super) variance: f64,
+    pub(super) threads: Threads,
     /// Made at the fit; a model put together from its parts makes it again when variances are asked for.
-    factor: OnceLock<Cholesky>,
+    pub(super) factor: OnceLock<Cholesky>,
 }
 
 impl ExactRidge {

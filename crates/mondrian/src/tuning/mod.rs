@@ -12,6 +12,7 @@ mod exact;
 mod gram;
 mod objective;
 pub(crate) mod rows;
+mod saved;
 mod trajectory;
 mod tune;
 

@@ -1,0 +1,58 @@
+//! Options of the models.
+
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use mondrian::Lifetime;
+
+/// The kinds of model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModelKind {
+    /// The exact Laplace kernel, one tuned lifetime an input
+    Laplace,
+}
+
+impl ModelKind {
+    /// Its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Laplace => "laplace",
+        }
+    }
+}
+
+/// A lifetime, or that it is to be chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum LifetimeArg {
+    Auto,
+    Fixed(Lifetime),
+}
+
+impl FromStr for LifetimeArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        text.parse()
+            .ok()
+            .and_then(|value: f64| Lifetime::new(value).ok())
+            .map(Self::Fixed)
+            .ok_or_else(|| "give a number ≥ 0, inf, or auto".to_owned())
+    }
+}
+
+/// Parameters of the models; each kind takes those that concern it.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// Lifetime: a number, inf, or auto to tune it
+    #[arg(long, default_value = "auto", value_name = "λ", help_heading = "Model")]
+    pub(crate) lifetime: LifetimeArg,
+    /// Ridge parameter δ² of the kernel models [default: 1; laplace: tuned]
+    #[arg(long, value_name = "δ²", help_heading = "Model")]
+    pub(crate) alpha: Option<f64>,
+    /// Seed of all randomness: the same seed and data give the same model
+    #[arg(long, default_value_t = 0, help_heading = "Model")]
+    pub(crate) seed: u64,
+}

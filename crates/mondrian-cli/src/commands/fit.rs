@@ -1,0 +1,143 @@
+//! `mondrian fit`: a table in, a model file out.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::args::{DataArgs, FitArgs, ModelKind};
+use crate::commands::describe::short;
+use crate::failure::{Failure, Outcome};
+use crate::model::{Facts, Fitted, Model, Record};
+use crate::prepare::{Preparation, PreparedRows, Selection, TableSummary, Task, summarise};
+use crate::screen::Screen;
+use crate::table::{Kind, Source};
+
+/// Distinct whole numbers below which a numeric target might be meant as classes.
+const FEW: usize = 12;
+
+/// A table looked at once, ready to be learned from.
+pub(crate) struct Opened {
+    pub(crate) source: Source,
+    pub(crate) selection: Selection,
+    pub(crate) summary: TableSummary,
+    pub(crate) preparation: Preparation,
+}
+
+impl Opened {
+    /// Opens a table and looks at all of it.
+    pub(crate) fn new(args: &DataArgs, screen: Screen) -> Outcome<Self> {
+        let source = args.read.open()?;
+        let selection = Selection::new(&source, &args.choice())?;
+        let summary = summarise(&source, &selection, args.missing(), screen)?;
+        let preparation = Preparation::new(&selection, &summary, args.missing(), args.scale)?;
+        screen.say(format!(
+            "{}: {}; {} of {} rows, {} inputs{}",
+            source.place(),
+            source.describe(),
+            summary.n_used,
+            summary.n_rows,
+            preparation.n_features(),
+            preparation.target.as_ref().map_or(String::new(), |t| format!(", target {}", t.name)),
+        ));
+        hint_at_classes(&selection, &summary, args, screen);
+        Ok(Self { source, selection, summary, preparation })
+    }
+}
+
+/// A target of a few whole numbers may be classes: say how to ask for that.
+fn hint_at_classes(selection: &Selection, summary: &TableSummary, args: &DataArgs, screen: Screen) {
+    let Some((name, wanted, Task::Regression)) = &selection.target else { return };
+    let column = &summary.columns[selection.inputs.len()];
+    if args.task.is_some() || wanted.kind != Kind::Number || column.sample.iter().any(|x| x.fract() != 0.0) {
+        return;
+    }
+    let mut values = column.sample.clone();
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup();
+    if values.len() <= FEW {
+        screen.say(format!(
+            "the target {name} has only {} whole numbers; if they are classes, say --task classification",
+            values.len()
+        ));
+    }
+}
+
+pub(crate) fn run(args: &FitArgs, screen: Screen) -> Outcome<()> {
+    if args.out.is_dir() {
+        return Err(Failure::input(format!("{} is a folder", args.out.display()), "give a file name with --out"));
+    }
+    let opened = Opened::new(&args.data, screen)?;
+    let kind = model_kind(args.model, &opened)?;
+    let rows = PreparedRows::new(&opened.source, &opened.preparation, args.data.missing(), true)?.all()?;
+    let model = Model::fit(kind, &opened.preparation, &rows, &args.params, screen)?;
+    let record =
+        Record { preparation: opened.preparation, seed: args.params.seed, data: opened.source.place().to_owned() };
+    let fitted = Fitted { model, record };
+    fitted.save(&args.out)?;
+    let features = fitted.record.preparation.features();
+    let Facts(facts) = fitted.model.facts(&features);
+    screen.say(described(&fitted, &facts));
+    screen.say(format!("wrote {}", args.out.display()));
+    let mut object = json!({
+        "model": fitted.model.kind().name(),
+        "rows": opened.summary.n_used,
+        "inputs": features,
+        "target": fitted.record.preparation.target.as_ref().map(|t| &t.name),
+        "seed": args.params.seed,
+        "out": args.out,
+    });
+    for (name, value) in facts {
+        object[name] = value;
+    }
+    screen.result("", &object)
+}
+
+/// The kind asked for, or the default for the task.
+fn model_kind(asked: Option<ModelKind>, opened: &Opened) -> Outcome<ModelKind> {
+    match (asked, opened.preparation.task()) {
+        (_, None) => Err(Failure::input(
+            "--target is missing",
+            format!(
+                "name the column to predict, one of {}",
+                crate::table::listed(opened.source.columns().iter().map(|c| c.name.as_str()))
+            ),
+        )),
+        (Some(kind), _) => Ok(kind),
+        (None, Some(_)) => Ok(ModelKind::Laplace),
+    }
+}
+
+/// The facts as lines.
+fn described(fitted: &Fitted, facts: &[(&'static str, Value)]) -> String {
+    let mut text = format!("fitted a {} model", fitted.model.kind().name());
+    for (name, value) in facts {
+        match value {
+            Value::Array(list) => {
+                for entry in list.iter().take(10) {
+                    let input = entry["input"].as_str().unwrap_or_default();
+                    let parts: Vec<String> = entry
+                        .as_object()
+                        .into_iter()
+                        .flatten()
+                        .filter(|(key, _)| *key != "input")
+                        .map(|(key, v)| format!("{key} {}", value_text(v)))
+                        .collect();
+                    let _ = write!(text, "\n  {input:<24} {}", parts.join(", "));
+                }
+            }
+            Value::Null => {}
+            other => {
+                let _ = write!(text, "\n  {:<24} {}", name.replace('_', " "), value_text(other));
+            }
+        }
+    }
+    text
+}
+
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), short),
+        Value::String(s) => s.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,124 @@
+//! `mondrian predict`: a model and a table in, one line of prediction a row out.
+
+use std::io::Write;
+use std::path::Path;
+
+use mondrian::normal;
+use serde_json::json;
+
+use crate::args::PredictArgs;
+use crate::failure::{Failure, Outcome};
+use crate::model::{Answer, Fitted};
+use crate::prepare::{Prepared, PreparedRows};
+use crate::save::AtomicFile;
+use crate::screen::Screen;
+
+pub(crate) fn run(args: &PredictArgs, screen: Screen) -> Outcome<()> {
+    if !(args.coverage > 0.0 && args.coverage < 1.0) {
+        return Err(Failure::input(format!("--coverage {} is no share", args.coverage), "give one such as 0.9"));
+    }
+    let fitted = Fitted::load(&args.model)?;
+    let source = args.read.open()?;
+    let preparation = &fitted.record.preparation;
+    let missing = args.missing.missing.unwrap_or(preparation.missing);
+    let mut rows = PreparedRows::new(&source, preparation, missing, false)?;
+    let mut out = Sink::open(&args.out, screen)?;
+    let header = header(&fitted, args.mean_only);
+    out.line(&header)?;
+    let mut progress = screen.progress("predicting", source.n_bytes());
+    let (mut n_rows, mut n_empty, mut n_unseen) = (0, 0, 0);
+    while let Some(batch) = rows.next_batch()? {
+        let answer = fitted.model.predict(batch.points(preparation)?, args.mean_only)?;
+        write_batch(&mut out, &header, &batch, n_rows, &answer, args.coverage)?;
+        n_rows += batch.n_read as u64;
+        n_empty += (batch.n_read - batch.rows.len()) as u64;
+        n_unseen += batch.n_unseen;
+        progress.set(rows.position());
+    }
+    progress.finish();
+    out.finish()?;
+    if n_empty > 0 {
+        screen.say(format!("{n_empty} rows with missing cells have empty predictions"));
+    }
+    if n_unseen > 0 {
+        screen.say(format!("{n_unseen} cells have a category the model has never seen"));
+    }
+    if !is_stdout(&args.out) {
+        screen.say(format!("{n_rows} predictions in {}", args.out.display()));
+        let object = json!({ "rows": n_rows, "empty": n_empty, "unseen_categories": n_unseen, "out": args.out });
+        screen.result("", &object)?;
+    }
+    Ok(())
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn header(fitted: &Fitted, mean_only: bool) -> String {
+    match &fitted.model {
+        crate::model::Model::Laplace(_) if mean_only => "prediction".to_owned(),
+        crate::model::Model::Laplace(_) => "prediction,std,lower,upper".to_owned(),
+    }
+}
+
+/// One line a row of the file, empty cells for dropped rows, so that lines and rows go together.
+fn write_batch(
+    out: &mut Sink,
+    header: &str,
+    batch: &Prepared,
+    before: u64,
+    answer: &Answer,
+    coverage: f64,
+) -> Outcome<()> {
+    let commas = header.matches(',').count();
+    let mut kept = batch.rows.iter().enumerate().peekable();
+    for row in 1..=batch.n_read as u64 {
+        match kept.next_if(|(_, number)| **number == before + row) {
+            None => out.line(&",".repeat(commas))?,
+            Some((i, _)) => match answer {
+                Answer::Regression { mean, std: None } => out.line(&mean[i].to_string())?,
+                Answer::Regression { mean, std: Some(std) } => {
+                    let half = normal::quantile(0.5 + coverage / 2.0) * std[i];
+                    out.line(&format!("{},{},{},{}", mean[i], std[i], mean[i] - half, mean[i] + half))?;
+                }
+            },
+        }
+    }
+    Ok(())
+}
+
+/// Where predictions go: a file that appears whole, or standard output.
+enum Sink {
+    File(AtomicFile),
+    Standard(std::io::BufWriter<std::io::Stdout>),
+}
+
+impl Sink {
+    fn open(path: &Path, screen: Screen) -> Outcome<Self> {
+        if !is_stdout(path) {
+            return AtomicFile::create(path).map(Self::File);
+        }
+        if screen.json {
+            return Err(Failure::input(
+                "--json and predictions cannot both go to standard output",
+                "give --out a file name",
+            ));
+        }
+        Ok(Self::Standard(std::io::BufWriter::new(std::io::stdout())))
+    }
+
+    fn line(&mut self, line: &str) -> Outcome<()> {
+        match self {
+            Self::File(file) => writeln!(file, "{line}").map_err(|e| file.failure(&e)),
+            Self::Standard(out) => writeln!(out, "{line}").map_err(|e| Failure::stdout(&e)),
+        }
+    }
+
+    fn finish(self) -> Outcome<()> {
+        match self {
+            Self::File(file) => file.commit(),
+            Self::Standard(mut out) => out.flush().map_err(|e| Failure::stdout(&e)),
+        }
+    }
+}

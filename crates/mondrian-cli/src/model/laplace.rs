@@ -1,0 +1,62 @@
+//! The exact Laplace kernel, tuned: the default for regression.
+
+use std::ops::ControlFlow;
+
+use mondrian::tuning::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimeChoice, TuningParams};
+use serde_json::json;
+
+use super::Facts;
+use crate::args::{LifetimeArg, ModelArgs};
+use crate::failure::{Failure, Outcome};
+use crate::prepare::{Preparation, Prepared, Task};
+use crate::screen::Screen;
+
+pub(super) fn fit(
+    preparation: &Preparation,
+    rows: &Prepared,
+    args: &ModelArgs,
+    screen: Screen,
+) -> Outcome<LaplaceKernelRidge> {
+    if preparation.task() != Some(Task::Regression) {
+        return Err(Failure::input("the laplace model predicts numbers, not classes", "use --model forest"));
+    }
+    let lifetime = match args.lifetime {
+        LifetimeArg::Auto => LifetimeChoice::Auto,
+        LifetimeArg::Fixed(lifetime) => LifetimeChoice::Common(lifetime.get()),
+    };
+    let tuning = TuningParams { seed: args.seed, ..TuningParams::default() };
+    let params = LaplaceKernelRidgeParams { lifetime, alpha: args.alpha, tuning, ..Default::default() };
+    if rows.y.len() > params.exact_rows {
+        return Err(Failure::input(
+            format!("{} rows are more than the {} of an exact solve", rows.y.len(), params.exact_rows),
+            "use --model kernel or --model forest",
+        ));
+    }
+    let mut progress = screen.progress("tuning", 0);
+    let mut done = 0;
+    let model = LaplaceKernelRidge::fit_with_progress(rows.points(preparation)?, &rows.y, &params, &mut |_| {
+        done += 1;
+        progress.set(done);
+        ControlFlow::Continue(())
+    })?;
+    progress.finish();
+    Ok(model)
+}
+
+pub(super) fn facts(model: &LaplaceKernelRidge, features: &[String]) -> Facts {
+    let relevance: Vec<_> = model
+        .ranking()
+        .into_iter()
+        .map(
+            |d| json!({ "input": features[d], "lifetime": model.lifetimes()[d], "importance": model.importances()[d] }),
+        )
+        .collect();
+    let best = model.trajectory().best();
+    Facts(vec![
+        ("alpha", json!(model.alpha())),
+        ("leave_one_out_rmse", json!(best.map(|step| step.error))),
+        ("tuned_on_rows", json!(best.map(|step| step.rows))),
+        ("evaluations", json!(model.trajectory().len())),
+        ("relevance", json!(relevance)),
+    ])
+}

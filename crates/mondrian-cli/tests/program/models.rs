@@ -1,0 +1,132 @@
+//! Models from table to predictions: what is written, what it says, what stays untouched.
+
+use std::fmt::Write;
+
+use crate::harness::Place;
+
+/// A smooth target of two inputs, a third of noise and a category, all from a fixed recipe.
+pub(crate) fn table(n: u32) -> String {
+    let mut text = "x,y,noise,colour,target\n".to_owned();
+    for i in 0..n {
+        let (x, y) = (f64::from(i * 37 % 101) / 101.0, f64::from(i * 61 % 89) / 89.0);
+        let noise = f64::from(i * 29 % 97) / 97.0;
+        let colour = ["red", "blue", "yellow"][(i % 3) as usize];
+        let lift = if colour == "red" { 0.5 } else { 0.0 };
+        let _ = writeln!(text, "{x},{y},{noise},{colour},{}", (6.0 * x).sin() + y + lift);
+    }
+    text
+}
+
+#[test]
+fn laplace_from_table_to_predictions() {
+    let place = Place::new();
+    place.write("t.csv", table(80));
+    place.run("fit t.csv --target target --out m.mondrian").matches_but_for_fractions("fit-laplace");
+    place
+        .run("fit t.csv --target target --out n.mondrian --json --threads 2 --quiet")
+        .matches_but_for_fractions("fit-laplace-json");
+    let models = ["m.mondrian", "n.mondrian"].map(|name| std::fs::read(place.path(name)).unwrap());
+    assert_eq!(models[0], models[1], "equal models are equal files, whatever the threads");
+    let to_file = place.run("predict m.mondrian t.csv --out p.csv");
+    to_file.matches("predict-laplace");
+    let piped = place.run_with("predict m.mondrian - --quiet", Some(table(80).as_bytes()));
+    assert_eq!(piped.succeeded().stdout, place.read("p.csv"));
+    let worst = place
+        .read("p.csv")
+        .lines()
+        .skip(1)
+        .zip(table(80).lines().skip(1))
+        .map(|(p, t)| {
+            let number = |text: &str| text.parse::<f64>().unwrap();
+            (number(p.split(',').next().unwrap()) - number(t.rsplit(',').next().unwrap())).abs()
+        })
+        .fold(0.0, f64::max);
+    assert!(worst < 0.5, "a smooth target is followed, not {worst} away");
+    place.run("inspect m.mondrian --json").succeeded();
+}
+
+#[test]
+fn missing_cells_are_refused_dropped_or_filled() {
+    let place = Place::new();
+    let gap = table(40).replacen("red", "", 1).replacen("\n0.3663366336633663,", "\n,", 1);
+    place.write("gap.csv", &gap);
+    place.write("t.csv", table(40));
+    place.run("fit gap.csv --target target --out m").refused(2, &["row 1, column \"colour\"", "--missing drop"]);
+    assert!(!place.path("m").exists());
+    place.run("fit gap.csv --target target --missing drop --out dropped --quiet").succeeded();
+    place.run("fit gap.csv --target target --missing mean --out filled --quiet").succeeded();
+    place.run("predict dropped gap.csv --out p.csv").succeeded();
+    let lines: Vec<String> = place.read("p.csv").lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 41, "one line a row");
+    assert_eq!(lines[1], ",,,");
+    place.run("predict filled gap.csv --out p.csv").succeeded();
+    assert!(place.read("p.csv").lines().all(|line| !line.starts_with(',')));
+    place.run("fit t.csv --target target --out m --quiet").succeeded();
+    place.run("predict m gap.csv").refused(2, &["row 1, column \"colour\""]);
+    place.write("hole.csv", table(40) + "0.5,0.5,0.5,red,\n");
+    place.run("fit hole.csv --target target --missing mean --out m").refused(2, &["target", "--missing drop"]);
+}
+
+#[test]
+fn columns_are_chosen_by_name() {
+    let place = Place::new();
+    place.write("t.csv", table(40));
+    let inputs = |options: &str| {
+        let ran = place.run(&format!("fit t.csv --target target --out m --json --quiet {options}"));
+        ran.succeeded().json()["inputs"].to_string()
+    };
+    assert_eq!(inputs("--columns y,x"), r#"["y","x"]"#);
+    assert_eq!(inputs("--exclude noise,colour"), r#"["x","y"]"#);
+    assert_eq!(inputs("--columns colour"), r#"["colour=blue","colour=red","colour=yellow"]"#);
+    place.run("fit t.csv --target targt --out m").refused(2, &["no column \"targt\"", "did you mean \"target\"?"]);
+    place.run("fit t.csv --target target --exclude q --out m").refused(2, &["no column \"q\"", "it has x, y"]);
+    place.run("fit t.csv --target target --columns target --out m").refused(2, &["no input columns"]);
+    place.run("fit t.csv --out m").refused(2, &["--target is missing"]);
+    place.write("no-y.csv", "x,noise,colour\n1,2,red\n");
+    place.run("fit t.csv --target target --out m --quiet").succeeded();
+    place.run("predict m no-y.csv").refused(2, &["no column \"y\""]);
+    place.write("new.csv", "x,y,noise,colour\n0.1,0.2,0.3,green\n");
+    assert!(place.run("predict m new.csv").succeeded().stderr.contains("1 cells have a category"));
+}
+
+#[test]
+fn outputs_that_cannot_be_written_leave_everything_as_it_was() {
+    let place = Place::new();
+    place.write("t.csv", table(30));
+    std::fs::create_dir(place.path("folder")).unwrap();
+    place.run("fit t.csv --target target --out folder").refused(2, &["is a folder"]);
+    place.run("fit t.csv --target target --out nowhere/m").refused(2, &["folder does not exist"]);
+    place.run("fit t.csv --target target --out m --quiet").succeeded();
+    let before = std::fs::read(place.path("m")).unwrap();
+    // A fit that fails on its way leaves the old model alone.
+    place.write("bad.csv", "x,target\n1,2\n2,\n");
+    place.run("fit bad.csv --target target --out m").refused(2, &["row 2"]);
+    place.run("predict m t.csv --out nowhere/p.csv").refused(2, &["folder does not exist"]);
+    place.run("predict m t.csv --coverage 2").refused(2, &["--coverage 2"]);
+    place.run("predict m t.csv --json").refused(2, &["standard output"]);
+    assert_eq!(std::fs::read(place.path("m")).unwrap(), before);
+    assert_eq!(place.files(), ["bad.csv", "folder", "m", "t.csv"], "no temporary file is left");
+}
+
+/// A disk that is full while the model is written: a limit on file size stands in for it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_keeps_the_old_model() {
+    let place = Place::new();
+    place.write("t.csv", table(30));
+    place.run("fit t.csv --target target --out m --quiet").succeeded();
+    let before = std::fs::read(place.path("m")).unwrap();
+    place.write("longer.csv", table(90));
+    // 1 block of 512 or 1024 bytes: less than any model. SIGXFSZ is ignored, so that write() fails instead.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 1; exec {} fit longer.csv --target target --out m --quiet",
+        env!("CARGO_BIN_EXE_mondrian")
+    );
+    let output =
+        std::process::Command::new("sh").args(["-c", &script]).current_dir(place.path(".")).output().expect("a shell");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("error: ") && said.contains("cannot be written"), "{said}");
+    assert_eq!(std::fs::read(place.path("m")).unwrap(), before, "the old model is whole");
+    assert_eq!(place.files(), ["longer.csv", "m", "t.csv"]);
+}

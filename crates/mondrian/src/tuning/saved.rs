@@ -1,0 +1,111 @@
+//! [`LaplaceKernelRidge`] as a model file: rows, lifetimes and weights. The factor is made again when it is needed.
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ExactRidge, LaplaceKernelRidge, Trajectory};
+use crate::Result;
+use crate::dense::Threads;
+use crate::model_file::{Archive, ModelFileError, Saved};
+
+#[derive(Serialize, Deserialize)]
+struct Numbers {
+    n_rows: usize,
+    n_dims: usize,
+    alpha: f64,
+    has_intercept: bool,
+    intercept: f64,
+    variance: f64,
+}
+
+impl Saved for LaplaceKernelRidge {
+    const KIND: &'static str = "laplace.regression";
+
+    fn to_archive(&self) -> Result<Archive> {
+        let ExactRidge { columns, lifetimes, alpha, has_intercept, intercept, weights, variance, .. } = &self.solution;
+        let (n_rows, n_dims) = (weights.len(), lifetimes.len());
+        let mut archive = Archive::new(Self::KIND);
+        archive.set_params(
+            "laplace",
+            &Numbers {
+                n_rows,
+                n_dims,
+                alpha: *alpha,
+                has_intercept: *has_intercept,
+                intercept: *intercept,
+                variance: *variance,
+            },
+        )?;
+        archive.set_params("trajectory", &self.trajectory)?;
+        archive.insert("points", &[n_dims, n_rows], columns.concat())?;
+        archive.insert_vec("weights", weights.clone())?;
+        archive.insert_vec("lifetimes", lifetimes.clone())?;
+        archive.insert_vec("spreads", self.spreads.clone())?;
+        Ok(archive)
+    }
+
+    fn from_archive(archive: &Archive) -> Result<Self> {
+        let Numbers { n_rows, n_dims, alpha, has_intercept, intercept, variance } = archive.params("laplace")?;
+        let trajectory: Trajectory = archive.params("trajectory")?;
+        let points: &[f64] = archive.matrix_slice("points", &[n_dims, n_rows])?;
+        let weights: Vec<f64> = archive.matrix_slice("weights", &[n_rows])?.to_vec();
+        let lifetimes: Vec<f64> = archive.matrix_slice("lifetimes", &[n_dims])?.to_vec();
+        let spreads: Vec<f64> = archive.matrix_slice("spreads", &[n_dims])?.to_vec();
+        let finite = |numbers: &[f64]| numbers.iter().all(|x| x.is_finite());
+        let positive = |numbers: &[f64]| numbers.iter().all(|x| x.is_finite() && *x >= 0.0);
+        if n_rows == 0
+            || n_dims == 0
+            || !(finite(points) && finite(&weights) && positive(&lifetimes) && positive(&spreads))
+            || !(alpha > 0.0 && alpha.is_finite() && intercept.is_finite() && variance >= 0.0 && variance.is_finite())
+        {
+            return Err(ModelFileError::Inconsistent { what: "the numbers of a Laplace kernel model" }.into());
+        }
+        let solution = ExactRidge {
+            columns: points.chunks(n_rows).map(<[f64]>::to_vec).collect(),
+            lifetimes,
+            alpha,
+            has_intercept,
+            intercept,
+            weights,
+            variance,
+            threads: Threads::ONE,
+            factor: OnceLock::new(),
+        };
+        Ok(Self { solution, spreads, trajectory })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Points;
+    use crate::process::NodeKey;
+    use crate::tuning::LaplaceKernelRidgeParams;
+
+    #[test]
+    fn predictions_survive_with_their_bits() {
+        let x: Vec<f64> = (0..120).map(|i| NodeKey::root(4, i).draw(0).uniform()).collect();
+        let y: Vec<f64> = x.chunks(2).map(|row| (5.0 * row[0]).sin()).collect();
+        let points = Points::row_major(&x, 2).unwrap();
+        let model = LaplaceKernelRidge::fit(points, &y, &LaplaceKernelRidgeParams::default()).unwrap();
+        let bytes = model.to_bytes().unwrap();
+        let back = LaplaceKernelRidge::from_bytes(&bytes).unwrap();
+        assert_eq!(back.predict_with_std(points).unwrap(), model.predict_with_std(points).unwrap());
+        assert_eq!((back.importances(), back.trajectory()), (model.importances(), model.trajectory()));
+        assert_eq!(back.to_bytes().unwrap(), bytes);
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_are_refused() {
+        let mut archive = Archive::new(LaplaceKernelRidge::KIND);
+        let numbers = Numbers { n_rows: 1, n_dims: 1, alpha: -1.0, has_intercept: true, intercept: 0.0, variance: 1.0 };
+        archive.set_params("laplace", &numbers).unwrap();
+        archive.set_params("trajectory", &Trajectory::default()).unwrap();
+        archive.insert("points", &[1, 1], vec![0.0]).unwrap();
+        for name in ["weights", "lifetimes", "spreads"] {
+            archive.insert_vec(name, vec![1.0]).unwrap();
+        }
+        assert!(LaplaceKernelRidge::from_archive(&archive).is_err());
+    }
+}
