@@ -37,6 +37,7 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Tour(TourArgs),
     Fit(FitArgs),
     Predict(PredictArgs),
     Describe(DescribeArgs),
@@ -45,6 +46,18 @@ pub(crate) enum Command {
     /// Print the man page (roff)
     #[command(after_help = "Example:\n  mondrian man > mondrian.1 && man ./mondrian.1")]
     Man,
+}
+
+/// Walk through everything on embedded data and write a report
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  mondrian tour --out tour && xdg-open tour/report.html")]
+pub(crate) struct TourArgs {
+    /// The folder for report.html; made if it is not there
+    #[arg(long, short, default_value = "tour", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: PathBuf,
+    /// Seed of all randomness
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
 }
 
 /// Fit a model to a table and save it

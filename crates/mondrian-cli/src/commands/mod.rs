@@ -4,6 +4,7 @@ pub(crate) mod describe;
 mod fit;
 mod inspect;
 mod predict;
+mod tour;
 
 use std::path::Path;
 
@@ -17,6 +18,7 @@ use crate::screen::Screen;
 pub(crate) fn run(command: Command, screen: Screen) -> Outcome<()> {
     match command {
         Command::Describe(args) => describe::run(&args, screen),
+        Command::Tour(args) => tour::run(&args, screen),
         Command::Fit(args) => fit::run(&args, screen),
         Command::Predict(args) => predict::run(&args, screen),
         Command::Inspect(args) => inspect::run(&args, screen),

@@ -4,6 +4,8 @@
 //! are inlined; the data stand in it as JSON, so a report is also machine-readable.
 
 mod blocks;
+pub(crate) mod partition;
+pub(crate) mod parts;
 
 pub(crate) use blocks::{Axis, Block, Column, Figure, Mark, Series};
 

@@ -49,7 +49,8 @@
     redraws.add(() => width && draw(width));
     new ResizeObserver(() => {
       const now = Math.floor(node.clientWidth);
-      if (now && now !== width) draw((width = now));
+      // In the next frame: drawing inside the observer would resize what it observes.
+      if (now && now !== width) requestAnimationFrame(() => draw((width = now)));
     }).observe(node);
   }
 

@@ -49,6 +49,15 @@ impl Source {
         } else {
             (path.display().to_string(), open_seekable(path)?)
         };
+        Self::from_file(place, file, options)
+    }
+
+    /// A table that is part of the program.
+    pub(crate) fn embedded(place: &str, text: &str) -> Outcome<Self> {
+        Self::from_file(place.to_owned(), spool(Path::new(place), text.as_bytes())?, ReadOptions::default())
+    }
+
+    fn from_file(place: String, file: File, options: ReadOptions) -> Outcome<Self> {
         let fail = |e: &io::Error| Failure::reading(Path::new(&place), e);
         let n_bytes = file.metadata().map_err(|e| fail(&e))?.len();
         let mut magic = Vec::new();

@@ -1,0 +1,41 @@
+//! The process itself: a sample that can be moved through time.
+
+use mondrian::Lifetime;
+use mondrian::process::{Bounds, Mondrian, NodeKey};
+
+use super::Tour;
+use crate::failure::Outcome;
+use crate::report::partition::partition_block;
+use crate::report::{Axis, Section};
+
+const LIFETIME: f64 = 5.0;
+
+pub(super) fn chapter(tour: &mut Tour) -> Outcome<()> {
+    let process = Mondrian::new(Bounds::new(&[0.0, 0.0], &[1.0, 1.0])?, NodeKey::root(tour.seed, 0));
+    let sample = process.until(Lifetime::new(LIFETIME)?)?;
+    let side = |name: &str| Axis { name: name.to_owned(), min: 0.0, max: 1.0, low: None, high: None };
+    let block = partition_block(&process, [side("x"), side("y")], [0, 1], &[0.5, 0.5], LIFETIME, None)?;
+    tour.report.sections.push(Section::new(
+        "A Mondrian process",
+        &[
+            "Every box waits an exponential time, with a rate of its total side length, and is then cut uniformly along its sides. Move the slider: a longer lifetime only refines what is there.",
+            "The whole picture is a function of one seed. Nothing changes with threads, order or how far anybody looked before.",
+        ],
+        vec![block],
+    ));
+    tour.say("a Mondrian process", format!("{} cells at lifetime {LIFETIME} on the unit square", sample.n_cells()));
+    let window = sample.restrict(&[0.2, 0.3], &[0.7, 0.8])?;
+    let outer = sample.extend(&[-0.5, -0.5], &[1.5, 1.5], None)?;
+    let same = outer.restrict(&[0.2, 0.3], &[0.7, 0.8])?.is_same_sample(&window);
+    tour.say(
+        "restrict, extend",
+        format!(
+            "a window has {} cells, the extension to twice the width {}; back in the window, cut for cut: {}",
+            window.n_cells(),
+            outer.n_cells(),
+            if same { "the same" } else { "another" }
+        ),
+    );
+    tour.figures.insert("cells".to_owned(), sample.n_cells().into());
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! A tree of the process in two dimensions, for the lifetime slider.
+
+use mondrian::process::{Bounds, Child, Measure, Mondrian};
+use mondrian::{Lifetime, Points};
+
+use super::{Axis, Block};
+use crate::failure::Outcome;
+
+/// Cells at the slider's end, about.
+const MOST_CELLS: f64 = 1500.0;
+/// Points drawn at most.
+const MOST_POINTS: usize = 600;
+
+/// Points to draw into a partition, with a value each.
+pub(crate) struct Drawn<'a> {
+    pub(crate) points: Points<'a>,
+    pub(crate) values: &'a [f64],
+    /// What the values are.
+    pub(crate) name: String,
+    /// Class names, where the values are classes.
+    pub(crate) classes: Option<Vec<String>>,
+}
+
+/// The slice of a process in two of its dimensions, the others held at `through`: by self-consistency a Mondrian process
+/// itself, and exactly what the tree does there.
+pub(crate) fn partition_block<M: Measure + Clone>(
+    process: &Mondrian<M>,
+    axes: [Axis; 2],
+    dims: [usize; 2],
+    through: &[f64],
+    lifetime: f64,
+    drawn: Option<Drawn<'_>>,
+) -> Outcome<Block> {
+    let bounds = process.bounds();
+    let flat = |side: &[f64]| -> Vec<f64> {
+        (0..bounds.n_dims())
+            .map(|d| if dims.contains(&d) { side[d] } else { through[d].clamp(bounds.lower()[d], bounds.upper()[d]) })
+            .collect()
+    };
+    let slice = process.restrict(Bounds::new(&flat(bounds.lower()), &flat(bounds.upper()))?)?;
+    let max_lifetime = longest(&slice, lifetime);
+    let partition = slice.until(Lifetime::new(max_lifetime)?)?;
+    let number = |child: Child| match child {
+        Child::Cut(number) => number as i64,
+        Child::Cell(_) => -1,
+    };
+    let nodes = partition
+        .nodes()
+        .map(|node| {
+            let axis = u8::from(node.dim == dims[1]);
+            (node.time, axis, node.location, number(node.below), number(node.above))
+        })
+        .collect();
+    let [x, y] = axes;
+    let (points, value, classes) = match drawn {
+        None => (Vec::new(), String::new(), None),
+        Some(drawn) => {
+            let stride = drawn.points.n_rows().div_ceil(MOST_POINTS).max(1);
+            let points = (0..drawn.points.n_rows())
+                .step_by(stride)
+                .map(|row| [drawn.points.get(row, dims[0]), drawn.points.get(row, dims[1]), drawn.values[row]])
+                .collect();
+            (points, drawn.name, drawn.classes)
+        }
+    };
+    let lifetime = lifetime.min(max_lifetime);
+    Ok(Block::Partition { x, y, value, nodes, points, classes, lifetime, max_lifetime })
+}
+
+/// Twice the lifetime shown first, or less where that would be more cells than a page can draw.
+fn longest<M: Measure + Clone>(slice: &Mondrian<M>, lifetime: f64) -> f64 {
+    let cells = |value: f64| Lifetime::new(value).map_or(f64::INFINITY, |l| slice.expected_cells(l));
+    let mut longest = if lifetime.is_finite() && lifetime > 0.0 { 2.0 * lifetime } else { 1024.0 };
+    while cells(longest) > MOST_CELLS {
+        longest *= 0.9;
+    }
+    while cells(longest) < 40.0 && longest < 1e9 && slice.linear_dimension() > 0.0 {
+        longest *= 1.5;
+    }
+    longest
+}

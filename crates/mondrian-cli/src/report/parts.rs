@@ -1,0 +1,197 @@
+//! Sections that several commands share: the data, calibration, predictions, how to repeat it.
+
+use mondrian::normal;
+use mondrian::path::RegularizationPath;
+use serde_json::{Value, json};
+
+use super::{Axis, Block, Column, Mark, Section, Series};
+use crate::prepare::{Preparation, TableSummary};
+
+/// Points of a curve kept in a report.
+const CURVE_POINTS: usize = 1500;
+/// Rows drawn with their intervals.
+const INTERVAL_ROWS: usize = 250;
+/// Bars of a column's small histogram.
+const BINS: usize = 24;
+
+/// What the table holds.
+pub(crate) fn data_section(place: &str, format: &str, summary: &TableSummary, preparation: &Preparation) -> Section {
+    let columns = summary
+        .columns
+        .iter()
+        .map(|column| {
+            let numeric = column.levels.is_empty();
+            let levels = (!numeric).then(|| {
+                let shown: Vec<String> = column.levels.iter().take(6).map(|(name, n)| format!("{name} {n}")).collect();
+                let more = column.levels.len().saturating_sub(6);
+                shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+            });
+            Column {
+                name: column.name.clone(),
+                kind: if numeric { "number" } else { "category" }.to_owned(),
+                min: column.min,
+                mean: column.mean,
+                max: column.max,
+                missing: column.missing,
+                histogram: if numeric { column.histogram(BINS) } else { column.levels.values().copied().collect() },
+                levels,
+            }
+        })
+        .collect();
+    let dropped = summary.n_rows - summary.n_used;
+    let mut text = vec![format!("{place}: {format}. {} rows, {} inputs.", summary.n_rows, preparation.n_features())];
+    if summary.n_missing > 0 {
+        text.push(format!("{} cells are missing; {dropped} rows were left out for it.", summary.n_missing));
+    }
+    Section { title: "The data".to_owned(), text, blocks: vec![Block::Columns { columns }] }
+}
+
+/// The curve of a path, thinned for the page.
+pub(crate) fn path_block(path: &RegularizationPath, heading: Option<String>) -> Block {
+    let thin = path.thinned(CURVE_POINTS);
+    let lifetimes = thin.lifetimes().to_vec();
+    let mut series = vec![Series::new("training", lifetimes.clone(), thin.train().to_vec())];
+    for (i, values) in thin.validation().iter().enumerate() {
+        let name = if i == 0 { "held out".to_owned() } else { format!("held out {}", i + 1) };
+        series.push(Series::new(&name, lifetimes.clone(), values.clone()));
+    }
+    if let Some(values) = thin.leave_one_out() {
+        series.push(Series::new("leave one out", lifetimes, values.to_vec()));
+    }
+    let best = path.best_lifetime().get();
+    let careful = path.best_lifetime_1se().get();
+    let mut marks = vec![Mark { x: best, label: "chosen λ =".to_owned(), minor: false }];
+    if careful > 0.0 && careful < best {
+        marks.push(Mark { x: careful, label: "1 s.e. λ =".to_owned(), minor: true });
+    }
+    Block::Curve {
+        heading,
+        x_label: "lifetime λ".to_owned(),
+        y_label: path.loss().name().replace('_', " "),
+        x_short: "λ".to_owned(),
+        log_x: true,
+        steps: true,
+        plain: false,
+        series,
+        marks,
+    }
+}
+
+/// Predictions of held-out rows with intervals, and how often intervals hold the truth.
+pub(crate) fn prediction_sections(truth: &[f64], mean: &[f64], std: &[f64]) -> Vec<Section> {
+    const COVERAGE: f64 = 0.9;
+    let half = normal::quantile(0.5 + COVERAGE / 2.0);
+    let stride = truth.len().div_ceil(INTERVAL_ROWS).max(1);
+    let rows = (0..truth.len())
+        .step_by(stride)
+        .map(|i| [truth[i], mean[i], mean[i] - half * std[i], mean[i] + half * std[i]])
+        .collect();
+    let nominal: Vec<f64> = (1..20).map(|k| f64::from(k) / 20.0).collect();
+    let observed: Vec<f64> = nominal.iter().map(|&share| coverage(truth, mean, std, share)).collect();
+    let mut seen = Series::new("observed", nominal.clone(), observed);
+    seen.dots = true;
+    let mut ideal = Series::new("ideal", nominal.clone(), nominal);
+    ideal.muted = true;
+    vec![
+        Section::new(
+            "Predictions",
+            &["Rows that were held out, each with its 90 % interval: noise, and what the model does not know."],
+            vec![Block::Intervals { rows, coverage: COVERAGE }],
+        ),
+        Section::new(
+            "Calibration",
+            &[
+                "How often the interval of a given coverage holds the truth of a held-out row. On the dashed line, the model knows what it does not know.",
+            ],
+            vec![Block::Curve {
+                heading: None,
+                x_label: "nominal coverage".to_owned(),
+                y_label: "observed coverage".to_owned(),
+                x_short: "nominal".to_owned(),
+                log_x: false,
+                steps: false,
+                plain: true,
+                series: vec![seen, ideal],
+                marks: Vec::new(),
+            }],
+        ),
+    ]
+}
+
+/// The share of truths within the central normal interval of this coverage.
+pub(crate) fn coverage(truth: &[f64], mean: &[f64], std: &[f64], share: f64) -> f64 {
+    let half = normal::quantile(0.5 + share / 2.0);
+    let held = (0..truth.len()).filter(|&i| (truth[i] - mean[i]).abs() <= half * std[i]).count();
+    held as f64 / truth.len().max(1) as f64
+}
+
+/// Root mean squared error.
+pub(crate) fn rmse(truth: &[f64], mean: &[f64]) -> f64 {
+    let sum: f64 = truth.iter().zip(mean).map(|(t, m)| (t - m) * (t - m)).sum();
+    (sum / truth.len().max(1) as f64).sqrt()
+}
+
+/// Classes counted against predicted classes.
+pub(crate) fn confusion_block(classes: &[String], truth: &[u32], predicted: &[u32]) -> Block {
+    let mut counts = vec![vec![0_u64; classes.len()]; classes.len()];
+    for (&t, &p) in truth.iter().zip(predicted) {
+        counts[t as usize][p as usize] += 1;
+    }
+    let mut head = vec!["truth ↓ predicted →".to_owned()];
+    head.extend(classes.iter().cloned());
+    let rows = counts
+        .into_iter()
+        .zip(classes)
+        .map(|(row, class)| std::iter::once(json!(class)).chain(row.into_iter().map(|n| json!(n))).collect())
+        .collect();
+    Block::Table { heading: None, head, rows, best: None }
+}
+
+/// How sure the forest was against how often it was right, in ten bins.
+pub(crate) fn reliability_block(confidence: &[f64], right: &[bool]) -> Block {
+    let (mut sure, mut hits) = (vec![Vec::new(); 10], vec![0.0; 10]);
+    for (&c, &r) in confidence.iter().zip(right) {
+        let bin = ((c * 10.0) as usize).min(9);
+        sure[bin].push(c);
+        hits[bin] += f64::from(u8::from(r));
+    }
+    let filled: Vec<usize> = (0..10).filter(|&bin| !sure[bin].is_empty()).collect();
+    let x: Vec<f64> = filled.iter().map(|&b| sure[b].iter().sum::<f64>() / sure[b].len() as f64).collect();
+    let y: Vec<f64> = filled.iter().map(|&b| hits[b] / sure[b].len() as f64).collect();
+    let mut observed = Series::new("how often right", x.clone(), y);
+    observed.dots = true;
+    let mut ideal = Series::new("ideal", x.clone(), x);
+    ideal.muted = true;
+    Block::Curve {
+        heading: None,
+        x_label: "probability of the predicted class".to_owned(),
+        y_label: "share right".to_owned(),
+        x_short: "probability".to_owned(),
+        log_x: false,
+        steps: false,
+        plain: true,
+        series: vec![observed, ideal],
+        marks: Vec::new(),
+    }
+}
+
+/// The side of a partition that shows one input: in the model's scale, labelled in the file's units.
+pub(crate) fn axis(preparation: &Preparation, feature: usize, min: f64, max: f64) -> Axis {
+    Axis {
+        name: preparation.features().get(feature).cloned().unwrap_or_default(),
+        min,
+        max,
+        low: preparation.in_units(feature, min),
+        high: preparation.in_units(feature, max),
+    }
+}
+
+/// How to make the report again.
+pub(crate) fn repeat_section(commands: Vec<String>, mut items: Vec<(String, Value)>) -> Section {
+    items.push(("version".to_owned(), json!(concat!("mondrian ", env!("CARGO_PKG_VERSION")))));
+    Section::new(
+        "How to repeat it",
+        &["The same data, seed and version give the same report, byte for byte, on any number of threads."],
+        vec![Block::Repeat { commands, items }],
+    )
+}

@@ -1,0 +1,119 @@
+//! The report in a real browser: headless Chromium opens it, moves the slider, hovers and toggles, and reads the result.
+//!
+//! Skips with a message where there is no Chromium. `MONDRIAN_CHROMIUM` names another program.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What a visitor does, as a script appended to the page: nothing in the report knows about the test.
+const VISIT: &str = r#"
+<script>
+addEventListener("load", () => setTimeout(() => {
+  const result = { errors: window.__errors || [] };
+  const partition = document.querySelector(".partition"), canvas = partition.querySelector("canvas");
+  const slider = partition.querySelector("input[type=range]"), output = partition.querySelector("output");
+  const look = () => ({ cells: Number(canvas.dataset.cells), lifetime: Number(canvas.dataset.lifetime),
+                        said: output.textContent, picture: canvas.toDataURL().length + canvas.toDataURL().slice(-200) });
+  const move = (value) => { slider.value = value; slider.dispatchEvent(new Event("input", { bubbles: true })); return look(); };
+  result.first = look();
+  result.start = move(0);
+  result.half = move(500);
+  result.end = move(1000);
+  result.back = move(500);
+  const curve = [...document.querySelectorAll(".chart svg[tabindex]")][0], box = curve.getBoundingClientRect();
+  const tip = curve.closest(".chart").querySelector(".tip");
+  curve.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + box.width * 0.6, clientY: box.top + 80 }));
+  result.tip = tip.textContent;
+  result.tipShown = tip.style.opacity;
+  const buttons = [...document.querySelectorAll(".toggle")].filter((b) => b.textContent.startsWith("log"));
+  const path = () => document.querySelector(".chart svg[tabindex] path").getAttribute("d");
+  const before = path();
+  if (buttons.length) buttons[0].click();
+  result.logChanges = !buttons.length || path() !== before;
+  result.theme = document.documentElement.dataset.theme;
+  document.querySelector(".theme").click();
+  result.otherTheme = document.documentElement.dataset.theme;
+  result.background = getComputedStyle(document.body).backgroundColor;
+  result.sections = [...document.querySelectorAll("section h2")].map((h) => h.textContent);
+  result.marks = document.querySelectorAll("line.mark").length;
+  result.overflow = document.documentElement.scrollWidth > innerWidth;
+  result.requests = performance.getEntriesByType("resource").map((r) => r.name).filter((n) => !n.startsWith("data:"));
+  const report = document.createElement("pre");
+  report.id = "visit";
+  report.textContent = JSON.stringify(result);
+  document.body.append(report);
+}, 300));
+</script>
+"#;
+
+const CATCH: &str =
+    r"<script>window.__errors = []; addEventListener('error', (e) => window.__errors.push(e.message));</script>";
+
+fn chromium() -> Option<PathBuf> {
+    let named = std::env::var_os("MONDRIAN_CHROMIUM").map(PathBuf::from);
+    let usual = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].map(PathBuf::from);
+    named.into_iter().chain(usual).find(|path| path.exists())
+}
+
+/// Opens a page in a window of this width and returns what the visit saw.
+fn visit(browser: &Path, page: &Path, width: u32) -> Value {
+    let profile = tempfile::tempdir().unwrap();
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("--window-size={width},900"))
+        .args(["--virtual-time-budget=4000", "--dump-dom"])
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .expect("the browser starts");
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let (_, rest) = dom.split_once("<pre id=\"visit\">").expect("the visit left its result on the page");
+    let (json, _) = rest.split_once("</pre>").expect("a closed element");
+    let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    serde_json::from_str(&json).expect("JSON")
+}
+
+#[test]
+fn the_report_works_in_a_browser() {
+    let Some(browser) = chromium() else {
+        eprintln!("skipped: no Chromium here (apt-get install chromium, or set MONDRIAN_CHROMIUM)");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_mondrian"))
+        .args(["tour", "--json", "--quiet", "--out"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    let visited = folder.path().join("visited.html");
+    std::fs::write(
+        &visited,
+        page.replace("<head>", &format!("<head>{CATCH}")).replace("</body>", &format!("{VISIT}</body>")),
+    )
+    .unwrap();
+
+    for width in [1280, 500] {
+        let seen = visit(&browser, &visited, width);
+        assert_eq!(seen["errors"], serde_json::json!([]), "no script error");
+        assert_eq!(seen["requests"], serde_json::json!([]), "nothing is fetched");
+        // The script's walk down the tree finds as many cells as the library counted.
+        assert_eq!(seen["first"]["cells"], told["figures"]["cells"]);
+        assert_eq!((&seen["start"]["cells"], &seen["start"]["said"]), (&1.into(), &"λ = 0".into()));
+        let cells = |at: &str| seen[at]["cells"].as_u64().unwrap();
+        assert!(cells("start") < cells("half") && cells("half") < cells("end"), "a longer lifetime refines");
+        assert_eq!(seen["half"], seen["back"], "back at the same lifetime, the same picture");
+        assert_ne!(seen["half"]["picture"], seen["end"]["picture"], "the slider redraws");
+        assert_eq!(seen["tipShown"], "1");
+        assert!(seen["tip"].as_str().unwrap().contains(" = "), "hovering tells values");
+        assert_eq!(seen["logChanges"], true);
+        assert_ne!(seen["theme"], seen["otherTheme"]);
+        assert_eq!(seen["overflow"], false, "nothing sticks out at {width} pixels");
+        assert!(seen["sections"].as_array().unwrap().len() >= 5);
+    }
+}
