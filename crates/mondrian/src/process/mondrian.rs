@@ -66,6 +66,11 @@ impl<M: Measure + Clone> Mondrian<M> {
         &self.measure
     }
 
+    /// The key that everything about it follows from.
+    pub fn key(&self) -> NodeKey {
+        self.source.key()
+    }
+
     /// The linear dimension of the box under the measure: the rate of the first cut.
     pub fn linear_dimension(&self) -> f64 {
         self.source.bounds().linear_dimension()

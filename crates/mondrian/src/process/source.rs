@@ -43,6 +43,11 @@ impl Source {
         Self { boxes, key, layers: Vec::new() }
     }
 
+    /// The key of the keyed process at the bottom.
+    pub(super) fn key(&self) -> NodeKey {
+        self.key
+    }
+
     /// The box of the process.
     pub(super) fn bounds(&self) -> &Bounds {
         self.layers.last().map_or_else(|| self.boxes.last().expect("at least one box"), Layer::bounds)

@@ -1,0 +1,173 @@
+//! A two-dimensional partition on paper: where its cells and cuts lie, and the line drawing.
+
+use super::lettering::{self, number};
+use super::svg::{Align, Svg};
+use super::{INK, PAPER};
+use crate::process::{Bounds, Measure, Partition};
+
+/// A box in two chosen dimensions, laid out on the page.
+pub(super) struct Plane {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    /// Cells in order.
+    pub(super) cells: Vec<Rect>,
+    /// Cuts by time.
+    pub(super) cuts: Vec<Segment>,
+    pub(super) lifetime: f64,
+    bounds: Bounds,
+    across: usize,
+    up: usize,
+}
+
+/// A cell on the page: left, top, right, bottom.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rect {
+    pub(super) left: f64,
+    pub(super) top: f64,
+    pub(super) right: f64,
+    pub(super) bottom: f64,
+}
+
+impl Rect {
+    pub(super) fn area(&self) -> f64 {
+        (self.right - self.left) * (self.bottom - self.top)
+    }
+
+    pub(super) fn short_side(&self) -> f64 {
+        (self.right - self.left).min(self.bottom - self.top)
+    }
+}
+
+/// A cut on the page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Segment {
+    pub(super) from: (f64, f64),
+    pub(super) to: (f64, f64),
+    pub(super) time: f64,
+    /// Distance to the nearer border of the box that it cuts.
+    pub(super) room: f64,
+}
+
+impl Segment {
+    fn length(&self) -> f64 {
+        (self.to.0 - self.from.0).abs() + (self.to.1 - self.from.1).abs()
+    }
+
+    fn is_level(&self) -> bool {
+        self.from.1 == self.to.1
+    }
+}
+
+/// A picture is at most this many times longer than wide; longer boxes are drawn out of proportion.
+const MAX_ASPECT: f64 = 3.0;
+
+impl Plane {
+    pub(super) fn new<M: Measure + Clone>(partition: &Partition<M>, across: usize, up: usize, size: f64) -> Self {
+        let bounds = partition.bounds().clone();
+        let side = |dim: usize| bounds.upper()[dim] - bounds.lower()[dim];
+        let (a, b) = (side(across), side(up));
+        let ratio = if a > 0.0 && b > 0.0 { (a / b).clamp(1.0 / MAX_ASPECT, MAX_ASPECT) } else { 1.0 };
+        let (width, height) = if ratio >= 1.0 { (size, size / ratio) } else { (size * ratio, size) };
+        let lifetime = partition.lifetime().get();
+        let mut plane = Self { width, height, cells: Vec::new(), cuts: Vec::new(), lifetime, bounds, across, up };
+        plane.lay_out(partition);
+        plane
+    }
+
+    fn lay_out<M: Measure + Clone>(&mut self, partition: &Partition<M>) {
+        let n = partition.n_dims();
+        let (cells, cuts) = (partition.cells(), partition.cuts());
+        let row = |all: &[f64], i: usize| (all[i * n + self.across], all[i * n + self.up]);
+        let rect = |lower: &[f64], upper: &[f64], i: usize| {
+            let ((left, bottom), (right, top)) = (self.page(row(lower, i)), self.page(row(upper, i)));
+            Rect { left, top, right, bottom }
+        };
+        let cells: Vec<Rect> = (0..cells.len()).map(|i| rect(cells.lower(), cells.upper(), i)).collect();
+        let segment = |i: usize| {
+            let cell = rect(cuts.lower(), cuts.upper(), i);
+            let place = cuts.locations()[i];
+            let (from, to, room) = if cuts.dims()[i] == self.across {
+                let x = self.page((place, 0.0)).0;
+                ((x, cell.top), (x, cell.bottom), (x - cell.left).min(cell.right - x))
+            } else {
+                let y = self.page((0.0, place)).1;
+                ((cell.left, y), (cell.right, y), (y - cell.top).min(cell.bottom - y))
+            };
+            Segment { from, to, time: cuts.times()[i], room }
+        };
+        let cuts = (0..cuts.len()).map(segment).collect();
+        (self.cells, self.cuts) = (cells, cuts);
+    }
+
+    /// A point of the plane on the page, whose y grows downwards.
+    fn page(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        let share = |dim: usize, x: f64| {
+            let (lo, hi) = (self.bounds.lower()[dim], self.bounds.upper()[dim]);
+            if hi > lo { (x - lo) / (hi - lo) } else { 0.5 }
+        };
+        (share(self.across, x) * self.width, (1.0 - share(self.up, y)) * self.height)
+    }
+
+    /// The line drawing: older cuts are heavier and darker.
+    pub(super) fn draw(&self, times: bool) -> String {
+        let margin = 46.0;
+        let shift = |(x, y): (f64, f64)| (x + margin, y + margin / 2.0);
+        let mut svg = Svg::new(self.width + 1.5 * margin, self.height + 1.5 * margin);
+        svg.rect((0.0, 0.0), (self.width + 1.5 * margin, self.height + 1.5 * margin), PAPER);
+        for cut in self.cuts.iter().rev() {
+            let age = self.age(cut);
+            svg.line(shift(cut.from), shift(cut.to), &shade(age), (0.7 + 2.3 * age).min(0.7 + cut.room));
+        }
+        svg.frame(shift((0.0, 0.0)), shift((self.width, self.height)), INK, 3.0);
+        if times {
+            for cut in &self.cuts {
+                label(&mut svg, cut, shift);
+            }
+        }
+        self.label_corners(&mut svg, shift);
+        svg.finish(&self.title())
+    }
+
+    /// 1 for a cut at time 0, 0 for one at the lifetime.
+    pub(super) fn age(&self, cut: &Segment) -> f64 {
+        if self.lifetime.is_finite() && self.lifetime > 0.0 { 1.0 - cut.time / self.lifetime } else { 1.0 }
+    }
+
+    pub(super) fn title(&self) -> String {
+        format!("Mondrian partition, lifetime {}, {} cuts", number(self.lifetime), self.cuts.len())
+    }
+
+    fn label_corners(&self, svg: &mut Svg, shift: impl Fn((f64, f64)) -> (f64, f64)) {
+        let (size, gap) = (10.0, 13.0);
+        let (lower, upper) = (self.bounds.lower(), self.bounds.upper());
+        let (left, bottom) = shift((0.0, self.height));
+        let (right, top) = shift((self.width, 0.0));
+        svg.text((left, bottom + gap), &number(lower[self.across]), size, Align::Left, INK);
+        svg.text((right, bottom + gap), &number(upper[self.across]), size, Align::Right, INK);
+        svg.text((left - gap / 1.5, bottom - size / 2.0), &number(lower[self.up]), size, Align::Right, INK);
+        svg.text((left - gap / 1.5, top + size / 2.0), &number(upper[self.up]), size, Align::Right, INK);
+    }
+}
+
+/// Ink that fades towards the lifetime, never to white.
+fn shade(age: f64) -> String {
+    let mix = |dark: f64, light: f64| (dark + (light - dark) * (1.0 - age).clamp(0.0, 1.0) * 0.75) as u8;
+    format!("#{:02x}{:02x}{:02x}", mix(27.0, 120.0), mix(26.0, 128.0), mix(23.0, 140.0))
+}
+
+/// The time of a cut on a patch of paper in its middle, where it has room.
+fn label(svg: &mut Svg, cut: &Segment, shift: impl Fn((f64, f64)) -> (f64, f64)) {
+    let text = number(cut.time);
+    let natural: f64 = 9.0;
+    let along = if cut.is_level() { lettering::width(&text, 1.0) } else { 1.0 };
+    let across = if cut.is_level() { 1.0 } else { lettering::width(&text, 1.0) };
+    // Room along the cut, and to both sides of it; smaller letters before none.
+    let size = natural.min(0.6 * cut.length() / along).min(1.7 * cut.room / across);
+    if size < 4.0 {
+        return;
+    }
+    let (x, y) = shift((cut.from.0.midpoint(cut.to.0), cut.from.1.midpoint(cut.to.1)));
+    let (w, h) = (lettering::width(&text, size) / 2.0 + 0.35 * size, 0.8 * size);
+    svg.rect((x - w, y - h), (x + w, y + h), PAPER);
+    svg.text((x, y), &text, size, Align::Middle, INK);
+}
