@@ -107,6 +107,9 @@ pub enum Error {
     /// Bytes that are not a sound model.
     #[error(transparent)]
     ModelFile(#[from] crate::model_file::ModelFileError),
+    /// Something that only an exact solution gives was asked of one on random features.
+    #[error("the solution is on random features: standard deviations and the equivalent kernel need an exact one")]
+    NotExact,
 }
 
 /// A result with this crate's [`Error`].

@@ -7,6 +7,7 @@
 pub mod dense;
 pub mod error;
 pub mod forest;
+pub mod grid;
 pub mod lifetime;
 pub mod model_file;
 pub mod normal;

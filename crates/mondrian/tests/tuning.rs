@@ -217,3 +217,23 @@ fn odd_data_neither_panic_nor_fail() -> Result<()> {
     assert!(matches!(narrow, Err(Error::LengthMismatch { .. })));
     Ok(())
 }
+
+#[test]
+fn beyond_an_exact_solve_it_goes_on_with_features_and_says_so() -> Result<()> {
+    let (x, y) = sample(300, 2, 9);
+    let points = Points::row_major(&x, 2)?;
+    let exact = LaplaceKernelRidge::fit(points, &y, &LaplaceKernelRidgeParams::default())?;
+    let few = LaplaceKernelRidgeParams { exact_rows: 299, n_grids: 400, ..LaplaceKernelRidgeParams::default() };
+    let features = LaplaceKernelRidge::fit(points, &y, &few)?;
+    assert!(exact.is_exact() && !features.is_exact());
+    // One common factor on all lifetimes and α, a power of two.
+    let factor = features.alpha() / exact.alpha();
+    assert!(factor >= 1.0 && factor.log2().fract() == 0.0);
+    assert!(exact.lifetimes().iter().zip(features.lifetimes()).all(|(a, b)| a * factor == *b));
+    assert_eq!(features.predict_with_std(points).unwrap_err(), Error::NotExact);
+    assert_eq!(features.equivalent_kernel(points).unwrap_err(), Error::NotExact);
+    let (a, b) = (exact.predict(points)?, features.predict(points)?);
+    let difference = (a.iter().zip(&b).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 300.0).sqrt();
+    assert!(difference < 0.1, "{difference}");
+    Ok(())
+}

@@ -2,8 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use super::rows::spreads;
+use super::rows::{gather, keyed_order, spreads};
 use super::{ExactRidge, Step, Trajectory, Tuned, TuningParams, tune};
+use crate::dense::Threads;
+use crate::grid::{FeatureRidge, MondrianGrid};
+use crate::process::NodeKey;
 use crate::{Error, Points, Result};
 
 /// Where the lifetimes come from.
@@ -24,7 +27,8 @@ pub enum LifetimeChoice {
 /// | --- | --- | --- | --- |
 /// | `lifetime` | auto | λ, or one a dimension | ≥ 0 |
 /// | `alpha` | `None`: tuned | α, the report's δ² | > 0 |
-/// | `exact_rows` | 20 000 | the most rows solved exactly | ≥ 1 |
+/// | `exact_rows` | 20 000 | the most rows solved exactly; beyond, grid features and conjugate gradients | ≥ 1 |
+/// | `n_grids` | 200 | grids whose cells stand in for the exact kernel beyond that | ≥ 1 |
 /// | `tuning` | see [`TuningParams`] | how automatic values are found, the intercept, seed and threads | |
 #[derive(Debug, Clone, PartialEq)]
 pub struct LaplaceKernelRidgeParams {
@@ -34,13 +38,21 @@ pub struct LaplaceKernelRidgeParams {
     pub alpha: Option<f64>,
     /// The most rows solved exactly: n² numbers and n³/3 flops.
     pub exact_rows: usize,
+    /// Grids that stand in for the exact kernel beyond `exact_rows`.
+    pub n_grids: usize,
     /// How automatic values are found. Its `lifetimes` and `alpha` are overwritten by the two above.
     pub tuning: TuningParams,
 }
 
 impl Default for LaplaceKernelRidgeParams {
     fn default() -> Self {
-        Self { lifetime: LifetimeChoice::Auto, alpha: None, exact_rows: 20_000, tuning: TuningParams::default() }
+        Self {
+            lifetime: LifetimeChoice::Auto,
+            alpha: None,
+            exact_rows: 20_000,
+            n_grids: 200,
+            tuning: TuningParams::default(),
+        }
     }
 }
 
@@ -58,11 +70,26 @@ impl Default for LaplaceKernelRidgeParams {
 /// assert!((mean[0] - 4.5_f64.sin()).abs() < 0.1 && std[0] < 0.5);
 /// # Ok::<(), mondrian::Error>(())
 /// ```
+///
+/// Beyond [`LaplaceKernelRidgeParams::exact_rows`] the solution is on the cells of Mondrian grids, whose kernel is this
+/// one in expectation; [`LaplaceKernelRidge::is_exact`] says which it is. Lifetimes and α, if both are tuned, then carry
+/// a common factor: tuned ones are often so small that the kernel is 1 − Σλ|x − x'|, where only their ratio to α
+/// matters, and grids need cuts to tell points apart. Standard deviations and the equivalent kernel belong to the exact
+/// solution.
 #[derive(Debug, Clone)]
 pub struct LaplaceKernelRidge {
-    pub(super) solution: ExactRidge,
+    pub(super) solution: LaplaceSolution,
     pub(super) spreads: Vec<f64>,
     pub(super) trajectory: Trajectory,
+}
+
+/// The solution behind a [`LaplaceKernelRidge`].
+#[derive(Debug, Clone)]
+pub enum LaplaceSolution {
+    /// With the exact kernel.
+    Exact(ExactRidge),
+    /// With the cells of grids, more rows than an exact solve can hold.
+    Features(FeatureRidge),
 }
 
 impl LaplaceKernelRidge {
@@ -70,7 +97,7 @@ impl LaplaceKernelRidge {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::Empty`], [`Error::NotFinite`] in the targets, [`Error::InvalidParameter`],
-    /// [`Error::TooLarge`] beyond `exact_rows`, [`Error::NotPositiveDefinite`] if a given α is too small.
+    /// [`Error::NotPositiveDefinite`] if a given α is too small.
     pub fn fit(points: Points<'_>, targets: &[f64], params: &LaplaceKernelRidgeParams) -> Result<Self> {
         Self::fit_with_progress(points, targets, params, &mut |_| ControlFlow::Continue(()))
     }
@@ -93,10 +120,6 @@ impl LaplaceKernelRidge {
         // Placeholders for what is automatic, so that everything given is checked before the work starts.
         let stand_in = vec![0.0; points.n_columns()];
         super::exact::check(points, targets, lifetimes.as_ref().unwrap_or(&stand_in), params.alpha.unwrap_or(1.0))?;
-        if points.n_rows() > params.exact_rows {
-            let (expected, limit) = (points.n_rows() as f64, params.exact_rows as f64);
-            return Err(Error::TooLarge { what: "rows of an exact solve", expected, limit });
-        }
         let tuning = TuningParams { lifetimes: lifetimes.clone(), alpha: params.alpha, ..params.tuning.clone() };
         let tuned = match (lifetimes, params.alpha) {
             (Some(lifetimes), Some(alpha)) => {
@@ -107,19 +130,45 @@ impl LaplaceKernelRidge {
         if !tuned.finished {
             return Err(Error::Cancelled);
         }
-        let TuningParams { fit_intercept, threads, .. } = tuning;
-        let solution = ExactRidge::fit(points, targets, &tuned.lifetimes, tuned.alpha, fit_intercept, threads)?;
+        let TuningParams { fit_intercept, threads, seed, .. } = tuning;
+        let Tuned { lifetimes, alpha, .. } = &tuned;
+        let solution = if points.n_rows() <= params.exact_rows {
+            let exact = ExactRidge::fit(points, targets, lifetimes, *alpha, fit_intercept, threads)?;
+            LaplaceSolution::Exact(exact)
+        } else {
+            let grid = MondrianGrid::new(params.n_grids, seed)?;
+            // What was given stays as it was given.
+            let scale = if params.lifetime == LifetimeChoice::Auto && params.alpha.is_none() {
+                feature_scale(grid, points, targets, lifetimes, *alpha, fit_intercept)?
+            } else {
+                1.0
+            };
+            let scaled: Vec<f64> = lifetimes.iter().map(|lifetime| lifetime * scale).collect();
+            let features = FeatureRidge::fit(grid, points, targets, &scaled, alpha * scale, fit_intercept, threads)?;
+            LaplaceSolution::Features(features)
+        };
         Ok(Self { solution, spreads: spreads(points), trajectory: tuned.trajectory })
     }
 
     /// The lifetimes, tuned or given.
     pub fn lifetimes(&self) -> &[f64] {
-        self.solution.lifetimes()
+        match &self.solution {
+            LaplaceSolution::Exact(exact) => exact.lifetimes(),
+            LaplaceSolution::Features(features) => features.lifetimes(),
+        }
     }
 
     /// α, tuned or given.
     pub fn alpha(&self) -> f64 {
-        self.solution.alpha()
+        match &self.solution {
+            LaplaceSolution::Exact(exact) => exact.alpha(),
+            LaplaceSolution::Features(features) => features.alpha(),
+        }
+    }
+
+    /// Whether the kernel is exact, or cells of grids stand in for it.
+    pub fn is_exact(&self) -> bool {
+        matches!(self.solution, LaplaceSolution::Exact(_))
     }
 
     /// Every evaluation of the tuning; empty if nothing was tuned.
@@ -127,9 +176,16 @@ impl LaplaceKernelRidge {
         &self.trajectory
     }
 
-    /// The exact solution behind it.
-    pub fn solution(&self) -> &ExactRidge {
+    /// The solution behind it.
+    pub fn solution(&self) -> &LaplaceSolution {
         &self.solution
+    }
+
+    fn exact(&self) -> Result<&ExactRidge> {
+        match &self.solution {
+            LaplaceSolution::Exact(exact) => Ok(exact),
+            LaplaceSolution::Features(_) => Err(Error::NotExact),
+        }
     }
 
     /// How much each input matters: λ_d times the input's mean absolute deviation, as a share of the largest.
@@ -161,22 +217,62 @@ impl LaplaceKernelRidge {
     /// # Errors
     /// [`Error::LengthMismatch`] if the width differs.
     pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
-        self.solution.predict(points)
+        match &self.solution {
+            LaplaceSolution::Exact(exact) => exact.predict(points),
+            LaplaceSolution::Features(features) => features.predict(points),
+        }
     }
 
     /// Predictions and the standard deviation of a new target there, noise included.
     ///
     /// # Errors
-    /// As for [`LaplaceKernelRidge::predict`].
+    /// As for [`LaplaceKernelRidge::predict`], and [`Error::NotExact`] if the solution is on features.
     pub fn predict_with_std(&self, points: Points<'_>) -> Result<(Vec<f64>, Vec<f64>)> {
-        self.solution.predict_with_std(points)
+        self.exact()?.predict_with_std(points)
     }
 
     /// The smoothing matrix, row-major, one row a query and one column a training row.
     ///
     /// # Errors
-    /// As for [`LaplaceKernelRidge::predict`].
+    /// As for [`LaplaceKernelRidge::predict`], and [`Error::NotExact`] if the solution is on features.
     pub fn equivalent_kernel(&self, points: Points<'_>) -> Result<Vec<f64>> {
-        self.solution.equivalent_kernel(points)
+        self.exact()?.equivalent_kernel(points)
+    }
+}
+
+/// The most rows on which the factor is chosen.
+const SCALE_ROWS: usize = 4000;
+
+/// The power of two on lifetimes and α that predicts a held-out fifth of some rows best from grid features.
+fn feature_scale(
+    grid: MondrianGrid,
+    points: Points<'_>,
+    targets: &[f64],
+    lifetimes: &[f64],
+    alpha: f64,
+    fit_intercept: bool,
+) -> Result<f64> {
+    let mut order = keyed_order(points, NodeKey::root(grid.seed(), 0).fork(0x7363_616C));
+    order.truncate(SCALE_ROWS);
+    let held_out = order.split_off(order.len() - order.len() / 5);
+    if held_out.is_empty() {
+        return Ok(1.0);
+    }
+    let (x, y) = gather(points, targets, &order);
+    let (x_held, y_held) = gather(points, targets, &held_out);
+    let (train, held) = (Points::row_major(&x, lifetimes.len())?, Points::row_major(&x_held, lifetimes.len())?);
+    let error = |scale: f64| -> Result<f64> {
+        let scaled: Vec<f64> = lifetimes.iter().map(|lifetime| lifetime * scale).collect();
+        let model = FeatureRidge::fit(grid, train, &y, &scaled, alpha * scale, fit_intercept, Threads::ONE)?;
+        Ok(model.predict(held)?.iter().zip(&y_held).map(|(p, y)| (p - y) * (p - y)).sum())
+    };
+    let mut best = (error(1.0)?, 1.0);
+    loop {
+        let scale = 2.0 * best.1;
+        let found = error(scale)?;
+        if !(found < best.0) {
+            return Ok(best.1);
+        }
+        best = (found, scale);
     }
 }

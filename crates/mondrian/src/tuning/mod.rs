@@ -17,7 +17,7 @@ mod trajectory;
 mod tune;
 
 pub use descent::{Descent, DescentLimits, descend};
-pub use estimator::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimeChoice};
+pub use estimator::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceSolution, LifetimeChoice};
 pub use exact::ExactRidge;
 pub use objective::{Criterion, Objective, Slope};
 pub use trajectory::{Step, Trajectory};

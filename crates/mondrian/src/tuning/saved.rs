@@ -4,9 +4,10 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ExactRidge, LaplaceKernelRidge, Trajectory};
+use super::{ExactRidge, LaplaceKernelRidge, LaplaceSolution, Trajectory};
 use crate::Result;
 use crate::dense::Threads;
+use crate::grid::FeatureRidge;
 use crate::model_file::{Archive, ModelFileError, Saved};
 
 #[derive(Serialize, Deserialize)]
@@ -23,9 +24,18 @@ impl Saved for LaplaceKernelRidge {
     const KIND: &'static str = "laplace.regression";
 
     fn to_archive(&self) -> Result<Archive> {
-        let ExactRidge { columns, lifetimes, alpha, has_intercept, intercept, weights, variance, .. } = &self.solution;
-        let (n_rows, n_dims) = (weights.len(), lifetimes.len());
         let mut archive = Archive::new(Self::KIND);
+        archive.set_params("trajectory", &self.trajectory)?;
+        archive.insert_vec("spreads", self.spreads.clone())?;
+        let exact = match &self.solution {
+            LaplaceSolution::Exact(exact) => exact,
+            LaplaceSolution::Features(features) => {
+                archive.put("features", features.to_archive()?)?;
+                return Ok(archive);
+            }
+        };
+        let ExactRidge { columns, lifetimes, alpha, has_intercept, intercept, weights, variance, .. } = exact;
+        let (n_rows, n_dims) = (weights.len(), lifetimes.len());
         archive.set_params(
             "laplace",
             &Numbers {
@@ -37,15 +47,19 @@ impl Saved for LaplaceKernelRidge {
                 variance: *variance,
             },
         )?;
-        archive.set_params("trajectory", &self.trajectory)?;
         archive.insert("points", &[n_dims, n_rows], columns.concat())?;
         archive.insert_vec("weights", weights.clone())?;
         archive.insert_vec("lifetimes", lifetimes.clone())?;
-        archive.insert_vec("spreads", self.spreads.clone())?;
         Ok(archive)
     }
 
     fn from_archive(archive: &Archive) -> Result<Self> {
+        if let Ok(part) = archive.part("features") {
+            let features = FeatureRidge::from_archive(&part)?;
+            let spreads = archive.matrix_slice("spreads", &[features.lifetimes().len()])?.to_vec();
+            let trajectory = archive.params("trajectory")?;
+            return Ok(Self { solution: LaplaceSolution::Features(features), spreads, trajectory });
+        }
         let Numbers { n_rows, n_dims, alpha, has_intercept, intercept, variance } = archive.params("laplace")?;
         let trajectory: Trajectory = archive.params("trajectory")?;
         let points: &[f64] = archive.matrix_slice("points", &[n_dims, n_rows])?;
@@ -72,7 +86,7 @@ impl Saved for LaplaceKernelRidge {
             threads: Threads::ONE,
             factor: OnceLock::new(),
         };
-        Ok(Self { solution, spreads, trajectory })
+        Ok(Self { solution: LaplaceSolution::Exact(solution), spreads, trajectory })
     }
 }
 
@@ -94,6 +108,18 @@ mod tests {
         assert_eq!(back.predict_with_std(points).unwrap(), model.predict_with_std(points).unwrap());
         assert_eq!((back.importances(), back.trajectory()), (model.importances(), model.trajectory()));
         assert_eq!(back.to_bytes().unwrap(), bytes);
+    }
+
+    #[test]
+    fn so_do_those_of_features() {
+        let x: Vec<f64> = (0..120).map(|i| NodeKey::root(4, i).draw(0).uniform()).collect();
+        let y: Vec<f64> = x.chunks(2).map(|row| (5.0 * row[0]).sin()).collect();
+        let points = Points::row_major(&x, 2).unwrap();
+        let params = LaplaceKernelRidgeParams { exact_rows: 10, n_grids: 20, ..LaplaceKernelRidgeParams::default() };
+        let model = LaplaceKernelRidge::fit(points, &y, &params).unwrap();
+        let back = LaplaceKernelRidge::from_bytes(&model.to_bytes().unwrap()).unwrap();
+        assert!(!back.is_exact());
+        assert_eq!(back.predict(points).unwrap(), model.predict(points).unwrap());
     }
 
     #[test]

@@ -1,0 +1,154 @@
+//! The Poisson process of one axis, over the whole real line and all times, looked at where asked.
+//!
+//! The cuts of an axis are a Poisson process of unit intensity on (location, time) ∈ ℝ × (0, ∞); the axis at lifetime λ
+//! shows those with time ≤ λ (report, chapter 1, "Mondrian process in 1D"). It is laid out in bands and blocks: band j
+//! holds the times from 2^j up to 2^(j+1), in blocks of width 2^−j, so that every block has area one and, on average,
+//! one cut. What lies in a block is a function of the axis's key, the band and the block's number. So any place can be
+//! looked up in any order, a larger lifetime only adds cuts, and no unit of length is preferred: few blocks are
+//! looked at whether inputs are measured in nanometres or in seconds since 1970 (one fixed width for all times would
+//! make small lifetimes scan a long way). The lowest band takes all times below 2^−128, so that nothing is cut off.
+
+use crate::process::NodeKey;
+use crate::{Error, Result};
+
+/// Below 2^LOWEST all times are one band.
+const LOWEST: i32 = -128;
+/// More cuts than this in one look are refused.
+const LIMIT: f64 = 5e7;
+/// Beyond this, numbers of blocks are not exact any more.
+const FAR: f64 = 9e15;
+
+/// One cut of an axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AxisCut {
+    /// When it appears.
+    pub time: f64,
+    /// Where: coordinates x ≤ location lie below.
+    pub location: f64,
+}
+
+/// The process of one axis.
+///
+/// ```
+/// use mondrian::grid::Axis;
+/// use mondrian::process::NodeKey;
+/// let axis = Axis::new(NodeKey::root(7, 0));
+/// let (wide, narrow) = (axis.cuts(-10.0, 10.0, 2.0)?, axis.cuts(0.0, 3.0, 1.0)?);
+/// assert!(narrow.iter().all(|cut| wide.contains(cut)));
+/// assert_eq!(axis.separates(0.0, 3.0, 1.0)?, !narrow.is_empty());
+/// # Ok::<(), mondrian::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Axis {
+    key: NodeKey,
+}
+
+impl Axis {
+    /// The axis of a key.
+    pub fn new(key: NodeKey) -> Self {
+        Self { key }
+    }
+
+    /// The cuts that separate coordinates of [`lower`, `upper`] until `lifetime`, by location.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] if the lifetime is negative, infinite or NaN; [`Error::TooLarge`] if more than
+    /// fifty million cuts are to be expected, or the place is so far out that numbers do not tell blocks apart.
+    pub fn cuts(&self, lower: f64, upper: f64, lifetime: f64) -> Result<Vec<AxisCut>> {
+        check(lower, upper, lifetime)?;
+        let mut cuts = Vec::new();
+        for band in bands(lifetime) {
+            let (first, last) = blocks(band, lower, upper);
+            for block in first..=last {
+                self.for_block(band, block, |cut| {
+                    if cut.time <= lifetime && lower <= cut.location && cut.location < upper {
+                        cuts.push(cut);
+                    }
+                });
+            }
+        }
+        cuts.sort_unstable_by(|a, b| a.location.total_cmp(&b.location).then(a.time.total_cmp(&b.time)));
+        Ok(cuts)
+    }
+
+    /// Whether a cut until `lifetime` lies between two coordinates. Far points are quick: the search ends at the first.
+    ///
+    /// # Errors
+    /// As for [`Axis::cuts`], but any distance goes.
+    pub fn separates(&self, x: f64, y: f64, lifetime: f64) -> Result<bool> {
+        let (lower, upper) = (x.min(y), x.max(y));
+        check(lower, lower, lifetime)?;
+        if lower == upper {
+            return Ok(false);
+        }
+        // The latest band first: its blocks are the narrowest, so a far pair is told apart by a few of them.
+        for band in bands(lifetime).rev() {
+            let (first, last) = blocks(band, lower, upper);
+            for block in first..=last {
+                let mut found = false;
+                self.for_block(band, block, |cut| {
+                    found |= cut.time <= lifetime && lower <= cut.location && cut.location < upper;
+                });
+                if found {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn for_block(&self, band: i32, block: i64, mut see: impl FnMut(AxisCut)) {
+        let key = self.key.fork(band as u64).fork(block as u64);
+        let (base, height) = extent(band);
+        let mut elapsed = 0.0;
+        for number in 0.. {
+            let draw = key.draw(number);
+            elapsed += draw.exponential();
+            if elapsed > 1.0 {
+                return;
+            }
+            see(AxisCut { time: base + elapsed * height, location: (block as f64 + draw.uniform()) / height });
+        }
+    }
+}
+
+/// First time and height of a band; its blocks are one over the height wide.
+fn extent(band: i32) -> (f64, f64) {
+    if band < LOWEST { (0.0, 2.0_f64.powi(LOWEST)) } else { (2.0_f64.powi(band), 2.0_f64.powi(band)) }
+}
+
+/// The bands with times up to `lifetime`.
+fn bands(lifetime: f64) -> std::ops::Range<i32> {
+    let exponent = ((lifetime.to_bits() >> 52) & 0x7FF) as i32 - 1023;
+    let end = if lifetime > 0.0 { exponent.max(LOWEST - 1) + 1 } else { LOWEST - 1 };
+    LOWEST - 1..end
+}
+
+fn blocks(band: i32, lower: f64, upper: f64) -> (i64, i64) {
+    let (_, height) = extent(band);
+    ((lower * height).floor() as i64, (upper * height).floor() as i64)
+}
+
+fn check(lower: f64, upper: f64, lifetime: f64) -> Result<()> {
+    if !(lifetime >= 0.0 && lifetime.is_finite()) {
+        return Err(Error::InvalidParameter { name: "lifetime", value: lifetime, expected: "a finite number ≥ 0" });
+    }
+    let expected = (upper - lower) * lifetime;
+    if expected > LIMIT {
+        return Err(Error::TooLarge { what: "cuts of an axis", expected, limit: LIMIT });
+    }
+    let farthest = lower.abs().max(upper.abs()) * lifetime;
+    if farthest > FAR {
+        return Err(Error::TooLarge { what: "coordinate times lifetime", expected: farthest, limit: FAR });
+    }
+    // The lowest band's blocks are 2^128 wide; coordinates that need millions of them are no data.
+    let widest = (upper - lower) * 2.0_f64.powi(LOWEST);
+    if widest > LIMIT {
+        return Err(Error::TooLarge {
+            what: "width of the data",
+            expected: upper - lower,
+            limit: 2.0_f64.powi(-LOWEST),
+        });
+    }
+    Ok(())
+}

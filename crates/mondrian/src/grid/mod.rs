@@ -1,0 +1,26 @@
+//! The Mondrian grid: one lifetime a dimension, moved without refitting (report, chapter 5; design, section 5).
+//!
+//! A grid is D independent Poisson processes, one an [`Axis`]; its cells are products of intervals. M of them give
+//! [`GridFeatures`], whose kernel is the general Laplace kernel in expectation. [`GridState`] holds the ridge solution
+//! at one configuration of lifetimes and moves it cut by cut, and tells what neighbouring moves would bring;
+//! [`search`] looks for good ones, and [`GridRidge`] puts it all together.
+
+mod axis;
+mod events;
+mod features;
+mod model;
+mod partition;
+mod ridge;
+mod saved;
+pub mod search;
+mod solution;
+pub(crate) mod solve;
+mod state;
+mod what_if;
+
+pub use axis::{Axis, AxisCut};
+pub use features::{GridFeatures, MondrianGrid, UNSEEN};
+pub use model::{GridRidge, GridRidgeParams};
+pub use ridge::FeatureRidge;
+pub use solve::Solver;
+pub use state::{GridState, Move};

@@ -1,0 +1,222 @@
+//! The grid's estimator: lifetimes found on held-out rows, then ridge on the cells of all rows.
+
+use std::ops::ControlFlow;
+
+use super::search::{Search, SearchKind, SearchLimits};
+use super::{FeatureRidge, GridState, MondrianGrid};
+use crate::dense::Threads;
+use crate::process::NodeKey;
+use crate::tuning::rows::{gather, keyed_order, spreads};
+use crate::tuning::{LifetimeChoice, Step, Trajectory, TuningParams, tune};
+use crate::{Error, Points, Result};
+
+/// Below so many rows none is held out and lifetimes are one over D times the spread.
+const TINY: usize = 10;
+
+/// How [`GridRidge`] is fitted.
+///
+/// | field | default | meaning | range |
+/// | --- | --- | --- | --- |
+/// | `n_grids` | 50 | grids M | ≥ 1 |
+/// | `lifetimes` | auto | one a dimension, searched for or given | ≥ 0 |
+/// | `alpha` | 1 | α, the report's δ²; `None` takes the exact kernel's | > 0 |
+/// | `search` | auto | the optimizer | |
+/// | `limits` | 400 evaluations, patience 50 | when the search ends | |
+/// | `search_rows` | 3000 | the most rows searched on, a fifth of them held out | ≥ 10 |
+/// | `fit_intercept` | true | targets are centred | |
+/// | `seed` | 0 | the grids and the rows held out | |
+/// | `threads` | one | for the final solve | |
+#[derive(Debug, Clone, PartialEq)]
+pub struct GridRidgeParams {
+    /// Number of grids.
+    pub n_grids: usize,
+    /// Lifetimes, searched for or given.
+    pub lifetimes: LifetimeChoice,
+    /// α.
+    pub alpha: Option<f64>,
+    /// The optimizer.
+    pub search: SearchKind,
+    /// When the search ends.
+    pub limits: SearchLimits,
+    /// The most rows searched on.
+    pub search_rows: usize,
+    /// Whether targets are centred.
+    pub fit_intercept: bool,
+    /// The grids and the rows held out.
+    pub seed: u64,
+    /// For the final solve.
+    pub threads: Threads,
+}
+
+impl Default for GridRidgeParams {
+    fn default() -> Self {
+        Self {
+            n_grids: 50,
+            lifetimes: LifetimeChoice::Auto,
+            alpha: Some(1.0),
+            search: SearchKind::Auto,
+            limits: SearchLimits::default(),
+            search_rows: 3000,
+            fit_intercept: true,
+            seed: 0,
+            threads: Threads::ONE,
+        }
+    }
+}
+
+/// Ridge regression on Mondrian-grid features with a lifetime for every dimension.
+///
+/// ```
+/// use mondrian::Points;
+/// use mondrian::grid::{GridRidge, GridRidgeParams};
+/// let x: Vec<f64> = (0..200).flat_map(|i| [f64::from(i) / 200.0, f64::from(i * 83 % 200) / 200.0]).collect();
+/// let y: Vec<f64> = x.chunks(2).map(|row| (9.0 * row[0]).sin()).collect();
+/// let model = GridRidge::fit(Points::row_major(&x, 2)?, &y, &GridRidgeParams::default())?;
+/// assert_eq!(model.ranking()[0], 0);
+/// assert!(model.lifetimes()[0] > 10.0 * model.lifetimes()[1]);
+/// # Ok::<(), mondrian::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct GridRidge {
+    pub(super) ridge: FeatureRidge,
+    pub(super) trajectory: Trajectory,
+    pub(super) spreads: Vec<f64>,
+}
+
+impl GridRidge {
+    /// Searches for what is automatic and solves on all rows.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::Empty`], [`Error::NotFinite`] in the targets, [`Error::InvalidParameter`].
+    pub fn fit(points: Points<'_>, targets: &[f64], params: &GridRidgeParams) -> Result<Self> {
+        Self::fit_with_progress(points, targets, params, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// The same, telling every step of the search to `progress`.
+    ///
+    /// # Errors
+    /// As for [`GridRidge::fit`], and [`Error::Cancelled`] if the callback breaks off.
+    pub fn fit_with_progress(
+        points: Points<'_>,
+        targets: &[f64],
+        params: &GridRidgeParams,
+        progress: &mut dyn FnMut(&Step) -> ControlFlow<()>,
+    ) -> Result<Self> {
+        let grid = MondrianGrid::new(params.n_grids, params.seed)?;
+        if targets.len() != points.n_rows() {
+            return Err(Error::LengthMismatch { what: "targets", expected: points.n_rows(), found: targets.len() });
+        }
+        if let Some((row, &value)) = targets.iter().enumerate().find(|(_, y)| !y.is_finite()) {
+            return Err(Error::NotFinite { what: "y", row, column: 0, value });
+        }
+        if points.n_rows() == 0 {
+            return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
+        }
+        let given = match &params.lifetimes {
+            LifetimeChoice::Auto => None,
+            LifetimeChoice::Common(lifetime) => Some(vec![*lifetime; points.n_columns()]),
+            LifetimeChoice::Each(lifetimes) => Some(lifetimes.clone()),
+        };
+        let alpha = match params.alpha {
+            Some(alpha) => alpha,
+            None => exact_alpha(points, targets, given.clone(), params)?,
+        };
+        let mut trajectory = Trajectory::default();
+        let lifetimes = match given {
+            Some(lifetimes) => lifetimes,
+            None if points.n_rows() < TINY => start(&spreads(points)),
+            None => {
+                trajectory = search(grid, points, targets, alpha, params, progress)?;
+                trajectory.best().map_or_else(|| start(&spreads(points)), |step| step.lifetimes.clone())
+            }
+        };
+        let ridge = FeatureRidge::fit(grid, points, targets, &lifetimes, alpha, params.fit_intercept, params.threads)?;
+        Ok(Self { ridge, trajectory, spreads: spreads(points) })
+    }
+
+    /// The lifetimes, found or given. As weights of the measure they serve forests and Mondrian features too.
+    pub fn lifetimes(&self) -> &[f64] {
+        self.ridge.lifetimes()
+    }
+
+    /// α.
+    pub fn alpha(&self) -> f64 {
+        self.ridge.alpha()
+    }
+
+    /// Every step of the search; empty if lifetimes were given.
+    pub fn trajectory(&self) -> &Trajectory {
+        &self.trajectory
+    }
+
+    /// The model behind it.
+    pub fn ridge(&self) -> &FeatureRidge {
+        &self.ridge
+    }
+
+    /// The inputs with λ_d ≥ ε (report, chapter 5). Its caveat: a greedy increase made by chance is never taken back, so
+    /// an irrelevant input may have a small positive lifetime; and λ has the unit of one over the input.
+    pub fn support(&self, epsilon: f64) -> Vec<bool> {
+        self.lifetimes().iter().map(|&lifetime| lifetime > 0.0 && lifetime >= epsilon).collect()
+    }
+
+    /// The inputs by λ_d times their mean absolute deviation, most important first.
+    pub fn ranking(&self) -> Vec<usize> {
+        let weight = |d: usize| self.lifetimes()[d] * self.spreads[d];
+        let mut order: Vec<usize> = (0..self.spreads.len()).collect();
+        order.sort_by(|&a, &b| weight(b).total_cmp(&weight(a)));
+        order
+    }
+
+    /// Predictions.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if the width differs.
+    pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
+        self.ridge.predict(points)
+    }
+}
+
+/// All inputs alike, one together over a typical distance; zero for a constant input.
+pub(super) fn start(spreads: &[f64]) -> Vec<f64> {
+    let n = spreads.iter().filter(|s| **s > 0.0).count() as f64;
+    spreads.iter().map(|&spread| if spread > 0.0 { 1.0 / (n * spread) } else { 0.0 }).collect()
+}
+
+fn exact_alpha(
+    points: Points<'_>,
+    targets: &[f64],
+    lifetimes: Option<Vec<f64>>,
+    params: &GridRidgeParams,
+) -> Result<f64> {
+    let GridRidgeParams { fit_intercept, seed, .. } = *params;
+    let tuning = TuningParams { lifetimes, fit_intercept, seed, ..TuningParams::default() };
+    Ok(tune(points, targets, &tuning, &mut |_| ControlFlow::Continue(()))?.alpha)
+}
+
+fn search(
+    grid: MondrianGrid,
+    points: Points<'_>,
+    targets: &[f64],
+    alpha: f64,
+    params: &GridRidgeParams,
+    progress: &mut dyn FnMut(&Step) -> ControlFlow<()>,
+) -> Result<Trajectory> {
+    let mut order = keyed_order(points, NodeKey::root(params.seed, 0).fork(0x686F_6C64));
+    order.truncate(params.search_rows.max(TINY));
+    let held_out = order.split_off(order.len() - order.len() / 5);
+    let width = points.n_columns();
+    let (x, y) = gather(points, targets, &order);
+    let (x_held, y_held) = gather(points, targets, &held_out);
+    let (train, held) = (Points::row_major(&x, width)?, Points::row_major(&x_held, width)?);
+    let state = GridState::new(grid, train, &y, held, &y_held, alpha, params.fit_intercept)?;
+    let mut search = Search::new(state, params.search.optimizer(params.seed));
+    let mut stopped = false;
+    let mut watch = |step: &Step| {
+        let flow = progress(step);
+        stopped |= flow.is_break();
+        flow
+    };
+    search.run(params.limits, &mut watch)?;
+    if stopped { Err(Error::Cancelled) } else { Ok(search.trajectory().clone()) }
+}

@@ -1,0 +1,44 @@
+//! Greedy searches (report, chapter 5, "Lifetime configuration exploration").
+
+use super::{Bench, Optimizer};
+use crate::Result;
+use crate::grid::Move;
+
+/// The best neighbour, again and again.
+///
+/// Increasing only, it takes the best cut even if that is worse than where it stands, as the report's does, and leaves
+/// ending to patience. Both ways, it stops where no neighbour is better: easily in a local minimum.
+#[derive(Debug, Clone, Copy)]
+pub struct Greedy {
+    both: bool,
+}
+
+impl Greedy {
+    /// Adds cuts only.
+    pub fn increase() -> Self {
+        Self { both: false }
+    }
+
+    /// Adds or removes.
+    pub fn both() -> Self {
+        Self { both: true }
+    }
+}
+
+impl Optimizer for Greedy {
+    fn step(&mut self, bench: &mut Bench<'_>) -> Result<bool> {
+        let n_dims = bench.state().n_dims();
+        let mut moves: Vec<Move> = (0..n_dims).map(Move::Raise).collect();
+        if self.both {
+            moves.extend((0..n_dims).map(Move::Lower));
+        }
+        let errors = bench.what_if(&moves)?;
+        let found = moves.iter().zip(errors).filter_map(|(step, error)| Some((*step, error?)));
+        let Some((step, error)) = found.min_by(|a, b| a.1.total_cmp(&b.1)) else { return Ok(false) };
+        if self.both && error >= bench.state().validation_error() {
+            return Ok(false);
+        }
+        bench.make(step, true)?;
+        Ok(true)
+    }
+}

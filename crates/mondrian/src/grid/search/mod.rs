@@ -1,0 +1,295 @@
+//! Searching for lifetimes on a grid: one loop, many optimizers.
+//!
+//! An [`Optimizer`] makes one step at a time on a [`Bench`], which evaluates, records and counts. So every optimizer
+//! respects the budget, tells its progress, can be stopped between any two evaluations' steps and goes on later, and
+//! leaves a whole trajectory.
+
+mod bayes;
+mod coordinate;
+mod gradient;
+mod greedy;
+mod lookahead;
+mod spsa;
+
+use std::ops::ControlFlow;
+
+pub use bayes::Bayes;
+pub use coordinate::Coordinate;
+pub use gradient::Gradient;
+pub use greedy::Greedy;
+pub use lookahead::Lookahead;
+pub use spsa::Spsa;
+
+use super::{GridState, Move};
+use crate::tuning::{Step, Trajectory};
+use crate::{Error, Result};
+
+/// One way of choosing the next configuration.
+pub trait Optimizer: std::fmt::Debug + Send {
+    /// Makes the next step; false when there is nothing left to try.
+    ///
+    /// # Errors
+    /// Those of the evaluations.
+    fn step(&mut self, bench: &mut Bench<'_>) -> Result<bool>;
+}
+
+/// Which optimizer; the names of the Python package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SearchKind {
+    /// The gradient, which finds the best model for the time.
+    #[default]
+    Auto,
+    /// Always the best next cut.
+    Greedy,
+    /// The best cut to add or to remove, while that helps.
+    GreedyBoth,
+    /// Several cuts in one direction before deciding.
+    Lookahead,
+    /// One lifetime after the other, by factors.
+    Coordinate,
+    /// Quasi-Newton descent on the exact kernel.
+    Gradient,
+    /// Simultaneous perturbation.
+    Spsa,
+    /// Gaussian-process optimisation by expected improvement.
+    Bayes,
+}
+
+impl SearchKind {
+    /// From its name: auto, greedy, greedy-both, lookahead, coordinate, gradient, spsa, bayes.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "auto" => Self::Auto,
+            "greedy" => Self::Greedy,
+            "greedy-both" => Self::GreedyBoth,
+            "lookahead" => Self::Lookahead,
+            "coordinate" => Self::Coordinate,
+            "gradient" => Self::Gradient,
+            "spsa" => Self::Spsa,
+            "bayes" => Self::Bayes,
+            _ => return None,
+        })
+    }
+
+    /// A fresh optimizer of this kind.
+    pub fn optimizer(self, seed: u64) -> Box<dyn Optimizer> {
+        match self {
+            Self::Auto | Self::Gradient => Box::new(Gradient::default()),
+            Self::Greedy => Box::new(Greedy::increase()),
+            Self::GreedyBoth => Box::new(Greedy::both()),
+            Self::Lookahead => Box::new(Lookahead::new(8)),
+            Self::Coordinate => Box::new(Coordinate::default()),
+            Self::Spsa => Box::new(Spsa::new(seed)),
+            Self::Bayes => Box::new(Bayes::new(seed)),
+        }
+    }
+}
+
+/// When a search ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SearchLimits {
+    /// Evaluations in all: configurations whose validation error was computed, what-ifs included.
+    pub budget: usize,
+    /// Steps without a new least error after which it ends.
+    pub patience: usize,
+}
+
+impl Default for SearchLimits {
+    fn default() -> Self {
+        Self { budget: 400, patience: 50 }
+    }
+}
+
+/// Why a run came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The optimizer had nothing left to try.
+    Finished,
+    /// The budget is spent; a larger one goes on.
+    Budget,
+    /// No new least error for as many steps as patience allows.
+    Patience,
+    /// The callback stopped it; another run goes on.
+    Stopped,
+}
+
+/// What optimizers work on.
+pub struct Bench<'a> {
+    state: &'a mut GridState,
+    trajectory: &'a mut Trajectory,
+    evaluations: &'a mut usize,
+    progress: &'a mut dyn FnMut(&Step) -> ControlFlow<()>,
+    budget: usize,
+    stopped: bool,
+}
+
+impl Bench<'_> {
+    /// The state as it is.
+    pub fn state(&self) -> &GridState {
+        self.state
+    }
+
+    /// The validation error after each move, made alone.
+    ///
+    /// # Errors
+    /// Those of [`GridState::what_if`].
+    pub fn what_if(&mut self, moves: &[Move]) -> Result<Vec<Option<f64>>> {
+        *self.evaluations += moves.len();
+        self.state.what_if(moves)
+    }
+
+    /// Makes a move that counts as a step of the trajectory, or not if only trying.
+    ///
+    /// # Errors
+    /// Those of [`GridState::apply`].
+    pub fn make(&mut self, step: Move, record: bool) -> Result<Option<f64>> {
+        if !self.state.apply(step)? {
+            return Ok(None);
+        }
+        let error = self.state.validation_error();
+        if record {
+            let lifetimes = self.state.lifetimes().to_vec();
+            self.record(lifetimes, error);
+        } else {
+            *self.evaluations += 1;
+        }
+        Ok(Some(error))
+    }
+
+    /// The validation error at any configuration.
+    ///
+    /// # Errors
+    /// Those of [`GridState::error_at`].
+    pub fn evaluate(&mut self, lifetimes: &[f64]) -> Result<f64> {
+        *self.evaluations += 1;
+        let error = self.state.error_at(lifetimes)?;
+        self.record(lifetimes.to_vec(), error);
+        Ok(error)
+    }
+
+    /// Whether evaluations are left.
+    pub fn has_budget(&self) -> bool {
+        *self.evaluations < self.budget && !self.stopped
+    }
+
+    fn record(&mut self, lifetimes: Vec<f64>, error: f64) {
+        let (alpha, cost, rows) = (self.state.alpha(), self.state.cost(), self.state.n_train());
+        let step = Step { lifetimes, alpha, error, cost, rows };
+        self.stopped |= (self.progress)(&step).is_break();
+        self.trajectory.push(step);
+    }
+}
+
+/// A search in progress: a state, an optimizer and everything seen.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use mondrian::Points;
+/// use mondrian::grid::{GridState, MondrianGrid};
+/// use mondrian::grid::search::{Outcome, Search, SearchKind, SearchLimits};
+/// let x: Vec<f64> = (0..90).map(|i| f64::from(i * 37 % 90) / 30.0).collect();
+/// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
+/// let (train, validation) = (Points::row_major(&x[..60], 1)?, Points::row_major(&x[60..], 1)?);
+/// let state = GridState::new(MondrianGrid::new(20, 1)?, train, &y[..60], validation, &y[60..], 0.01, true)?;
+/// let mut search = Search::new(state, SearchKind::Greedy.optimizer(0));
+/// let mut watch = |_: &_| ControlFlow::Continue(());
+/// let limits = SearchLimits { budget: 30, patience: 1000 };
+/// assert_eq!(search.run(limits, &mut watch)?, Outcome::Budget);
+/// let early = search.best().expect("steps were made").error;
+/// search.run(SearchLimits { budget: 100, ..limits }, &mut watch)?;       // goes on where it was
+/// assert!(search.best().expect("more steps").error < early);
+/// # Ok::<(), mondrian::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Search {
+    state: GridState,
+    optimizer: Box<dyn Optimizer>,
+    trajectory: Trajectory,
+    evaluations: usize,
+    finished: bool,
+}
+
+impl Search {
+    /// A search that has not begun. The state's configuration is where greedy searches start.
+    pub fn new(state: GridState, optimizer: Box<dyn Optimizer>) -> Self {
+        Self { state, optimizer, trajectory: Trajectory::default(), evaluations: 0, finished: false }
+    }
+
+    /// Runs, or goes on, until a limit is met. The budget counts from the very beginning.
+    ///
+    /// # Errors
+    /// Those of the evaluations; a state too large for them ends the search instead.
+    pub fn run(&mut self, limits: SearchLimits, progress: &mut dyn FnMut(&Step) -> ControlFlow<()>) -> Result<Outcome> {
+        if self.trajectory.is_empty() {
+            let mut bench = self.bench(limits, progress);
+            let (lifetimes, error) = (bench.state.lifetimes().to_vec(), bench.state.validation_error());
+            *bench.evaluations += 1;
+            bench.record(lifetimes, error);
+        }
+        loop {
+            if self.finished {
+                return Ok(Outcome::Finished);
+            }
+            if self.evaluations >= limits.budget {
+                return Ok(Outcome::Budget);
+            }
+            if self.steps_since_best() >= limits.patience {
+                return Ok(Outcome::Patience);
+            }
+            let mut optimizer = std::mem::replace(&mut self.optimizer, Box::new(Greedy::increase()));
+            let mut bench = self.bench(limits, progress);
+            let more = optimizer.step(&mut bench);
+            let stopped = bench.stopped;
+            self.optimizer = optimizer;
+            self.finished = match more {
+                Ok(more) => !more,
+                // Finer partitions than memory holds are no candidates.
+                Err(Error::TooLarge { .. }) => true,
+                Err(error) => return Err(error),
+            };
+            if stopped {
+                return Ok(Outcome::Stopped);
+            }
+        }
+    }
+
+    fn bench<'a>(
+        &'a mut self,
+        limits: SearchLimits,
+        progress: &'a mut dyn FnMut(&Step) -> ControlFlow<()>,
+    ) -> Bench<'a> {
+        let Self { state, trajectory, evaluations, .. } = self;
+        Bench { state, trajectory, evaluations, progress, budget: limits.budget, stopped: false }
+    }
+
+    fn steps_since_best(&self) -> usize {
+        let steps = self.trajectory.steps();
+        let mut best = (f64::INFINITY, 0);
+        for (at, step) in steps.iter().enumerate() {
+            if step.error < best.0 {
+                best = (step.error, at);
+            }
+        }
+        steps.len().saturating_sub(best.1 + 1)
+    }
+
+    /// Everything evaluated and kept.
+    pub fn trajectory(&self) -> &Trajectory {
+        &self.trajectory
+    }
+
+    /// The least validation error seen.
+    pub fn best(&self) -> Option<&Step> {
+        self.trajectory.best()
+    }
+
+    /// Evaluations so far.
+    pub fn evaluations(&self) -> usize {
+        self.evaluations
+    }
+
+    /// The state where the search is.
+    pub fn state(&self) -> &GridState {
+        &self.state
+    }
+}

@@ -1,0 +1,444 @@
+//! A grid model that moves: lifetimes go up and down cut by cut, and the exact solution goes along.
+
+use super::events::{Dimension, Event};
+use super::model::start;
+use super::partition::{NONE, Partition, Plan};
+use super::solution::{Solution, Splits};
+use super::{GridFeatures, MondrianGrid, solve};
+use crate::dense::{Matrix, Threads};
+use crate::tuning::rows::spreads;
+use crate::{Error, Points, Result};
+
+/// A move to a neighbouring configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// The next cut of this dimension appears.
+    Raise(usize),
+    /// The last cut of this dimension goes.
+    Lower(usize),
+}
+
+/// The most features of a state: P has that number squared.
+const MOST_FEATURES: usize = 12_000;
+/// Moves between two looks at the drift, and the residual at which P is computed afresh.
+const WATCH: usize = 64;
+const DRIFT: f64 = 1e-9;
+/// A move costs about this many times C² operations, all of them bound by memory.
+const MOVE_COST: f64 = 60.0;
+
+/// Ridge regression on the cells of M grids at one configuration of lifetimes, with validation rows riding along.
+///
+/// The configuration changes by [`GridState::apply`], one cut at a time, or by [`GridState::jump`]. Whatever the walk,
+/// the state equals one built afresh at the same configuration: cells exactly, the solution to rounding.
+///
+/// ```
+/// use mondrian::Points;
+/// use mondrian::grid::{GridState, MondrianGrid, Move};
+/// let x: Vec<f64> = (0..40).map(|i| f64::from(i) / 10.0).collect();
+/// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
+/// let (train, validation) = (Points::row_major(&x[..30], 1)?, Points::row_major(&x[30..], 1)?);
+/// let mut state = GridState::new(MondrianGrid::new(10, 1)?, train, &y[..30], validation, &y[30..], 0.1, true)?;
+/// let before = state.validation_error();
+/// let promised = state.what_if(&[Move::Raise(0)])?[0].expect("there is a cut");
+/// state.apply(Move::Raise(0))?;
+/// assert!((state.validation_error() - promised).abs() < 1e-12 && state.lifetimes()[0] > 0.0);
+/// state.apply(Move::Lower(0))?;
+/// assert!((state.validation_error() - before).abs() < 1e-12);
+/// # Ok::<(), mondrian::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct GridState {
+    grid: MondrianGrid,
+    /// Training rows, then validation rows, row-major.
+    x: Vec<f64>,
+    /// One over D times the spread of the training rows.
+    start: Vec<f64>,
+    pub(super) dimensions: Vec<Dimension>,
+    pub(super) partition: Partition,
+    pub(super) solution: Solution,
+    /// Events that have happened, one number a dimension.
+    counts: Vec<usize>,
+    lifetimes: Vec<f64>,
+    /// Centred if there is an intercept.
+    y: Vec<f64>,
+    intercept: f64,
+    pub(super) y_validation: Vec<f64>,
+    alpha: f64,
+    moves: usize,
+    pub(super) cost: f64,
+}
+
+impl GridState {
+    /// All lifetimes zero: one cell a grid.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] without training or validation rows, [`Error::LengthMismatch`], [`Error::InvalidParameter`]
+    /// if α is not positive.
+    pub fn new(
+        grid: MondrianGrid,
+        train: Points<'_>,
+        y: &[f64],
+        validation: Points<'_>,
+        y_validation: &[f64],
+        alpha: f64,
+        fit_intercept: bool,
+    ) -> Result<Self> {
+        for (points, y) in [(train, y), (validation, y_validation)] {
+            points.check_width(train.n_columns())?;
+            if points.n_rows() == 0 {
+                return Err(Error::Empty { what: "X", rows: 0, columns: train.n_columns() });
+            }
+            if points.n_rows() != y.len() {
+                return Err(Error::LengthMismatch { what: "targets", expected: points.n_rows(), found: y.len() });
+            }
+        }
+        if !(alpha > 0.0 && alpha.is_finite()) {
+            return Err(Error::InvalidParameter { name: "alpha", value: alpha, expected: "a finite number > 0" });
+        }
+        let (n, d) = (train.n_rows(), train.n_columns());
+        let all: Vec<f64> = train.to_row_major().into_iter().chain(validation.to_row_major()).collect();
+        let points = Points::row_major(&all, d)?;
+        let intercept = if fit_intercept { y.iter().sum::<f64>() / n as f64 } else { 0.0 };
+        let y: Vec<f64> = y.iter().map(|y| y - intercept).collect();
+        Ok(Self {
+            grid,
+            start: start(&spreads(train)),
+            dimensions: (0..d).map(|dim| Dimension::new(grid, dim, points)).collect(),
+            partition: Partition::trivial(points.n_rows(), n, grid.n_grids(), d),
+            solution: Solution::trivial(grid.n_grids(), &y, alpha),
+            counts: vec![0; d],
+            lifetimes: vec![0.0; d],
+            y,
+            intercept,
+            y_validation: y_validation.to_vec(),
+            alpha,
+            moves: 0,
+            cost: 0.0,
+            x: all,
+        })
+    }
+
+    /// Where searches that need a scale start: all inputs alike, one together over a typical distance.
+    pub fn start(&self) -> Vec<f64> {
+        self.start.clone()
+    }
+
+    /// The training rows and their targets.
+    pub(super) fn training_rows(&self) -> (Points<'_>, Vec<f64>) {
+        let n = self.n_train() * self.n_dims();
+        let points = Points::row_major(&self.x[..n], self.n_dims()).expect("checked when the state was made");
+        (points, self.y.iter().map(|y| y + self.intercept).collect())
+    }
+
+    /// The validation error at any configuration: by moving there if it is near, else from a fresh solve that leaves
+    /// the state where it is.
+    ///
+    /// # Errors
+    /// As for [`GridState::jump`].
+    pub fn error_at(&mut self, lifetimes: &[f64]) -> Result<f64> {
+        let target = self.targets(lifetimes)?;
+        let distance: usize = target.iter().zip(&self.counts).map(|(a, b)| a.abs_diff(*b)).sum();
+        let (c, n) = (self.n_features() as f64, self.n_train() as f64);
+        if MOVE_COST * distance as f64 * c * c < n * n * n / 3.0 {
+            self.jump(lifetimes)?;
+            return Ok(self.validation_error());
+        }
+        let at = self.n_train() * self.n_dims();
+        let (train, validation) =
+            (Points::row_major(&self.x[..at], self.n_dims())?, Points::row_major(&self.x[at..], self.n_dims())?);
+        let features = GridFeatures::fit(self.grid, train, lifetimes)?;
+        let (cells, n_grids) = (features.transform(train)?, self.grid.n_grids());
+        let c = features.n_features();
+        self.cost += (c as f64).min(n).powi(3) / 3.0 + n * (n_grids * n_grids) as f64;
+        let (theta, _) = solve::solve(&cells, n_grids, c, &self.y, self.alpha, Threads::ONE)?;
+        let mut predictions = solve::predict(&features.transform(validation)?, n_grids, &theta);
+        predictions.iter_mut().for_each(|p| *p += self.intercept);
+        Ok(self.error_of(&predictions))
+    }
+
+    /// The configuration.
+    pub fn lifetimes(&self) -> &[f64] {
+        &self.lifetimes
+    }
+
+    /// α.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    /// Number of dimensions.
+    pub fn n_dims(&self) -> usize {
+        self.lifetimes.len()
+    }
+
+    /// Number of training rows.
+    pub fn n_train(&self) -> usize {
+        self.y.len()
+    }
+
+    /// Cells with training rows in all grids.
+    pub fn n_features(&self) -> usize {
+        self.solution.n_features()
+    }
+
+    /// Cuts that part rows, one number a dimension.
+    pub fn n_cuts(&self) -> &[usize] {
+        &self.counts
+    }
+
+    /// Estimated floating-point operations spent so far.
+    pub fn cost(&self) -> f64 {
+        self.cost
+    }
+
+    /// Cell numbers of the training rows, M a row, as they happen to be numbered.
+    pub fn train_cells(&self) -> Vec<u32> {
+        self.features(0..self.n_train() as u32)
+    }
+
+    fn features(&self, rows: std::ops::Range<u32>) -> Vec<u32> {
+        let n_grids = self.partition.n_grids();
+        rows.flat_map(|row| (0..n_grids).map(move |m| (m, row)))
+            .map(|(m, row)| self.partition.feature(m, row))
+            .collect()
+    }
+
+    /// Predictions for the validation rows.
+    pub fn validation_predictions(&self) -> Vec<f64> {
+        self.predictions_with(&self.solution.theta)
+    }
+
+    pub(super) fn predictions_with(&self, theta: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.y_validation.len()];
+        let n = self.n_train();
+        for m in 0..self.partition.n_grids() {
+            let cells = &self.partition.grid_cells(m)[n..];
+            for (sum, &cell) in sums.iter_mut().zip(cells) {
+                let feature = self.partition.cells[cell as usize].feature;
+                *sum += if feature == NONE { 0.0 } else { theta[feature as usize] };
+            }
+        }
+        let root = (self.partition.n_grids() as f64).sqrt();
+        sums.iter_mut().for_each(|sum| *sum = *sum / root + self.intercept);
+        sums
+    }
+
+    /// Root mean squared error on the validation rows.
+    pub fn validation_error(&self) -> f64 {
+        self.error_of(&self.validation_predictions())
+    }
+
+    pub(super) fn error_of(&self, predictions: &[f64]) -> f64 {
+        let sum: f64 = predictions.iter().zip(&self.y_validation).map(|(p, y)| (p - y) * (p - y)).sum();
+        (sum / predictions.len() as f64).sqrt()
+    }
+
+    /// What a move would change; `None` if there is no such cut.
+    pub(super) fn plan(&mut self, step: Move) -> Result<Option<Plan>> {
+        Ok(match step {
+            Move::Raise(dim) => {
+                let next = self.counts.get(dim).copied().unwrap_or(0);
+                let event = self.dimension(dim)?.event(next)?;
+                event.map(|event| self.partition.plan_split(dim, &self.dimensions[dim], event))
+            }
+            Move::Lower(dim) => {
+                self.dimension(dim)?;
+                let event = self.counts[dim].checked_sub(1).map(|at| self.dimensions[dim].known()[at]);
+                event.map(|event| self.partition.plan_merge(dim, &self.dimensions[dim], event))
+            }
+        })
+    }
+
+    fn dimension(&mut self, dim: usize) -> Result<&mut Dimension> {
+        let found = self.dimensions.len();
+        self.dimensions.get_mut(dim).ok_or(Error::LengthMismatch { what: "dimensions", expected: dim + 1, found })
+    }
+
+    /// Makes a move; false if there is no such cut.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if the features would be too many, [`Error::NotPositiveDefinite`] if α is too small; the
+    /// state is then as before.
+    pub fn apply(&mut self, step: Move) -> Result<bool> {
+        let Some(plan) = self.plan(step)? else { return Ok(false) };
+        self.carry_out(&plan)?;
+        let dim = plan.dim;
+        let count = &mut self.counts[dim];
+        *count = if plan.adds { *count + 1 } else { *count - 1 };
+        self.lifetimes[dim] = count.checked_sub(1).map_or(0.0, |at| self.dimensions[dim].known()[at].time);
+        self.moves += 1;
+        if self.moves.is_multiple_of(WATCH) && self.residual() > DRIFT {
+            self.refresh()?;
+        }
+        Ok(true)
+    }
+
+    fn carry_out(&mut self, plan: &Plan) -> Result<()> {
+        let c = self.n_features() as f64;
+        if plan.adds {
+            let splits = self.splits(plan);
+            let next = self.n_features() + splits.features.len();
+            if next > MOST_FEATURES {
+                let (expected, limit) = (next as f64, MOST_FEATURES as f64);
+                return Err(Error::TooLarge { what: "features of a grid state", expected, limit });
+            }
+            let mut number = self.n_features() as u32;
+            self.cost += 6.0 * c * c * splits.features.len() as f64;
+            self.solution.split(&splits)?;
+            self.partition.apply(plan, || {
+                number += 1;
+                number - 1
+            });
+        } else {
+            let pairs = self.pairs(plan);
+            self.cost += 4.0 * c * c * pairs.len() as f64;
+            let renamed = self.solution.merge(&pairs)?;
+            self.partition.apply(plan, || NONE);
+            if !renamed.is_empty() {
+                // Who sits where in the end: a feature that filled one hole may have moved on into another.
+                let mut occupants: Vec<u32> = (0..c as u32).collect();
+                for (from, to) in renamed {
+                    occupants[to] = occupants[from];
+                }
+                let mut table = vec![NONE; occupants.len()];
+                for (place, &occupant) in occupants[..self.n_features()].iter().enumerate() {
+                    table[occupant as usize] = place as u32;
+                }
+                self.partition.rename_features(|feature| table[feature as usize]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The features that a plan splits because both sides hold training rows.
+    pub(super) fn splits(&self, plan: &Plan) -> Splits {
+        let n_grids = self.partition.n_grids();
+        let share = 1.0 / n_grids as f64;
+        let parts: Vec<_> = plan.parts.iter().filter(|p| p.train_below > 0 && p.train_above > 0).collect();
+        let mut borders = Matrix::zeros(self.n_features(), parts.len());
+        let mut splits = Splits {
+            features: Vec::with_capacity(parts.len()),
+            borders: Matrix::zeros(0, 0),
+            diagonal: Vec::with_capacity(parts.len()),
+            b_new: Vec::with_capacity(parts.len()),
+        };
+        for (k, part) in parts.iter().enumerate() {
+            let column = borders.column_mut(k);
+            for (rows, sign) in [(&part.rows_below, share), (&part.rows_above, -share)] {
+                for &row in rows.iter().filter(|&&row| self.partition.is_train(row)) {
+                    (0..n_grids).for_each(|m| column[self.partition.feature(m, row) as usize] += sign);
+                }
+            }
+            splits.features.push(self.partition.cells[part.below as usize].feature as usize);
+            splits.diagonal.push(f64::from(part.train_below + part.train_above) * share + 2.0 * self.alpha);
+            let sum: f64 = part.rows_above.iter().filter_map(|&row| self.y.get(row as usize)).sum();
+            splits.b_new.push(sum * share.sqrt());
+        }
+        splits.borders = borders;
+        splits
+    }
+
+    /// The pairs of features that a plan merges.
+    pub(super) fn pairs(&self, plan: &Plan) -> Vec<(usize, usize)> {
+        let feature = |cell: u32| self.partition.cells[cell as usize].feature;
+        let pairs = plan.parts.iter().map(|part| (feature(part.below), feature(part.above)));
+        pairs.filter(|&(i, j)| i != NONE && j != NONE).map(|(i, j)| (i as usize, j as usize)).collect()
+    }
+
+    /// Goes to any configuration, by moves or by a fresh solve, whichever is cheaper.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::InvalidParameter`] for a lifetime out of range, [`Error::TooLarge`] if the
+    /// features would be too many; the state is then at some configuration on the way or as before.
+    pub fn jump(&mut self, lifetimes: &[f64]) -> Result<()> {
+        let target = self.targets(lifetimes)?;
+        let distance: usize = target.iter().zip(&self.counts).map(|(a, b)| a.abs_diff(*b)).sum();
+        let c = self.n_features() as f64;
+        // A fresh solve costs C³ flops and the counting of ZᵀZ.
+        let n_grids = self.partition.n_grids() as f64;
+        let fresh = c * c * c + self.n_train() as f64 * n_grids * n_grids;
+        if distance as f64 * MOVE_COST * c * c > fresh {
+            self.rebuild(&target)?;
+        } else {
+            for (dim, &count) in target.iter().enumerate() {
+                while self.counts[dim] > count {
+                    self.apply(Move::Lower(dim))?;
+                }
+                while self.counts[dim] < count {
+                    self.apply(Move::Raise(dim))?;
+                }
+            }
+        }
+        self.lifetimes.copy_from_slice(lifetimes);
+        Ok(())
+    }
+
+    fn targets(&mut self, lifetimes: &[f64]) -> Result<Vec<usize>> {
+        let (expected, found) = (self.n_dims(), lifetimes.len());
+        if expected != found {
+            return Err(Error::LengthMismatch { what: "lifetimes", expected, found });
+        }
+        if let Some(&value) = lifetimes.iter().find(|&&l| !(l >= 0.0 && l.is_finite())) {
+            return Err(Error::InvalidParameter { name: "lifetime", value, expected: "a finite number ≥ 0" });
+        }
+        self.dimensions.iter_mut().zip(lifetimes).map(|(dimension, &l)| dimension.count_until(l)).collect()
+    }
+
+    fn rebuild(&mut self, target: &[usize]) -> Result<()> {
+        let (n_rows, n_train) = (self.n_train() + self.y_validation.len(), self.n_train());
+        let n_grids = self.partition.n_grids();
+        let mut partition = Partition::trivial(n_rows, n_train, n_grids, self.n_dims());
+        let mut n_features = n_grids as u32;
+        for (dim, &count) in target.iter().enumerate() {
+            let events: Vec<Event> = self.dimensions[dim].known()[..count].to_vec();
+            for event in events {
+                let plan = partition.plan_split(dim, &self.dimensions[dim], event);
+                partition.apply(&plan, || {
+                    n_features += 1;
+                    n_features - 1
+                });
+                if n_features as usize > MOST_FEATURES {
+                    let (expected, limit) = (f64::from(n_features), MOST_FEATURES as f64);
+                    return Err(Error::TooLarge { what: "features of a grid state", expected, limit });
+                }
+            }
+        }
+        let before = std::mem::replace(&mut self.partition, partition);
+        if let Err(error) = self.solve_afresh(n_features as usize) {
+            self.partition = before;
+            return Err(error);
+        }
+        self.counts.copy_from_slice(target);
+        Ok(())
+    }
+
+    fn solve_afresh(&mut self, n_features: usize) -> Result<()> {
+        let n_grids = self.partition.n_grids();
+        let cells = self.train_cells();
+        let c = n_features as f64;
+        self.cost += 2.0 * c * c * c + (self.n_train() * n_grids * n_grids) as f64;
+        let gram = solve::gram_lower(&cells, n_grids, n_features);
+        let b = solve::project(&cells, n_grids, n_features, &self.y);
+        self.solution = Solution::fresh(gram, b, self.alpha)?;
+        Ok(())
+    }
+
+    /// Solves afresh at the present configuration.
+    ///
+    /// # Errors
+    /// [`Error::NotPositiveDefinite`] if α is too small.
+    pub fn refresh(&mut self) -> Result<()> {
+        self.solve_afresh(self.n_features())
+    }
+
+    /// How far the inverse has drifted: ‖A P v − v‖∞ for a vector of ±1.
+    pub fn residual(&self) -> f64 {
+        let (cells, n_grids) = (self.train_cells(), self.partition.n_grids());
+        self.solution.residual(|v| {
+            let image = solve::predict(&cells, n_grids, v);
+            let mut out = solve::project(&cells, n_grids, self.n_features(), &image);
+            out.iter_mut().zip(v).for_each(|(o, v)| *o += self.alpha * v);
+            out
+        })
+    }
+}
