@@ -3,9 +3,22 @@
 //! [`Forest`] is the structure that every model shares: trees, the points they hold, box and measure. Regression,
 //! classification, density estimation and random features put [labels](Labels) on it.
 
+mod fixed;
+mod mixture;
 mod params;
 mod planted;
+mod posterior;
+mod regression;
+mod regression_path;
+mod resolve;
 mod saved;
+mod smoother;
+mod targets;
 
 pub use params::{ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
 pub use planted::{Forest, Labels, Learned};
+pub use posterior::Gaussian;
+pub use regression::{LeafModel, Prediction, RegressionForest, RegressionParams};
+pub use regression_path::ValidationSet;
+pub use resolve::Prior;
+pub use targets::{Sums, Targets};

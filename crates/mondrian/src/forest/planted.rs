@@ -290,6 +290,27 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         }
     }
 
+    /// The number of the cell of each row in each tree at a lifetime, row-major by tree; −1 for a cell without
+    /// training rows. Cells are numbered depth first: numbers depend on neither order of arrival nor threads.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] for rows of the wrong width.
+    pub fn apply(&self, points: Points<'_>, lifetime: Lifetime) -> Result<Vec<i64>> {
+        let coordinates = self.coordinates(points)?;
+        let columns: Vec<Vec<i64>> = (0..self.n_trees())
+            .into_par_iter()
+            .map(|index| {
+                let numbers = self.trees[index].0.cell_numbers(lifetime);
+                let number = |landing| match landing {
+                    Landing::Seen(child) => i64::from(numbers[&child]),
+                    Landing::Unseen { .. } => -1,
+                };
+                self.landings(index, &coordinates, lifetime).into_iter().map(number).collect()
+            })
+            .collect();
+        Ok((0..points.n_rows()).flat_map(|row| columns.iter().map(move |column| column[row])).collect())
+    }
+
     /// The cell of each row (in measure coordinates, inside the root box or nearest to it) in one tree.
     pub fn landings(&self, tree: usize, coordinates: &[f64], lifetime: Lifetime) -> Vec<Landing> {
         let mut locator = Locator::new(&self.trees[tree].0, &self.ground, &self.store, lifetime);

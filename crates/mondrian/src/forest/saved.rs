@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Forest;
-use crate::model_file::{Archive, ModelFileError};
+use super::{Forest, RegressionForest};
+use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::{Bounds, BuiltInMeasure};
 use crate::tree::{Ground, PointStore};
 use crate::{Lifetime, Result};
@@ -62,5 +62,65 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             return Err(ModelFileError::Inconsistent { what: "a stored point lies outside the root box" }.into());
         }
         Ok(forest)
+    }
+}
+
+impl Saved for RegressionForest {
+    const KIND: &'static str = "forest.regression";
+
+    fn to_archive(&self) -> Result<Archive> {
+        let mut archive = Archive::new(Self::KIND);
+        archive.set_params("regression", self.params())?;
+        archive.set_params("lifetime", &self.lifetime())?;
+        self.forest().write_to(&mut archive)?;
+        let (mut points, mut y, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        for (point, targets, weight) in self.targets().rows() {
+            points.push(point);
+            y.extend_from_slice(targets);
+            weights.push(weight);
+        }
+        archive.insert("row_targets", &[points.len(), self.n_targets()], y)?;
+        archive.insert_vec("row_points", points)?;
+        archive.insert_vec("row_weights", weights)?;
+        Ok(archive)
+    }
+
+    fn from_archive(archive: &Archive) -> Result<Self> {
+        let points: Vec<u32> = archive.vec("row_points")?;
+        let y = archive.array("row_targets")?;
+        let n_targets = match y.shape() {
+            [n, t] if *n == points.len() && *t > 0 => *t,
+            _ => return Err(ModelFileError::Inconsistent { what: "rows and targets" }.into()),
+        };
+        let y: &[f64] = archive.matrix_slice("row_targets", &[points.len(), n_targets])?;
+        let weights: &[f64] = archive.matrix_slice("row_weights", &[points.len()])?;
+        let rows = Restored { points: &points, n_targets, y, weights };
+        Self::restored(archive.params("regression")?, archive.params("lifetime")?, Forest::read_from(archive)?, &rows)
+    }
+}
+
+/// Rows read from a file.
+pub(super) struct Restored<'a> {
+    pub(super) points: &'a [u32],
+    pub(super) n_targets: usize,
+    pub(super) y: &'a [f64],
+    pub(super) weights: &'a [f64],
+}
+
+impl Restored<'_> {
+    /// Refuses rows that contradict the points they belong to, or that no learning could have given.
+    pub(super) fn check(&self, store: &PointStore) -> Result<()> {
+        let mut left: Vec<u32> = store.multiplicities().to_vec();
+        let counted = self
+            .points
+            .iter()
+            .all(|p| left.get_mut(*p as usize).and_then(|n| n.checked_sub(1).map(|less| *n = less)).is_some());
+        if !counted || left.iter().any(|n| *n > 0) {
+            return Err(ModelFileError::Inconsistent { what: "rows and their points" }.into());
+        }
+        if !self.y.iter().all(|y| y.is_finite()) || !self.weights.iter().all(|w| *w > 0.0 && w.is_finite()) {
+            return Err(ModelFileError::Inconsistent { what: "a target or weight that is not finite" }.into());
+        }
+        Ok(())
     }
 }

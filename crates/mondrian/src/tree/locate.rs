@@ -62,6 +62,29 @@ impl<'a> Locator<'a> {
         }
     }
 
+    /// The training cell that a point of the root box may share, and with what probability it does: cuts of frozen
+    /// cells, which nobody looked at, are integrated over (design, section 1). An empty child where it shares none.
+    pub fn locate_in_law(&mut self, x: &[f64]) -> (Child, f64) {
+        let mut child = self.tree.root();
+        let mut birth = 0.0;
+        while let Kind::Inner(id) = child.kind() {
+            let node = self.tree.node(id);
+            if node.time > self.lifetime {
+                return (child, 1.0);
+            }
+            birth = node.time;
+            child = node.child(node.side_of(x));
+        }
+        let stays = match child.kind() {
+            Kind::Single(point) => {
+                let distance: f64 = x.iter().zip(self.store.point(point)).map(|(a, b)| (a - b).abs()).sum();
+                if distance == 0.0 { 1.0 } else { (-(self.lifetime - birth) * distance).exp() }
+            }
+            _ => 1.0,
+        };
+        (child, stays)
+    }
+
     /// Cuts a frozen cell on until `x` and its point part or the lifetime ends. Stores nothing.
     fn resume(&mut self, x: &[f64], point: u32, child: Child) -> Landing {
         let frozen = self.store.point(point);

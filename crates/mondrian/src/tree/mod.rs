@@ -71,6 +71,11 @@ impl Tree {
         self.leaves.len()
     }
 
+    /// Node numbers in an order in which children come before parents: a parent's number is always the smaller.
+    pub fn children_first(&self) -> impl Iterator<Item = u32> + use<> {
+        (0..self.nodes.len() as u32).rev()
+    }
+
     /// Bytes that the structure takes.
     pub fn n_bytes(&self) -> usize {
         size_of_val(self.nodes.as_slice()) + self.leaves.iter().map(Leaf::n_bytes).sum::<usize>()

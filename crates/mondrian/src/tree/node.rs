@@ -3,7 +3,7 @@
 use crate::process::{Cut, Side};
 
 /// What lies on one side of a cut, in 32 bits: two for the kind, thirty for a number.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Child(u32);
 
 /// A [`Child`] taken apart.

@@ -5,6 +5,25 @@ use super::{Child, Ground, PointStore, Tree};
 use crate::process::Side;
 
 impl Tree {
+    /// The cells that hold points at a lifetime, numbered depth first.
+    pub fn cell_numbers(&self, lifetime: crate::Lifetime) -> std::collections::HashMap<Child, u32> {
+        let mut numbers = std::collections::HashMap::new();
+        let mut todo = vec![self.root];
+        while let Some(child) = todo.pop() {
+            match child.kind() {
+                Kind::Inner(id) if self.node(id).time <= lifetime.get() => {
+                    todo.extend([self.node(id).above, self.node(id).below]);
+                }
+                Kind::Empty => {}
+                _ => {
+                    let next = numbers.len() as u32;
+                    numbers.insert(child, next);
+                }
+            }
+        }
+        numbers
+    }
+
     /// Whether two trees are identical: the bits of every cut, the counts, and the points of every cell.
     ///
     /// Points are compared by coordinates, so the trees may belong to different stores.

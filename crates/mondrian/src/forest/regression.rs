@@ -1,0 +1,541 @@
+//! Mondrian forest regression (report, chapter 2), batch and online.
+
+use std::sync::{Arc, OnceLock};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::mixture::{Normal, quantile};
+use super::posterior::{Belief, Gaussian, Mixture, Reader, Way, separating};
+use super::resolve::{Prior, resolve};
+use super::targets::{Sums, Targets};
+use super::{Forest, ForestParams, LifetimeChoice, Unseen};
+use crate::process::Side;
+use crate::tree::{Child, Landing, Locator};
+use crate::{Error, Lifetime, Points, Result};
+
+/// Rows predicted together: their trees' nodes stay in cache from one row to the next.
+const CHUNK: usize = 512;
+
+/// How the means of cells relate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeafModel {
+    /// A cell's mean is drawn around its parent's (design, section 3).
+    #[default]
+    Hierarchical,
+    /// The report's: every cell on its own, an empty one predicts the prior.
+    Independent,
+}
+
+/// Parameters of a regression forest.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RegressionParams {
+    /// Trees, lifetime, box, measure.
+    pub forest: ForestParams,
+    /// Prior and noise, automatic where not given.
+    pub prior: Prior,
+    /// How cells relate.
+    pub leaf_model: LeafModel,
+    /// How cuts that nobody looked at are treated.
+    pub unseen: Unseen,
+}
+
+/// What is learned: shared by all views and clones until one of them learns more.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) params: RegressionParams,
+    pub(super) forest: Forest<Sums>,
+    pub(super) targets: Targets,
+    gaussians: OnceLock<Vec<Gaussian>>,
+}
+
+impl Clone for Core {
+    fn clone(&self) -> Self {
+        let Self { params, forest, targets, .. } = self;
+        Self { params: params.clone(), forest: forest.clone(), targets: targets.clone(), gaussians: OnceLock::new() }
+    }
+}
+
+/// A regression forest. Cloning is cheap; a clone that learns more copies first.
+///
+/// ```
+/// use mondrian::forest::{RegressionForest, RegressionParams};
+/// use mondrian::Points;
+/// let x: Vec<f64> = (0..40).map(|i| i as f64 / 40.0).collect();
+/// let y: Vec<f64> = x.iter().map(|x| 3.0 * x).collect();
+/// let forest = RegressionForest::fit(RegressionParams::default(), Points::row_major(&x, 1)?, &y, None)?;
+/// let mean = forest.predict(Points::row_major(&[0.5], 1)?)?;
+/// assert!((mean[0] - 1.5).abs() < 0.3);
+/// # Ok::<(), mondrian::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct RegressionForest {
+    pub(super) core: Arc<Core>,
+    pub(super) view: Lifetime,
+}
+
+/// Mean and standard deviation of each prediction, row-major by target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// Predictive means.
+    pub mean: Vec<f64>,
+    /// Predictive standard deviations, noise included.
+    pub deviation: Vec<f64>,
+}
+
+impl RegressionForest {
+    /// Learns rows; `targets` is row-major with as many numbers a row as there are targets.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] without rows of positive weight, [`Error::LengthMismatch`], [`Error::NotFinite`],
+    /// [`Error::InvalidParameter`], [`Error::TooLarge`].
+    pub fn fit(params: RegressionParams, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<Self> {
+        if let LifetimeChoice::Value(lifetime) = params.forest.lifetime {
+            return Self::fit_at(params, lifetime, points, targets, weights);
+        }
+        super::regression_path::fit_auto(params, points, targets, weights)
+    }
+
+    /// As [`RegressionForest::fit`], with this lifetime whatever the parameters say.
+    ///
+    /// # Errors
+    /// As [`RegressionForest::fit`].
+    pub fn fit_at(
+        params: RegressionParams,
+        lifetime: Lifetime,
+        points: Points<'_>,
+        targets: &[f64],
+        weights: Option<&[f64]>,
+    ) -> Result<Self> {
+        params.prior.check()?;
+        let rows = Rows::checked(points, targets, weights)?;
+        if rows.n_rows == 0 {
+            return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
+        }
+        let first = Points::row_major(&rows.x, points.n_columns())?;
+        let forest = Forest::on_ground(&params.forest, first, lifetime)?;
+        let core = Core { params, forest, targets: Targets::new(rows.n_targets), gaussians: OnceLock::new() };
+        let mut model = Self { core: Arc::new(core), view: lifetime };
+        model.learn_rows(&rows)?;
+        Ok(model)
+    }
+
+    /// A model of saved parts; its trees are grown again.
+    pub(super) fn restored(
+        params: RegressionParams,
+        view: Lifetime,
+        mut forest: Forest<Sums>,
+        rows: &super::saved::Restored<'_>,
+    ) -> Result<Self> {
+        params.prior.check()?;
+        rows.check(forest.store())?;
+        let mut targets = Targets::new(rows.n_targets);
+        targets.add(rows.points, rows.y, Some(rows.weights));
+        forest.regrow(&targets);
+        let view = view.min(forest.ground().lifetime());
+        let core = Core { params, forest, targets, gaussians: OnceLock::new() };
+        Ok(Self { core: Arc::new(core), view })
+    }
+
+    /// Learns more rows: the model becomes the one that a batch of all rows would have given.
+    ///
+    /// # Errors
+    /// As [`RegressionForest::fit`]; on error the model is as before.
+    pub fn learn(&mut self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
+        let rows = Rows::checked(points, targets, weights)?;
+        points.check_width(self.n_dims())?;
+        if rows.n_targets != self.n_targets() && rows.n_rows > 0 {
+            let (expected, found) = (self.n_targets(), rows.n_targets);
+            return Err(Error::LengthMismatch { what: "targets a row", expected, found });
+        }
+        self.learn_rows(&rows)
+    }
+
+    fn learn_rows(&mut self, rows: &Rows) -> Result<()> {
+        if rows.n_rows == 0 {
+            return Ok(());
+        }
+        let coordinates = self.core.forest.coordinates(Points::row_major(&rows.x, self.n_dims())?)?;
+        let core = Arc::make_mut(&mut self.core);
+        let rung = core.forest.ground().rung();
+        let learned = core.forest.take_rows(&coordinates)?;
+        let changed = core.targets.add(&learned.points, &rows.y, rows.weights.as_deref());
+        core.forest.grow(&core.targets, &learned, rung);
+        if changed {
+            core.forest.gather(&core.targets);
+        }
+        core.gaussians = OnceLock::new();
+        Ok(())
+    }
+
+    /// Forgets rows: the model becomes the one that never saw them.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRow`] for a row that was not learned with those targets; then nothing has changed.
+    pub fn forget(&mut self, points: Points<'_>, targets: &[f64]) -> Result<()> {
+        let rows = Rows::checked(points, targets, None)?;
+        let coordinates = self.core.forest.coordinates(points)?;
+        let t = self.n_targets();
+        if rows.n_rows > 0 && rows.n_targets != t {
+            return Err(Error::LengthMismatch { what: "targets a row", expected: t, found: rows.n_targets });
+        }
+        let store = self.core.forest.store();
+        let requests: Vec<(Option<u32>, &[f64])> =
+            coordinates.chunks_exact(self.n_dims()).map(|x| store.find(x)).zip(rows.y.chunks_exact(t)).collect();
+        let found = self.core.targets.find(&requests)?;
+        let core = Arc::make_mut(&mut self.core);
+        let (points, changed) = core.targets.remove(&found);
+        core.forest.forget(&core.targets, &points);
+        if changed {
+            core.forest.gather(&core.targets);
+        }
+        core.gaussians = OnceLock::new();
+        Ok(())
+    }
+
+    /// Learns all that another forest with the same key has learned.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] where seeds, boxes, measures or parameters differ.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        self.core.forest.check_mergeable(&other.core.forest)?;
+        if self.n_targets() != other.n_targets() {
+            return Err(Error::Incompatible { what: "numbers of targets" });
+        }
+        if self.core.forest.ground().lifetime() != other.core.forest.ground().lifetime() {
+            return Err(Error::Incompatible { what: "lifetimes" });
+        }
+        let (theirs, store) = (&other.core.targets, other.core.forest.store());
+        let (mut coordinates, mut y, mut w) = (Vec::new(), Vec::new(), Vec::new());
+        for (point, targets, weight) in theirs.rows() {
+            coordinates.extend_from_slice(store.point(point));
+            y.extend_from_slice(targets);
+            w.push(weight);
+        }
+        let core = Arc::make_mut(&mut self.core);
+        let rung = core.forest.ground().rung();
+        let learned = core.forest.take_rows(&coordinates)?;
+        let changed = core.targets.add(&learned.points, &y, Some(&w));
+        core.forest.grow(&core.targets, &learned, rung);
+        if changed {
+            core.forest.gather(&core.targets);
+        }
+        core.gaussians = OnceLock::new();
+        Ok(())
+    }
+
+    /// The model at a smaller lifetime, without retraining; a larger one is cut to what was grown.
+    #[must_use]
+    pub fn at(&self, lifetime: Lifetime) -> Self {
+        Self { core: Arc::clone(&self.core), view: lifetime.min(self.core.forest.ground().lifetime()) }
+    }
+
+    /// Grows the trees on until a larger lifetime and looks at that.
+    pub fn raise_lifetime(&mut self, lifetime: Lifetime) {
+        if lifetime > self.core.forest.ground().lifetime() {
+            let core = Arc::make_mut(&mut self.core);
+            core.forest.raise_lifetime(&core.targets, lifetime);
+            core.gaussians = OnceLock::new();
+        }
+        self.view = lifetime;
+    }
+
+    /// The model on a root box widened to hold these rows: what [`RegressionForest::path`] over them evaluates.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::TooLarge`] for rows too far away.
+    pub fn widened_for(&self, points: Points<'_>) -> Result<Self> {
+        let mut wide = self.clone();
+        wide.widen_for(&self.core.forest.coordinates(points)?)?;
+        Ok(wide)
+    }
+
+    /// Widens the root box to hold rows given in measure coordinates, without learning them.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] for rows too far away.
+    pub(super) fn widen_for(&mut self, coordinates: &[f64]) -> Result<()> {
+        // Resolved before the box moves: prior and noise are the model's own.
+        let gaussians = self.gaussians().to_vec();
+        let core = Arc::make_mut(&mut self.core);
+        core.forest.widen_for(&core.targets, coordinates)?;
+        core.gaussians = OnceLock::from(gaussians);
+        Ok(())
+    }
+
+    /// The lifetime looked at.
+    pub fn lifetime(&self) -> Lifetime {
+        self.view
+    }
+
+    /// Parameters as given.
+    pub fn params(&self) -> &RegressionParams {
+        &self.core.params
+    }
+
+    /// The trees and their points.
+    pub fn forest(&self) -> &Forest<Sums> {
+        &self.core.forest
+    }
+
+    /// The rows' targets and weights.
+    pub fn targets(&self) -> &Targets {
+        &self.core.targets
+    }
+
+    /// Number of dimensions.
+    pub fn n_dims(&self) -> usize {
+        self.core.forest.n_dims()
+    }
+
+    /// Number of targets.
+    pub fn n_targets(&self) -> usize {
+        self.core.targets.n_targets()
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.core.targets.n_rows()
+    }
+
+    /// Prior and noise of each target, automatic ones resolved: functions of the stored rows, the same at every view.
+    pub fn gaussians(&self) -> &[Gaussian] {
+        let core = &self.core;
+        core.gaussians.get_or_init(|| {
+            (0..self.n_targets())
+                .map(|t| resolve(&core.params.prior, core.params.leaf_model, &core.forest, &core.targets, t))
+                .collect()
+        })
+    }
+
+    /// Predictive means, row-major by target.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] for rows of the wrong width.
+    pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
+        Ok(self.predict_with_deviation(points)?.mean)
+    }
+
+    /// Predictive means and standard deviations: the trees' predictive variances averaged, plus the spread of
+    /// their means.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] for rows of the wrong width.
+    pub fn predict_with_deviation(&self, points: Points<'_>) -> Result<Prediction> {
+        let (t, m) = (self.n_targets(), self.core.forest.n_trees() as f64);
+        let gaussians = self.gaussians();
+        let chunks = self.over_chunks(points, |beliefs, rows| {
+            let mut mixtures: Vec<Mixture> =
+                (0..rows * t).map(|at| Mixture::about(gaussians[at % t].prior_mean)).collect();
+            // Trees in order: the sum does not depend on threads.
+            for tree in beliefs.chunks_exact(rows * t) {
+                for (mixture, belief) in mixtures.iter_mut().zip(tree) {
+                    mixture.add(1.0 / m, *belief);
+                }
+            }
+            mixtures.iter().map(Mixture::belief).collect()
+        })?;
+        let noise = |at: usize| gaussians[at % t].noise_variance;
+        let beliefs = || chunks.iter().flatten();
+        Ok(Prediction {
+            mean: beliefs().map(|b| b.mean).collect(),
+            deviation: beliefs().enumerate().map(|(at, b)| (b.variance + noise(at)).sqrt()).collect(),
+        })
+    }
+
+    /// Quantiles of the predictive distribution, the mixture over trees: row-major by target, then quantile.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`]; [`Error::InvalidParameter`] for a quantile outside (0, 1).
+    pub fn predict_quantiles(&self, points: Points<'_>, quantiles: &[f64]) -> Result<Vec<f64>> {
+        if let Some(&value) = quantiles.iter().find(|p| !(**p > 0.0 && **p < 1.0)) {
+            return Err(Error::InvalidParameter {
+                name: "quantiles",
+                value,
+                expected: "between 0 and 1, both excluded",
+            });
+        }
+        let t = self.n_targets();
+        let noise: Vec<f64> = self.gaussians().iter().map(|g| g.noise_variance).collect();
+        let chunks = self.over_chunks(points, |beliefs, rows| {
+            let mut found = Vec::with_capacity(rows * t * quantiles.len());
+            for at in 0..rows * t {
+                let components: Vec<Normal> = beliefs
+                    .chunks_exact(rows * t)
+                    .map(|tree| (tree[at].mean, (tree[at].variance + noise[at % t]).sqrt()))
+                    .collect();
+                found.extend(quantiles.iter().map(|p| quantile(&components, *p)));
+            }
+            found
+        })?;
+        Ok(chunks.concat())
+    }
+
+    /// Runs `reduce` over the beliefs of chunks of rows: by tree, then row, then target.
+    fn over_chunks<R: Send>(
+        &self,
+        points: Points<'_>,
+        reduce: impl Fn(&[Belief], usize) -> Vec<R> + Sync,
+    ) -> Result<Vec<Vec<R>>> {
+        let coordinates = self.core.forest.coordinates(points)?;
+        self.gaussians();
+        let chunks = coordinates.par_chunks(CHUNK * self.n_dims());
+        Ok(chunks.map(|chunk| reduce(&self.beliefs(chunk), chunk.len() / self.n_dims())).collect())
+    }
+
+    fn beliefs(&self, coordinates: &[f64]) -> Vec<Belief> {
+        let (n_dims, ground) = (self.n_dims(), self.core.forest.ground());
+        let mut inside = coordinates.to_vec();
+        let distances: Vec<f64> = inside.chunks_exact_mut(n_dims).map(|x| ground.clamp(x)).collect();
+        let mut beliefs = Vec::with_capacity(distances.len() * self.core.forest.n_trees() * self.n_targets());
+        for (tree, sums) in self.core.forest.trees() {
+            let reader = Reader { tree, sums, targets: &self.core.targets };
+            match self.core.params.leaf_model {
+                LeafModel::Hierarchical => self.hierarchical(&reader, &inside, &distances, &mut beliefs),
+                LeafModel::Independent => self.independent(&reader, &inside, &distances, &mut beliefs),
+            }
+        }
+        beliefs
+    }
+
+    fn hierarchical(&self, reader: &Reader<'_>, inside: &[f64], distances: &[f64], beliefs: &mut Vec<Belief>) {
+        let lifetime = self.view.get();
+        let mut way = Way::default();
+        for (x, distance) in inside.chunks_exact(self.n_dims()).zip(distances) {
+            way.follow(reader.tree, x, lifetime);
+            for (target, gaussian) in self.gaussians().iter().enumerate() {
+                beliefs.push(reader.hierarchical(&way, *distance, lifetime, target, gaussian));
+            }
+        }
+    }
+
+    fn independent(&self, reader: &Reader<'_>, inside: &[f64], distances: &[f64], beliefs: &mut Vec<Belief>) {
+        let core = &self.core;
+        let mut locator = Locator::new(reader.tree, core.forest.ground(), core.forest.store(), self.view);
+        for (x, distance) in inside.chunks_exact(self.n_dims()).zip(distances) {
+            // The cell, and how likely the point is still in it.
+            let (cell, stays) = match core.params.unseen {
+                Unseen::Keyed => match locator.locate(x) {
+                    Landing::Seen(child) => (child, 1.0),
+                    Landing::Unseen { .. } => (Child::EMPTY, 1.0),
+                },
+                Unseen::Integrate => locator.locate_in_law(x),
+            };
+            let outside = if *distance == 0.0 { 1.0 } else { (-distance * self.view.get()).exp() };
+            let stays = stays * outside;
+            for (target, gaussian) in self.gaussians().iter().enumerate() {
+                let prior = Belief::prior(gaussian);
+                let belief = match cell {
+                    Child::EMPTY => prior,
+                    cell => reader.independent(cell, target, gaussian),
+                };
+                if stays == 1.0 {
+                    beliefs.push(belief);
+                    continue;
+                }
+                let mut mixture = Mixture::about(gaussian.prior_mean);
+                mixture.add(stays, belief);
+                mixture.add(1.0 - stays, prior);
+                beliefs.push(mixture.belief());
+            }
+        }
+    }
+
+    /// How much of the squared error the cuts of each input remove, averaged over trees; sums to one (or all zero).
+    pub fn relevance(&self) -> Vec<f64> {
+        let core = &self.core;
+        let per_tree: Vec<Vec<f64>> = core
+            .forest
+            .trees()
+            .par_iter()
+            .map(|(tree, sums)| {
+                let reader = Reader { tree, sums, targets: &core.targets };
+                let mut gain = vec![0.0; self.n_dims()];
+                for (id, below, above) in separating(tree, self.view.get()) {
+                    for target in 0..self.n_targets() {
+                        let mean = |child: Child| reader.sum(child, target) / reader.weight(child);
+                        let (a, b) = (reader.weight(below), reader.weight(above));
+                        // Between-group sum of squares.
+                        gain[tree.node(id).dim()] += a * b / (a + b) * (mean(below) - mean(above)).powi(2);
+                    }
+                }
+                gain
+            })
+            .collect();
+        let mut total = vec![0.0; self.n_dims()];
+        for gain in per_tree {
+            total.iter_mut().zip(gain).for_each(|(t, g)| *t += g);
+        }
+        let sum: f64 = total.iter().sum();
+        if sum > 0.0 {
+            total.iter_mut().for_each(|t| *t /= sum);
+        }
+        total
+    }
+
+    /// The number of the cell of each row in each tree, row-major by tree; −1 for a cell without training rows.
+    ///
+    /// Cells are numbered depth first, so numbers depend on neither the order of arrival nor threads.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`].
+    pub fn apply(&self, points: Points<'_>) -> Result<Vec<i64>> {
+        self.core.forest.apply(points, self.view)
+    }
+
+    /// All rows as (coordinates in the measure, targets, weight), in order of arrival.
+    pub fn rows(&self) -> impl Iterator<Item = (&[f64], &[f64], f64)> + '_ {
+        self.core.targets.rows().map(|(point, y, w)| (self.core.forest.store().point(point), y, w))
+    }
+}
+
+/// Checked rows of positive weight.
+pub(super) struct Rows {
+    pub(super) n_rows: usize,
+    pub(super) n_targets: usize,
+    pub(super) x: Vec<f64>,
+    pub(super) y: Vec<f64>,
+    pub(super) weights: Option<Vec<f64>>,
+}
+
+impl Rows {
+    pub(super) fn checked(points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<Self> {
+        let n = points.n_rows();
+        if n == 0 {
+            return Ok(Self { n_rows: 0, n_targets: 0, x: Vec::new(), y: Vec::new(), weights: None });
+        }
+        if targets.is_empty() || !targets.len().is_multiple_of(n) {
+            return Err(Error::LengthMismatch { what: "targets", expected: n, found: targets.len() });
+        }
+        let t = targets.len() / n;
+        if let Some(at) = targets.iter().position(|y| !y.is_finite()) {
+            return Err(Error::NotFinite { what: "y", row: at / t, column: at % t, value: targets[at] });
+        }
+        let Some(weights) = weights else {
+            return Ok(Self { n_rows: n, n_targets: t, x: points.to_row_major(), y: targets.to_vec(), weights: None });
+        };
+        if weights.len() != n {
+            return Err(Error::LengthMismatch { what: "weights", expected: n, found: weights.len() });
+        }
+        if let Some(row) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
+            return Err(Error::InvalidParameter {
+                name: "sample_weight",
+                value: weights[row],
+                expected: "finite and ≥ 0",
+            });
+        }
+        // Rows of weight zero are dropped before box and measure are fixed (design, section 3).
+        let kept: Vec<usize> = (0..n).filter(|row| weights[*row] > 0.0).collect();
+        Ok(Self {
+            n_rows: kept.len(),
+            n_targets: t,
+            x: kept.iter().flat_map(|row| points.row(*row)).collect(),
+            y: kept.iter().flat_map(|row| targets[row * t..][..t].iter().copied()).collect(),
+            weights: Some(kept.iter().map(|row| weights[*row]).collect()),
+        })
+    }
+}
+
+/// Both sides of a cut, in order.
+pub(super) const SIDES: [Side; 2] = [Side::Below, Side::Above];

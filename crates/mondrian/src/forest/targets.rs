@@ -1,0 +1,316 @@
+//! What a regression forest knows of its rows, and the sums it keeps at every node.
+
+use super::Labels;
+use super::fixed::Scale;
+use crate::tree::{Child, Kind, Touched, Tree};
+use crate::{Error, Result};
+
+/// No row.
+const NONE: u32 = u32::MAX;
+
+/// Targets and weights of all rows, and their sums by point.
+///
+/// Sums have one channel a target (Σ w·y) and, where some weight is not 1, one for Σ w.
+#[derive(Debug, Clone, Default)]
+pub struct Targets {
+    n_targets: usize,
+    is_weighted: bool,
+    /// Row by row, in order of arrival; forgotten rows have no point until they are swept out.
+    point_of: Vec<u32>,
+    y: Vec<f64>,
+    weight: Vec<f64>,
+    n_forgotten: usize,
+    /// The rows of a point as a list: its last, and for each row the one before.
+    last_row: Vec<u32>,
+    row_before: Vec<u32>,
+    multiplicity: Vec<u32>,
+    scales: Vec<Scale>,
+    point_sums: Vec<i128>,
+}
+
+/// Sums of one tree: floats by node, exact by leaf.
+#[derive(Debug, Clone, Default)]
+pub struct Sums {
+    node: Vec<f64>,
+    leaf: Vec<i128>,
+}
+
+impl Targets {
+    pub(crate) fn new(n_targets: usize) -> Self {
+        Self { n_targets, scales: vec![Scale::default(); n_targets], ..Self::default() }
+    }
+
+    /// Number of targets.
+    pub fn n_targets(&self) -> usize {
+        self.n_targets
+    }
+
+    /// Whether some row was learned with a weight other than 1.
+    pub fn is_weighted(&self) -> bool {
+        self.is_weighted
+    }
+
+    fn n_channels(&self) -> usize {
+        self.n_targets + usize::from(self.is_weighted)
+    }
+
+    /// Rows in order of arrival: point, targets, weight.
+    pub fn rows(&self) -> impl Iterator<Item = (u32, &[f64], f64)> + '_ {
+        let t = self.n_targets;
+        (0..self.point_of.len())
+            .filter(|row| self.point_of[*row] != NONE)
+            .map(move |row| (self.point_of[row], &self.y[row * t..][..t], self.weight[row]))
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.point_of.len() - self.n_forgotten
+    }
+
+    /// Adds rows; whether units or channels changed, so that all sums must be gathered anew.
+    pub(crate) fn add(&mut self, points: &[u32], y: &[f64], weights: Option<&[f64]>) -> bool {
+        let t = self.n_targets;
+        let mut changed = false;
+        if !self.is_weighted && weights.is_some_and(|w| w.iter().any(|w| *w != 1.0)) {
+            self.start_weighing();
+            changed = true;
+        }
+        for (i, &point) in points.iter().enumerate() {
+            let (targets, weight) = (&y[i * t..][..t], weights.map_or(1.0, |w| w[i]));
+            let row = self.point_of.len() as u32;
+            self.make_room(point);
+            self.point_of.push(point);
+            self.y.extend_from_slice(targets);
+            self.weight.push(weight);
+            self.row_before.push(self.last_row[point as usize]);
+            self.last_row[point as usize] = row;
+            self.multiplicity[point as usize] += 1;
+            for channel in 0..self.n_channels() {
+                changed |= self.scales[channel].add(term(targets, weight, channel));
+            }
+            if !changed {
+                self.change_sums(point, row, 1);
+            }
+        }
+        if changed {
+            self.sum_points();
+        }
+        changed
+    }
+
+    fn start_weighing(&mut self) {
+        self.is_weighted = true;
+        let mut scale = Scale::default();
+        for (_, _, weight) in self.rows() {
+            scale.add(weight);
+        }
+        self.scales.push(scale);
+    }
+
+    fn make_room(&mut self, point: u32) {
+        let slots = point as usize + 1;
+        if self.last_row.len() < slots {
+            self.last_row.resize(slots, NONE);
+            self.multiplicity.resize(slots, 0);
+            self.point_sums.resize(slots * self.n_channels(), 0);
+        }
+    }
+
+    /// Adds or takes away a row's terms from its point's sums.
+    fn change_sums(&mut self, point: u32, row: u32, sign: i128) {
+        let (t, channels) = (self.n_targets, self.n_channels());
+        let (row, start) = (row as usize, point as usize * channels);
+        for channel in 0..channels {
+            let term = term(&self.y[row * t..][..t], self.weight[row], channel);
+            self.point_sums[start + channel] += sign * self.scales[channel].fix(term);
+        }
+    }
+
+    fn sum_points(&mut self) {
+        self.point_sums = vec![0; self.last_row.len() * self.n_channels()];
+        for row in 0..self.point_of.len() as u32 {
+            let point = self.point_of[row as usize];
+            if point != NONE {
+                self.change_sums(point, row, 1);
+            }
+        }
+    }
+
+    /// The rows that would be forgotten for each request of a point and its targets.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRow`] with the first request that no remaining row answers; nothing changes.
+    pub(crate) fn find(&self, requests: &[(Option<u32>, &[f64])]) -> Result<Vec<u32>> {
+        let mut found = Vec::with_capacity(requests.len());
+        let mut taken = std::collections::HashSet::new();
+        for (at, (point, y)) in requests.iter().enumerate() {
+            let mut row = point.map_or(NONE, |p| self.last_row[p as usize]);
+            while row != NONE && (taken.contains(&row) || self.y_of(row) != *y) {
+                row = self.row_before[row as usize];
+            }
+            if row == NONE {
+                return Err(Error::UnknownRow { row: at });
+            }
+            taken.insert(row);
+            found.push(row);
+        }
+        Ok(found)
+    }
+
+    fn y_of(&self, row: u32) -> &[f64] {
+        &self.y[row as usize * self.n_targets..][..self.n_targets]
+    }
+
+    /// Forgets rows, as [`Targets::find`] gave them: their points, and whether all sums must be gathered anew.
+    pub(crate) fn remove(&mut self, rows: &[u32]) -> (Vec<u32>, bool) {
+        let (mut points, mut changed) = (Vec::with_capacity(rows.len()), false);
+        for &row in rows {
+            let point = self.point_of[row as usize];
+            points.push(point);
+            self.unlink(point, row);
+            let (t, weight) = (self.n_targets, self.weight[row as usize]);
+            let targets = self.y[row as usize * t..][..t].to_vec();
+            if !changed {
+                self.change_sums(point, row, -1);
+            }
+            for channel in 0..self.n_channels() {
+                changed |= self.scales[channel].remove(term(&targets, weight, channel));
+            }
+            self.point_of[row as usize] = NONE;
+            self.multiplicity[point as usize] -= 1;
+            self.n_forgotten += 1;
+        }
+        if self.n_forgotten > 64 && self.n_forgotten * 2 > self.point_of.len() {
+            self.sweep();
+        }
+        if changed {
+            self.sum_points();
+        }
+        (points, changed)
+    }
+
+    fn unlink(&mut self, point: u32, row: u32) {
+        let before = self.row_before[row as usize];
+        if self.last_row[point as usize] == row {
+            self.last_row[point as usize] = before;
+            return;
+        }
+        let mut at = self.last_row[point as usize];
+        while self.row_before[at as usize] != row {
+            at = self.row_before[at as usize];
+        }
+        self.row_before[at as usize] = before;
+    }
+
+    /// Writes the rows anew without the forgotten ones.
+    fn sweep(&mut self) {
+        let rows: Vec<(u32, Vec<f64>, f64)> = self.rows().map(|(p, y, w)| (p, y.to_vec(), w)).collect();
+        self.point_of.clear();
+        self.y.clear();
+        self.weight.clear();
+        self.row_before.clear();
+        self.last_row.fill(NONE);
+        self.n_forgotten = 0;
+        for (row, (point, y, weight)) in rows.into_iter().enumerate() {
+            self.point_of.push(point);
+            self.y.extend(y);
+            self.weight.push(weight);
+            self.row_before.push(self.last_row[point as usize]);
+            self.last_row[point as usize] = row as u32;
+        }
+    }
+
+    /// Number of rows of a point.
+    pub(crate) fn multiplicity(&self, point: u32) -> u32 {
+        self.multiplicity[point as usize]
+    }
+
+    /// A sum of a point, as a float.
+    #[inline]
+    fn point_sum(&self, point: u32, channel: usize) -> f64 {
+        self.scales[channel].float(self.point_sums[point as usize * self.n_channels() + channel])
+    }
+
+    #[inline]
+    fn sum(&self, sums: &Sums, child: Child, channel: usize) -> f64 {
+        let channels = self.n_channels();
+        match child.kind() {
+            Kind::Inner(id) => sums.node[id as usize * channels + channel],
+            Kind::Single(point) => self.point_sum(point, channel),
+            Kind::Leaf(id) => self.scales[channel].float(sums.leaf[id as usize * channels + channel]),
+            Kind::Empty => 0.0,
+        }
+    }
+
+    /// Σ w·y of a target over the rows of a cell.
+    #[inline]
+    pub fn target_sum(&self, sums: &Sums, child: Child, target: usize) -> f64 {
+        self.sum(sums, child, target)
+    }
+
+    /// Σ w over the rows of a cell: their number where no weights were given.
+    #[inline]
+    pub fn weight_sum(&self, tree: &Tree, sums: &Sums, child: Child) -> f64 {
+        if self.is_weighted {
+            return self.sum(sums, child, self.n_targets);
+        }
+        f64::from(match child.kind() {
+            Kind::Inner(id) => tree.node(id).count(),
+            Kind::Single(point) => self.multiplicity[point as usize],
+            Kind::Leaf(id) => tree.leaf(id).count(),
+            Kind::Empty => 0,
+        })
+    }
+
+    fn sum_leaf(&self, tree: &Tree, leaf: u32, sums: &mut Sums) {
+        let channels = self.n_channels();
+        for channel in 0..channels {
+            let points = tree.leaf(leaf).points().iter();
+            sums.leaf[leaf as usize * channels + channel] =
+                points.map(|p| self.point_sums[*p as usize * channels + channel]).sum();
+        }
+    }
+
+    fn sum_node(&self, tree: &Tree, id: u32, sums: &mut Sums) {
+        let node = tree.node(id);
+        let [below, above] = [crate::process::Side::Below, crate::process::Side::Above].map(|side| node.child(side));
+        let channels = self.n_channels();
+        for channel in 0..channels {
+            sums.node[id as usize * channels + channel] =
+                self.sum(sums, below, channel) + self.sum(sums, above, channel);
+        }
+    }
+}
+
+/// A row's term in a channel.
+fn term(targets: &[f64], weight: f64, channel: usize) -> f64 {
+    targets.get(channel).map_or(weight, |y| weight * y)
+}
+
+impl Labels for Targets {
+    type Stats = Sums;
+
+    fn gather(&self, tree: &Tree, sums: &mut Sums) {
+        let channels = self.n_channels();
+        sums.node = vec![0.0; tree.n_nodes() * channels];
+        sums.leaf = vec![0; tree.n_leaves() * channels];
+        for leaf in 0..tree.n_leaves() as u32 {
+            self.sum_leaf(tree, leaf, sums);
+        }
+        for id in tree.children_first() {
+            self.sum_node(tree, id, sums);
+        }
+    }
+
+    fn mend(&self, tree: &Tree, touched: &Touched, sums: &mut Sums) {
+        let channels = self.n_channels();
+        sums.node.resize(tree.n_nodes() * channels, 0.0);
+        sums.leaf.resize(tree.n_leaves() * channels, 0);
+        for leaf in &touched.leaves {
+            self.sum_leaf(tree, *leaf, sums);
+        }
+        for id in touched.nodes.iter().rev() {
+            self.sum_node(tree, *id, sums);
+        }
+    }
+}
