@@ -98,16 +98,21 @@ impl Weights {
             return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
         }
         let factor = |dim| {
-            // Scaled by the largest magnitude, so that neither the sum nor the squares overflow.
             let scale = points.column(dim).fold(0.0_f64, |m, x| m.max(x.abs()));
             if scale == 0.0 {
                 return 1.0;
             }
-            let mean = points.column(dim).map(|x| x / scale).sum::<f64>() / n as f64;
-            let variance = points.column(dim).map(|x| (x / scale - mean).powi(2)).sum::<f64>() / n as f64;
-            let weight = 1.0 / (variance.sqrt() * scale);
+            // Both sums are of scaled numbers, so that nothing overflows, and free of the rows' order.
+            let mean = order_free_mean(points.column(dim).map(|x| x / scale)) * scale;
+            let largest = points.column(dim).fold(0.0_f64, |m, x| m.max((x - mean).abs()));
+            if largest == 0.0 {
+                return 1.0;
+            }
+            let variance = order_free_mean(points.column(dim).map(|x| ((x - mean) / largest).powi(2)));
+            let deviation = variance.sqrt() * largest;
+            let weight = 1.0 / deviation;
             // A deviation at the level of rounding is a constant column.
-            if variance.sqrt() > 1e-14 && weight.is_finite() && weight > 0.0 { weight } else { 1.0 }
+            if deviation / scale > 1e-14 && weight.is_finite() && weight > 0.0 { weight } else { 1.0 }
         };
         Self::new((0..points.n_columns()).map(factor).collect())
     }
@@ -121,6 +126,14 @@ impl Weights {
         let w = self.0[dim];
         if w > 0.0 { u / w } else { 0.0 }
     }
+}
+
+/// The mean of numbers between −1 and 1, the same bits in any order: added up as integers of 2⁻⁶² each.
+fn order_free_mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    const UNIT: f64 = (1_u64 << 62) as f64;
+    let n = values.len() as f64;
+    let sum: i128 = values.map(|x| (x * UNIT) as i128).sum();
+    sum as f64 / UNIT / n
 }
 
 impl TryFrom<Vec<f64>> for Weights {
@@ -288,6 +301,14 @@ mod tests {
         assert_eq!(weights.factors(), [1e-300, 1.0, 1.0]);
         assert!(matches!(Weights::new(vec![f64::NAN]), Err(Error::InvalidParameter { .. })));
         assert!(Weights::new(vec![]).is_err());
+        let column: Vec<f64> = (0..97).map(|i| 1.7e9 + f64::from(i * i) / 7.0).collect();
+        let reversed: Vec<f64> = column.iter().rev().copied().collect();
+        let of = |data: &[f64]| Weights::inverse_deviation(Points::row_major(data, 1).unwrap()).unwrap();
+        assert_eq!(of(&column), of(&reversed));
+        let plain = (0..97).map(|i| f64::from(i * i) / 7.0);
+        let mean = plain.clone().sum::<f64>() / 97.0;
+        let deviation = (plain.map(|x| (x - mean).powi(2)).sum::<f64>() / 97.0).sqrt();
+        assert!((of(&column).factors()[0] * deviation - 1.0).abs() < 1e-6);
     }
 
     #[test]
