@@ -104,6 +104,28 @@ pub enum Error {
         /// The row at which the factorisation broke down.
         row: usize,
     },
+    /// A box without volume where a density needs one.
+    #[error("column {dim} has width 0 at {value}: a density needs a box with volume; give bounds or leave it out")]
+    ZeroWidth {
+        /// The column.
+        dim: usize,
+        /// Where both bounds lie.
+        value: f64,
+    },
+    /// A row to learn outside a box that never moves.
+    #[error("row {row}, column {column} is {value}, outside [{lower}, {upper}]: a density's box never moves")]
+    OutsideBox {
+        /// The row, counted from zero.
+        row: usize,
+        /// The first column in which it lies outside.
+        column: usize,
+        /// The value there.
+        value: f64,
+        /// The box's lower bound there.
+        lower: f64,
+        /// The box's upper bound there.
+        upper: f64,
+    },
     /// Bytes that are not a sound model.
     #[error(transparent)]
     ModelFile(#[from] crate::model_file::ModelFileError),

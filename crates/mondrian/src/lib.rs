@@ -5,6 +5,7 @@
 //! threads, nor order of arrival, nor how far anybody looked before.
 
 pub mod dense;
+pub mod density;
 pub mod error;
 pub mod forest;
 pub mod grid;

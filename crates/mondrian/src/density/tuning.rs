@@ -1,0 +1,106 @@
+//! Automatic values: γ by leave-one-out, the lifetime along the path.
+
+use super::path::{Curves, trace};
+use super::{DensityForest, DensityPath, SelectBy};
+use crate::path::{RegularizationPath, no_progress};
+use crate::process::NodeKey;
+use crate::{Error, Lifetime, Result};
+
+/// Values of γ tried: powers of four.
+const GAMMAS: [f64; 8] = [1.0 / 256.0, 1.0 / 64.0, 1.0 / 16.0, 0.25, 1.0, 4.0, 16.0, 64.0];
+/// Trees and distinct points that γ is chosen on.
+const GAMMA_TREES: usize = 16;
+const GAMMA_POINTS: usize = 500;
+/// The first terminal lifetime makes so many cuts a dimension in expectation; it is doubled so often at most.
+const FIRST_CUTS: f64 = 8.0;
+const DOUBLINGS: u32 = 12;
+/// Fewer distinct points than this have no fifth worth holding out: leave-one-out chooses.
+const FEWEST_HELD_OUT: usize = 25;
+
+/// The value of γ that [`DensityForest::gamma`] promises.
+pub(super) fn automatic_gamma(model: &DensityForest) -> f64 {
+    let (rows, coordinates) = model.stored();
+    if rows.is_empty() {
+        return 1.0;
+    }
+    let n_dims = model.forest.n_dims();
+    let order = keyed_order(&coordinates, n_dims, model.forest.ground().seed());
+    let chosen = &order[..order.len().min(GAMMA_POINTS)];
+    let (coordinates, rows) = select(&coordinates, &rows, chosen, n_dims);
+    let loss = |gamma: f64| -> Result<f64> {
+        let mut small = model.emptied(GAMMA_TREES, first_lifetime(model), gamma)?;
+        small.take_points(&coordinates, &rows)?;
+        let path = turned(&mut small, &[], Curves::LeaveOneOut)?;
+        Ok(path.selecting()[path.best_index()])
+    };
+    // Nothing in it can fail that did not fail before: the rows were learned, and nobody cancels.
+    let losses = GAMMAS.map(|gamma| loss(gamma).unwrap_or(f64::INFINITY));
+    let best = (0..GAMMAS.len()).fold(4, |best, i| if losses[i] < losses[best] { i } else { best });
+    GAMMAS[best]
+}
+
+/// The path that an automatic lifetime is chosen on.
+pub(super) fn selecting_path(model: &DensityForest) -> Result<DensityPath> {
+    let (rows, coordinates) = model.stored();
+    if rows.is_empty() {
+        return Err(Error::NotFitted);
+    }
+    let n_dims = model.forest.n_dims();
+    let mut all = model.emptied(model.forest.n_trees(), first_lifetime(model), model.gamma())?;
+    if model.params.select_by == SelectBy::LeaveOneOut || rows.len() < FEWEST_HELD_OUT {
+        all.take_points(&coordinates, &rows)?;
+        return Ok(DensityPath { path: turned(&mut all, &[], Curves::LeaveOneOut)?, n_outside: vec![] });
+    }
+    let order = keyed_order(&coordinates, n_dims, model.forest.ground().seed());
+    let (held_out, kept) = order.split_at(order.len() / 5);
+    let (training, training_rows) = select(&coordinates, &rows, kept, n_dims);
+    all.take_points(&training, &training_rows)?;
+    let (validation, validation_rows) = select(&coordinates, &rows, held_out, n_dims);
+    let repeated = repeat(&validation, &validation_rows, n_dims);
+    Ok(DensityPath { path: turned(&mut all, &[repeated], Curves::All)?, n_outside: vec![0] })
+}
+
+/// The path up to a terminal lifetime that is doubled until the selecting curve has clearly turned.
+fn turned(model: &mut DensityForest, validation: &[Vec<f64>], curves: Curves) -> Result<RegularizationPath> {
+    for _ in 0..DOUBLINGS {
+        let path = trace(model, validation, curves, &mut no_progress())?;
+        if path.has_turned() {
+            return Ok(path);
+        }
+        let doubled = model.forest.ground().lifetime().get() * 2.0;
+        if !doubled.is_finite() {
+            return Ok(path);
+        }
+        model.set_lifetime(Lifetime::new(doubled)?)?;
+    }
+    trace(model, validation, curves, &mut no_progress())
+}
+
+/// A lifetime that makes [`FIRST_CUTS`] cuts a dimension along the way of a point across the box.
+fn first_lifetime(model: &DensityForest) -> Lifetime {
+    let root = model.forest.ground().root_box();
+    let lifetime = FIRST_CUTS * model.forest.n_dims() as f64 / root.linear_dimension();
+    // A box that is a single point in measure coordinates is never cut: any lifetime is as good.
+    Lifetime::new(lifetime).ok().filter(|lifetime| lifetime.is_finite()).unwrap_or(Lifetime::ZERO)
+}
+
+/// Points in the order of a keyed hash of their coordinates: free of order and repetition (design, section 3, "auto").
+fn keyed_order(coordinates: &[f64], n_dims: usize, seed: u64) -> Vec<usize> {
+    const HELD_OUT: u64 = 0x4865_6C64_4F75_7400;
+    let root = NodeKey::root(seed, HELD_OUT);
+    let hash = |x: &[f64]| x.iter().fold(root, |key, x| key.fork((x + 0.0).to_bits()));
+    let mut order: Vec<(NodeKey, usize)> =
+        coordinates.chunks_exact(n_dims).enumerate().map(|(point, x)| (hash(x), point)).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, point)| point).collect()
+}
+
+fn select(coordinates: &[f64], rows: &[u32], points: &[usize], n_dims: usize) -> (Vec<f64>, Vec<u32>) {
+    let of_point = |point: &usize| coordinates[point * n_dims..][..n_dims].iter().copied();
+    (points.iter().flat_map(of_point).collect(), points.iter().map(|point| rows[*point]).collect())
+}
+
+fn repeat(coordinates: &[f64], rows: &[u32], n_dims: usize) -> Vec<f64> {
+    let points = coordinates.chunks_exact(n_dims).zip(rows);
+    points.flat_map(|(x, n)| std::iter::repeat_n(x, *n as usize).flatten().copied()).collect()
+}
