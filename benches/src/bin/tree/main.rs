@@ -1,0 +1,298 @@
+//! The tree's cost: batch fit, dimensions, online learning, location, memory, forgetting and merging, as ratios.
+//!
+//! `tree [a|b|c|d|e|f|g ...]`, by default all; one thread. Every time is processor time of that thread (the clock's for
+//! work under 40 ms), the minimum over alternating runs, whose number stands in the table: at least 7, fewer only where
+//! a run takes many seconds. `RUNS=n` changes it.
+//! a: fit against bounding boxes; b: dimensions; c: row-at-a-time learning; d: location of unseen rows; e: bytes a
+//! point; f: forgetting and merging against fitting; g: a million rows.
+
+mod boxes;
+mod data;
+
+use std::hint::black_box;
+
+use boxes::Boxes;
+use data::Rows;
+use mondrian::Lifetime;
+use mondrian::forest::{Forest, ForestParams};
+use mondrian::tree::{Kind, Locator, PointStore, Touched, Tree};
+use mondrian_benches::timed_on_thread as timed;
+
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+type Section = fn() -> Outcome;
+
+const FOREVER: f64 = f64::INFINITY;
+
+fn main() -> Outcome {
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    let is_asked = |name: &str| asked.is_empty() || asked.iter().any(|a| a == name);
+    let sections: [(&str, Section); 7] = [
+        ("a", fit_against_boxes),
+        ("b", dimensions),
+        ("c", online),
+        ("d", unseen_rows),
+        ("e", bytes),
+        ("f", forget_and_merge),
+        ("g", a_million),
+    ];
+    for (name, section) in sections {
+        if is_asked(name) {
+            section()?;
+            println!();
+        }
+    }
+    Ok(())
+}
+
+/// How often to run where `default` is usual.
+fn runs(default: usize) -> usize {
+    std::env::var("RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+/// The least time of each piece of work, in turns.
+fn alternate<const N: usize>(runs: usize, mut works: [&mut dyn FnMut(); N]) -> [f64; N] {
+    let mut least = [FOREVER; N];
+    for _ in 0..runs {
+        for (work, least) in works.iter_mut().zip(&mut least) {
+            *least = least.min(timed(work).1);
+        }
+    }
+    least
+}
+
+fn keep_least<const N: usize>(least: &mut [f64; N], seconds: [f64; N]) {
+    for (least, seconds) in least.iter_mut().zip(seconds) {
+        *least = least.min(seconds);
+    }
+}
+
+fn fit_against_boxes() -> Outcome {
+    println!("| (a) data | lifetime | runs | this s | nodes a point | boxes s | ratio | wanted |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    let row = |name: &str, rows: &Rows, lifetime: f64, n_runs: usize, boxes: Boxes, wanted: &str| -> Outcome {
+        let (store, ground) = (rows.store()?, rows.ground(lifetime)?);
+        let mut n_nodes = 0;
+        let [this, peer] = alternate(
+            n_runs,
+            [&mut || n_nodes = black_box(Tree::grown(&ground, ground.tree_key(0), &store)).n_nodes(), &mut || {
+                drop(black_box(boxes::build(&rows.x, rows.n_dims, lifetime, boxes, 1)));
+            }],
+        );
+        let nodes = n_nodes as f64 / store.n_points() as f64;
+        let ratio = peer / this;
+        println!("| {name} | {lifetime} | {n_runs} | {this:.4} | {nodes:.1} | {peer:.3} | {ratio:.1} | {wanted} |");
+        Ok(())
+    };
+    row("uniform 200000 x 10", &Rows::uniform(200_000, 10, 1), 5.0, runs(7), Boxes::Kept, "4")?;
+    for (name, wanted) in [("letter", "-"), ("ccpp", "-")] {
+        if let Ok(rows) = Rows::real(name) {
+            row(name, &rows, FOREVER, runs(7), Boxes::Kept, wanted)?;
+        }
+    }
+    if let Ok(rows) = Rows::real("mnist_0_9") {
+        row("mnist_0_9", &rows, FOREVER, runs(7), Boxes::Kept, "25")?;
+    }
+    // 1.5 GB of boxes: the peer need not write them.
+    row("uniform 60000 x 784, boxes dropped", &Rows::uniform(60_000, 784, 1), FOREVER, runs(3), Boxes::Dropped, "100")
+}
+
+fn dimensions() -> Outcome {
+    println!("| (b) 50000 uniform, lifetime x D = 80 | runs | D = 16 s | D = 256 s | ratio | wanted |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: |");
+    let (few, many) = (Rows::uniform(50_000, 16, 1), Rows::uniform(50_000, 256, 1));
+    let (few_ground, many_ground) = (few.ground(80.0 / 16.0)?, many.ground(80.0 / 256.0)?);
+    let (few_store, many_store) = (few.store()?, many.store()?);
+    let n_runs = runs(7);
+    let [low, high] = alternate(
+        n_runs,
+        [&mut || drop(black_box(Tree::grown(&few_ground, few_ground.tree_key(0), &few_store))), &mut || {
+            drop(black_box(Tree::grown(&many_ground, many_ground.tree_key(0), &many_store)));
+        }],
+    );
+    println!("| this | {n_runs} | {low:.4} | {high:.4} | {:.2} | 3 |", high / low);
+    let n_runs = runs(3);
+    let [low, high] = alternate(
+        n_runs,
+        [&mut || drop(black_box(boxes::build(&few.x, 16, 80.0 / 16.0, Boxes::Dropped, 1))), &mut || {
+            drop(black_box(boxes::build(&many.x, 256, 80.0 / 256.0, Boxes::Dropped, 1)));
+        }],
+    );
+    println!("| bounding boxes, dropped | {n_runs} | {low:.4} | {high:.4} | {:.2} | about 40 |", high / low);
+    Ok(())
+}
+
+/// Seconds to learn rows one by one: all, and the last tenth.
+struct Pace {
+    all: f64,
+    end: f64,
+}
+
+impl Pace {
+    fn of(n: usize, mut learn: impl FnMut(usize)) -> Self {
+        let late = n - n / 10;
+        let ((), early) = timed(|| (0..late).for_each(&mut learn));
+        let ((), end) = timed(|| (late..n).for_each(&mut learn));
+        Self { all: early + end, end }
+    }
+}
+
+fn online() -> Outcome {
+    let (n, n_dims, n_trees) = (30_000, 10, 10);
+    println!("| (c) one row at a time, {n_trees} trees, {n} x {n_dims} | runs | rows/s | rows/s at the end | wanted |");
+    println!("| --- | ---: | ---: | ---: | --- |");
+    let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+    let data = [
+        ("uniform", Rows::uniform(n, n_dims, 1)),
+        ("Gaussian", Rows::gaussian(n, n_dims, 1)),
+        ("clusters of 20, sigma 1e-4", Rows::clustered(n, n_dims, 20, 1e-4, 1)),
+    ];
+    for (name, rows) in &data {
+        let bounds = mondrian::process::Bounds::of_points(mondrian::Points::row_major(&rows.x, n_dims)?);
+        let ground = rows.ground(FOREVER)?;
+        let n_runs = runs(7);
+        let mut best = [FOREVER; 4];
+        for _ in 0..n_runs {
+            let mut store = PointStore::new(n_dims);
+            let mut trees: Vec<Tree> = (0..n_trees).map(|i| Tree::new(ground.tree_key(i))).collect();
+            let mut touched = Touched::default();
+            let direct = Pace::of(n, |row| {
+                let (point, new) = store.add(rows.row(row)).expect("the row fits");
+                assert!(new, "no row twice");
+                for tree in &mut trees {
+                    tree.insert(&ground, &store, &mut [point], &mut touched);
+                }
+            });
+            let params = ForestParams { n_trees, bounds: bounds.clone(), ..ForestParams::default() };
+            let first = mondrian::Points::row_major(&rows.x[..n_dims], n_dims)?;
+            let mut forest: Forest = Forest::on_ground(&params, first, Lifetime::INFINITE)?;
+            let whole = one_thread.install(|| {
+                Pace::of(n, |row| {
+                    let learned = forest.take_rows(rows.row(row)).expect("the row fits");
+                    forest.grow(&(), &learned, 0);
+                })
+            });
+            keep_least(&mut best, [direct.all, direct.end, whole.all, whole.end]);
+        }
+        let wanted = if *name == "uniform" { "100000, 60000" } else { "-" };
+        for (way, all, end) in [("Tree::insert", best[0], best[1]), ("Forest::grow", best[2], best[3])] {
+            let (all, end) = (n as f64 / all, (n / 10) as f64 / end);
+            println!("| {name}, {way} | {n_runs} | {all:.0} | {end:.0} | {wanted} |");
+        }
+    }
+    Ok(())
+}
+
+fn unseen_rows() -> Outcome {
+    let n = 200_000;
+    println!("| (d) {n} unseen rows, D = 10 | lifetime | runs | fit s | one by one, exact s | ratio | wanted |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    let (rows, unseen) = (Rows::uniform(n, 10, 1), Rows::uniform(n, 10, 2));
+    let store = rows.store()?;
+    for lifetime in [5.0, FOREVER] {
+        let bounds = mondrian::process::Bounds::new(&[0.0; 10], &[1.0; 10])?;
+        let ground = mondrian::tree::Ground::new(1, &bounds, Lifetime::new(lifetime)?)?;
+        let tree = Tree::grown(&ground, ground.tree_key(0), &store);
+        let n_runs = runs(7);
+        let [fit, exact] = alternate(
+            n_runs,
+            [&mut || drop(black_box(Tree::grown(&ground, ground.tree_key(0), &store))), &mut || {
+                let mut locator = Locator::new(&tree, &ground, &store, ground.lifetime());
+                for row in unseen.x.chunks_exact(10) {
+                    black_box(locator.locate(row));
+                }
+            }],
+        );
+        println!("| uniform | {lifetime} | {n_runs} | {fit:.4} | {exact:.4} | {:.2} | 1.5 |", exact / fit);
+    }
+    Ok(())
+}
+
+fn bytes() -> Outcome {
+    println!("| (e) bytes a point, lifetime inf | nodes a point | with an empty side | bytes a point | wanted |");
+    println!("| --- | ---: | ---: | ---: | ---: |");
+    let data = [
+        ("uniform 100000 x 10", Rows::uniform(100_000, 10, 1), "80"),
+        ("uniform 100000 x 50", Rows::uniform(100_000, 50, 1), "80"),
+        ("clusters of 20, sigma 1e-4, 20000 x 10", Rows::clustered(20_000, 10, 20, 1e-4, 1), "-"),
+        ("clusters of 20, sigma 1e-4, 20000 x 50", Rows::clustered(20_000, 50, 20, 1e-4, 1), "-"),
+    ];
+    for (name, rows, wanted) in &data {
+        let (store, ground) = (rows.store()?, rows.ground(FOREVER)?);
+        let tree = Tree::grown(&ground, ground.tree_key(0), &store);
+        let one_sided = (0..tree.n_nodes() as u32).filter(|id| !tree.node(*id).separates()).count();
+        let n = store.n_points() as f64;
+        println!(
+            "| {name} | {:.2} | {:.2} | {:.1} | {wanted} |",
+            tree.n_nodes() as f64 / n,
+            one_sided as f64 / n,
+            tree.n_bytes() as f64 / n
+        );
+    }
+    Ok(())
+}
+
+fn forget_and_merge() -> Outcome {
+    println!(
+        "| (f) uniform, D = 10 | lifetime | runs | fit all s | merge halves s | ratio | fit half s | forget half s | ratio |"
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    let n = 100_000_u32;
+    let rows = Rows::uniform(n as usize, 10, 1);
+    let half = Rows { x: rows.x[..rows.x.len() / 2].to_vec(), n_dims: 10 };
+    let (store, half_store) = (rows.store()?, half.store()?);
+    for lifetime in [5.0, FOREVER] {
+        let ground = rows.ground(lifetime)?;
+        let key = ground.tree_key(0);
+        let (whole, part) = (Tree::grown(&ground, key, &store), Tree::grown(&ground, key, &half_store));
+        let n_runs = runs(7);
+        let mut touched = Touched::default();
+        let mut least = [FOREVER; 4];
+        for _ in 0..n_runs {
+            let (mut merged, mut less) = (part.clone(), whole.clone());
+            let mut others: Vec<u32> = (n / 2..n).collect();
+            let mut forgotten = Touched::default();
+            let seconds = alternate(
+                1,
+                [
+                    &mut || drop(black_box(Tree::grown(&ground, key, &store))),
+                    &mut || merged.insert(&ground, &store, &mut others, &mut touched),
+                    &mut || drop(black_box(Tree::grown(&ground, key, &half_store))),
+                    &mut || {
+                        for point in n / 2..n {
+                            less.forget(store.point(point), point, true, &mut forgotten);
+                        }
+                        less.tidy(&store);
+                    },
+                ],
+            );
+            keep_least(&mut least, seconds);
+            assert!(merged.same_as(&store, &whole, &store) && less.same_as(&half_store, &part, &half_store));
+        }
+        let [fit, merge, fit_half, forget] = least;
+        println!(
+            "| {n} | {lifetime} | {n_runs} | {fit:.4} | {merge:.4} | {:.2} | {fit_half:.4} | {forget:.4} | {:.2} |",
+            merge / fit,
+            forget / fit_half
+        );
+    }
+    Ok(())
+}
+
+fn a_million() -> Outcome {
+    println!("| (g) uniform 1000000 x 10, lifetime 5 | runs | s a tree | rows in leaves | store s | wanted |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: |");
+    let rows = Rows::uniform(1_000_000, 10, 1);
+    let ground = rows.ground(5.0)?;
+    let (store, store_seconds) = timed(|| rows.store());
+    let store = store?;
+    let n_runs = runs(7);
+    let mut tree = Tree::new(ground.tree_key(0));
+    let [seconds] = alternate(n_runs, [&mut || tree = Tree::grown(&ground, ground.tree_key(0), &store)]);
+    let in_leaves: u32 = (0..tree.n_nodes() as u32)
+        .flat_map(|id| [mondrian::process::Side::Below, mondrian::process::Side::Above].map(|s| tree.node(id).child(s)))
+        .map(|child| if let Kind::Leaf(leaf) = child.kind() { tree.leaf(leaf).count() } else { 0 })
+        .sum();
+    println!("| | {n_runs} | {seconds:.3} | {in_leaves} | {store_seconds:.3} | 0.4 |");
+    Ok(())
+}
