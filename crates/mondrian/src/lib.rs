@@ -9,12 +9,14 @@ pub mod density;
 pub mod error;
 pub mod forest;
 pub mod grid;
+pub mod kernel;
 pub mod lifetime;
 pub mod model_file;
 pub mod normal;
 pub mod path;
 pub mod points;
 pub mod process;
+pub mod ridge;
 pub mod tree;
 pub mod tuning;
 

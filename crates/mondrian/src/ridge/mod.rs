@@ -1,0 +1,20 @@
+//! Ridge regression on features (report, chapter 3; design, section 4).
+//!
+//! The feature matrix Z of a partition is never a general matrix: it is a [`CellArray`], one cell number a row and
+//! tree. [`FeatureRidge`] minimises δ²‖θ‖² + ‖y − Zθ‖² over it, or over a dense Z, by one of three [`Solver`]s
+//! chosen by estimated cost: the Cholesky factor of ZᵀZ + δ²I, that of ZZᵀ + δ²I, or preconditioned conjugate
+//! gradients that only ever multiply by Z.
+
+mod cells;
+mod centred;
+mod conjugate;
+mod design;
+mod model;
+mod solver;
+
+pub use cells::{CellArray, Csr, UNSEEN};
+pub(crate) use centred::{Centred, check_alpha, intercept_smoother};
+pub use conjugate::{CgOptions, CgResult, conjugate_gradients};
+pub use design::{Design, Features};
+pub use model::{FeatureRidge, FeatureRidgeParams};
+pub use solver::{Costs, SolveReport, Solver};
