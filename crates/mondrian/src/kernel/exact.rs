@@ -152,6 +152,7 @@ impl LaplaceRidge {
     }
 
     /// The training points.
+    #[expect(clippy::missing_panics_doc, reason = "rows were checked when fitted")]
     pub fn points(&self) -> Points<'_> {
         Points::row_major(&self.rows, self.n_dims).expect("rows were checked when fitted")
     }

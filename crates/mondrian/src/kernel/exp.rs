@@ -4,8 +4,8 @@
 //! vectorises, and gives the same bits everywhere.
 
 /// ln 2 in two parts, the first with enough trailing zeros that k·`LN2_HIGH` is exact for |k| < 2^11.
-const LN2_HIGH: f64 = 6.931_471_803_691_238_16e-1;
-const LN2_LOW: f64 = 1.908_214_929_270_587_70e-10;
+const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
+const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 /// Adding it rounds to an integer, which is then found in the low bits.
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 /// Beyond it the result is below the normal numbers and taken to be zero.

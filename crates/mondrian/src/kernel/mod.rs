@@ -8,13 +8,17 @@
 mod binning;
 mod exact;
 mod exp;
+mod features;
 mod fourier;
 mod laplace;
 mod map;
 mod numbering;
+mod ridge;
 
 pub use binning::RandomBinning;
 pub use exact::{LaplaceRidge, LaplaceRidgeParams};
+pub use features::MondrianFeatures;
 pub use fourier::RandomFourier;
 pub use laplace::LaplaceKernel;
 pub use map::FeatureMap;
+pub use ridge::{KernelRidge, KernelRidgeParams};

@@ -10,7 +10,7 @@ pub const UNSEEN: u32 = u32::MAX;
 /// The feature matrix of M partitions: one cell number a row and tree, all values 1/√M.
 ///
 /// Points outside the root box carry a factor e^{−λΔ} on their values (design, section 1). Cell numbers count columns
-/// across all trees.
+/// across all trees; a column belongs to one tree.
 ///
 /// ```
 /// use mondrian::ridge::{CellArray, Design, UNSEEN};
@@ -129,6 +129,9 @@ impl CellArray {
     }
 
     /// The seen cells of one row with their values.
+    ///
+    /// # Panics
+    /// If there is no such row.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, f64)> + '_ {
         assert!(row < self.n_rows, "row within the array");
         let scale = self.scale();

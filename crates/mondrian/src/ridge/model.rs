@@ -363,15 +363,17 @@ impl FeatureRidge {
     }
 }
 
-/// ‖Zᵀ(y − Zθ) − αθ‖/‖Zᵀy‖ of each target.
+/// ‖Zᵀ(y − Zθ) − αθ‖/‖Zᵀy‖ of each target; where Zᵀy is nothing but rounding, relative to ‖Z‖‖y‖.
 fn residuals(features: &Features, alpha: f64, targets: &Matrix, theta: &Matrix) -> Vec<f64> {
     let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let size = features.column_squares().iter().sum::<f64>().sqrt();
     let (mut fitted, mut back) = (vec![0.0; features.n_rows()], vec![0.0; features.n_columns()]);
     (0..targets.n_columns())
         .map(|t| {
             let (y, theta) = (targets.column(t), theta.column(t));
             features.multiply_transposed(y, &mut back);
-            let scale = norm(&back);
+            let whole = size * norm(y);
+            let scale = if norm(&back) > 64.0 * f64::EPSILON * whole { norm(&back) } else { whole };
             features.multiply(theta, &mut fitted);
             fitted.iter_mut().zip(y).for_each(|(f, y)| *f = y - *f);
             features.multiply_transposed(&fitted, &mut back);

@@ -1,0 +1,170 @@
+//! Kernel ridge regression on Mondrian features.
+
+use super::{FeatureMap, MondrianFeatures};
+use crate::dense::{Matrix, MatrixRef};
+use crate::forest::{ForestParams, LifetimeChoice};
+use crate::ridge::{FeatureRidge, FeatureRidgeParams, SolveReport};
+use crate::{Lifetime, Points, Result};
+
+/// How [`KernelRidge`] is fitted.
+///
+/// | field | default | meaning | range |
+/// | --- | --- | --- | --- |
+/// | `trees` | [`ForestParams::default`] | trees, seed, box, measure; an automatic lifetime counts as 1 | |
+/// | `ridge` | [`FeatureRidgeParams::default`] | α, intercept, solver | |
+#[derive(Debug, Clone, Default)]
+pub struct KernelRidgeParams {
+    trees: ForestParams,
+    ridge: FeatureRidgeParams,
+}
+
+impl KernelRidgeParams {
+    /// All parameters of the trees.
+    #[must_use]
+    pub fn trees(self, trees: ForestParams) -> Self {
+        Self { trees, ..self }
+    }
+
+    /// All parameters of the ridge problem.
+    #[must_use]
+    pub fn ridge(self, ridge: FeatureRidgeParams) -> Self {
+        Self { ridge, ..self }
+    }
+
+    /// Number of trees M.
+    #[must_use]
+    pub fn n_trees(self, n_trees: usize) -> Self {
+        Self { trees: ForestParams { n_trees, ..self.trees }, ..self }
+    }
+
+    /// The lifetime λ.
+    #[must_use]
+    pub fn lifetime(self, lifetime: Lifetime) -> Self {
+        Self { trees: ForestParams { lifetime: LifetimeChoice::Value(lifetime), ..self.trees }, ..self }
+    }
+
+    /// The seed.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { trees: ForestParams { seed, ..self.trees }, ..self }
+    }
+
+    /// δ².
+    #[must_use]
+    pub fn alpha(self, alpha: f64) -> Self {
+        Self { ridge: self.ridge.alpha(alpha), ..self }
+    }
+
+    /// Whether to centre the targets.
+    #[must_use]
+    pub fn fit_intercept(self, fit_intercept: bool) -> Self {
+        Self { ridge: self.ridge.fit_intercept(fit_intercept), ..self }
+    }
+
+    /// Fits one target.
+    ///
+    /// # Errors
+    /// As for [`KernelRidgeParams::fit_many`].
+    pub fn fit(&self, points: Points<'_>, targets: &[f64]) -> Result<KernelRidge> {
+        self.fit_many(points, MatrixRef::new(targets, targets.len(), 1))
+    }
+
+    /// Fits several targets, one a column.
+    ///
+    /// # Errors
+    /// As for [`MondrianFeatures::on`] and [`FeatureRidgeParams::fit_many`].
+    pub fn fit_many(&self, points: Points<'_>, targets: MatrixRef<'_>) -> Result<KernelRidge> {
+        let lifetime = match self.trees.lifetime {
+            LifetimeChoice::Value(lifetime) => lifetime,
+            LifetimeChoice::Auto => Lifetime::new(1.0)?,
+        };
+        let mut features = MondrianFeatures::on(&self.trees, points, lifetime)?;
+        let z = features.learn(points)?;
+        let model = self.ridge.fit_many(z, targets)?;
+        Ok(KernelRidge { params: self.ridge.clone(), features, model, targets: targets.to_owned() })
+    }
+}
+
+/// Ridge regression on Mondrian features: Laplace kernel ridge regression in time linear in the rows.
+///
+/// ```
+/// use mondrian::kernel::KernelRidge;
+/// use mondrian::{Lifetime, Points};
+/// let x: Vec<f64> = (0..200).map(|i| f64::from(i) / 40.0).collect();
+/// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
+/// let points = Points::row_major(&x, 1)?;
+/// let model = KernelRidge::params().n_trees(100).lifetime(Lifetime::new(4.0)?).alpha(0.1).fit(points, &y)?;
+/// let at = model.predict(Points::row_major(&[2.01], 1)?)?[(0, 0)];
+/// assert!((at - 2.01_f64.sin()).abs() < 0.1);
+/// let constant = model.at(Lifetime::ZERO)?;          // one cell a tree: the mean
+/// assert!((constant.predict(points)?[(0, 0)] - y.iter().sum::<f64>() / 200.0).abs() < 1e-9);
+/// # Ok::<(), mondrian::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct KernelRidge {
+    params: FeatureRidgeParams,
+    features: MondrianFeatures,
+    model: FeatureRidge,
+    targets: Matrix,
+}
+
+impl KernelRidge {
+    /// Parameters, to be fitted.
+    pub fn params() -> KernelRidgeParams {
+        KernelRidgeParams::default()
+    }
+
+    /// The feature map.
+    pub fn features(&self) -> &MondrianFeatures {
+        &self.features
+    }
+
+    /// The ridge model on the features.
+    pub fn model(&self) -> &FeatureRidge {
+        &self.model
+    }
+
+    /// Which solver was used and how well it did.
+    pub fn report(&self) -> &SolveReport {
+        self.model.report()
+    }
+
+    /// The training targets, one column each.
+    pub fn targets(&self) -> &Matrix {
+        &self.targets
+    }
+
+    /// Predictions, one row a point and one column a target.
+    ///
+    /// # Errors
+    /// [`crate::Error::LengthMismatch`] if the points' number of dimensions is another.
+    pub fn predict(&self, points: Points<'_>) -> Result<Matrix> {
+        self.model.predict(&self.features.transform(points)?)
+    }
+
+    /// The variance of a new observation at each point; see [`FeatureRidge::predict_variance`].
+    ///
+    /// # Errors
+    /// As for [`KernelRidge::predict`].
+    pub fn predict_variance(&self, points: Points<'_>) -> Result<Matrix> {
+        self.model.predict_variance(&self.features.transform(points)?)
+    }
+
+    /// The smoothing matrix; see [`FeatureRidge::equivalent_kernel`].
+    ///
+    /// # Errors
+    /// As for [`KernelRidge::predict`].
+    pub fn equivalent_kernel(&self, points: Points<'_>) -> Result<Matrix> {
+        self.model.equivalent_kernel(&self.features.transform(points)?)
+    }
+
+    /// The model fitted at a smaller lifetime on the same trees, which are not grown again.
+    ///
+    /// # Errors
+    /// [`crate::Error::InvalidParameter`] if it is above the lifetime the trees were grown to.
+    pub fn at(&self, lifetime: Lifetime) -> Result<Self> {
+        let features = self.features.at(lifetime)?;
+        let model = self.params.fit_many(features.training()?.into(), self.targets.view())?;
+        Ok(Self { params: self.params.clone(), features, model, targets: self.targets.clone() })
+    }
+}
