@@ -10,6 +10,8 @@
 //! every number from a log. The linear dimension is a pure function of the bounds, whatever the walk was.
 
 use super::gaps::{Gaps, clamped, whole};
+use std::sync::Arc;
+
 use super::{Bounds, NodeKey, Side, Sides};
 
 /// A cut: when, across which dimension, where, and by which clock.
@@ -33,14 +35,17 @@ struct Clock {
     birth: f64,
 }
 
-/// A step down that can be undone.
+/// A step down that can be undone: what it replaced.
 #[derive(Debug, Clone, Copy)]
 struct Step {
-    dim: u32,
-    side: Side,
-    /// The bound the cut replaced.
     bound: f64,
+    /// The length that the outermost clock cut along.
+    length: f64,
+    /// The outermost clock; those inside it, if any, are in [`Cell::saved_clocks`].
+    clock: Clock,
+    dim: u32,
     lowest: u32,
+    side: Side,
 }
 
 /// The current cell of a walk; see the [module](self).
@@ -48,8 +53,8 @@ struct Step {
 pub struct Cell {
     lower: Vec<f64>,
     upper: Vec<f64>,
-    /// The nested boxes except the outermost, which never clips a cell.
-    inner_boxes: Vec<Bounds>,
+    /// The nested boxes, the outermost last. It never clips a cell.
+    boxes: Arc<[Bounds]>,
     clocks: Vec<Clock>,
     /// For each clock the lengths it cuts along.
     parts: Vec<Sides>,
@@ -65,25 +70,72 @@ impl Cell {
     /// # Panics
     /// Without boxes, or if their numbers of dimensions differ.
     pub fn root(boxes: &[Bounds], key: NodeKey) -> Self {
-        let (outermost, inner) = boxes.split_last().expect("at least one box");
-        let n_dims = outermost.n_dims();
-        assert!(inner.iter().all(|b| b.n_dims() == n_dims), "boxes of one number of dimensions");
-        let clocks = (0..boxes.len()).map(|level| Clock { key: level_key(key, level), birth: 0.0 }).collect();
+        Self::of_shared(&Arc::from(boxes), key)
+    }
+
+    /// As [`Cell::root`], without copying the boxes.
+    ///
+    /// # Panics
+    /// Without boxes, or if their numbers of dimensions differ.
+    pub fn of_shared(boxes: &Arc<[Bounds]>, key: NodeKey) -> Self {
+        let n_dims = boxes.last().expect("at least one box").n_dims();
+        assert!(boxes.iter().all(|b| b.n_dims() == n_dims), "boxes of one number of dimensions");
         let mut cell = Self {
-            lower: outermost.lower().to_vec(),
-            upper: outermost.upper().to_vec(),
-            inner_boxes: inner.to_vec(),
-            clocks,
+            lower: vec![0.0; n_dims],
+            upper: vec![0.0; n_dims],
+            boxes: Arc::clone(boxes),
+            clocks: vec![Clock { key, birth: 0.0 }; boxes.len()],
             parts: vec![Sides::new(&vec![0.0; n_dims]); boxes.len()],
             lowest: 0,
             steps: Vec::new(),
             saved_clocks: Vec::new(),
         };
-        for level in 0..boxes.len() {
-            let lengths: Vec<f64> = (0..n_dims).map(|dim| cell.part_length(level, dim)).collect();
-            cell.parts[level].set_all(&lengths);
-        }
+        cell.restart(key);
+        cell.settle();
         cell
+    }
+
+    /// Whether the walk is on these very boxes, so that [`Cell::restart`] serves another tree on them.
+    pub fn is_on(&self, boxes: &Arc<[Bounds]>) -> bool {
+        Arc::ptr_eq(&self.boxes, boxes)
+    }
+
+    /// Goes to the root of tree `key` on the same boxes. Before [`Cell::next_cut`] the walk must [settle](Cell::settle).
+    #[inline]
+    pub fn restart(&mut self, key: NodeKey) {
+        let outermost = &self.boxes[self.boxes.len() - 1];
+        self.lower.copy_from_slice(outermost.lower());
+        self.upper.copy_from_slice(outermost.upper());
+        for (level, clock) in self.clocks.iter_mut().enumerate() {
+            *clock = Clock { key: level_key(key, level), birth: 0.0 };
+        }
+        self.lowest = 0;
+        self.steps.clear();
+        self.saved_clocks.clear();
+    }
+
+    /// Goes to one side of `cut` for good: cheaper than [`Cell::enter`], but it cannot be left, and before
+    /// [`Cell::next_cut`] the walk must [settle](Cell::settle).
+    #[inline]
+    pub fn sink(&mut self, cut: &Cut, side: Side) {
+        let (dim, level) = (cut.dim as usize, cut.level as usize);
+        if self.loses_inner(cut, side) {
+            self.lowest = level;
+        }
+        match side {
+            Side::Below => self.upper[dim] = cut.location,
+            Side::Above => self.lower[dim] = cut.location,
+        }
+        for clock in &mut self.clocks[level..] {
+            *clock = Clock { key: clock.key.child(side), birth: cut.time };
+        }
+    }
+
+    /// Computes the lengths of all sides, which [`Cell::restart`] and [`Cell::sink`] leave aside.
+    pub fn settle(&mut self) {
+        for level in self.lowest..self.clocks.len() {
+            self.refresh_level(level);
+        }
     }
 
     /// Lower bounds of the cell.
@@ -173,10 +225,11 @@ impl Cell {
     /// The cell's interval in dimension `dim` within box `level`.
     #[inline]
     fn clipped(&self, level: usize, dim: usize) -> (f64, f64) {
-        match self.inner_boxes.get(level) {
-            None => (self.lower[dim], self.upper[dim]),
-            Some(bounds) => (self.lower[dim].max(bounds.lower()[dim]), self.upper[dim].min(bounds.upper()[dim])),
+        if level + 1 == self.boxes.len() {
+            return (self.lower[dim], self.upper[dim]);
         }
+        let bounds = &self.boxes[level];
+        (self.lower[dim].max(bounds.lower()[dim]), self.upper[dim].min(bounds.upper()[dim]))
     }
 
     /// The length that clock `level` cuts along in dimension `dim`.
@@ -190,18 +243,33 @@ impl Cell {
         }
     }
 
+    /// Whether that side of a cut by an outer clock lies outside the boxes within.
+    #[inline]
+    fn loses_inner(&self, cut: &Cut, side: Side) -> bool {
+        let level = cut.level as usize;
+        // Such a cut misses the boxes inside: they lie on the side of their upper bound.
+        level > self.lowest && Side::of(self.clipped(level - 1, cut.dim as usize).1, cut.location) != side
+    }
+
     /// Goes to one side of `cut`, which must be this cell's next cut.
     #[inline]
     pub fn enter(&mut self, cut: &Cut, side: Side) {
-        let (dim, level) = (cut.dim as usize, cut.level as usize);
-        // A cut by an outer clock misses the boxes inside: they lie on the side of their upper bound.
-        let loses_inner = level > self.lowest && Side::of(self.clipped(level - 1, dim).1, cut.location) != side;
+        let (dim, level, outermost) = (cut.dim as usize, cut.level as usize, self.clocks.len() - 1);
+        let loses_inner = outermost > 0 && self.loses_inner(cut, side);
         let bound = match side {
             Side::Below => std::mem::replace(&mut self.upper[dim], cut.location),
             Side::Above => std::mem::replace(&mut self.lower[dim], cut.location),
         };
-        self.steps.push(Step { dim: cut.dim, side, bound, lowest: self.lowest as u32 });
-        self.saved_clocks.extend_from_slice(&self.clocks);
+        let clock = self.clocks[outermost];
+        let length = self.parts[outermost].get(dim);
+        self.steps.push(Step { bound, length, clock, dim: cut.dim, lowest: self.lowest as u32, side });
+        if outermost == 0 {
+            self.clocks[0] = Clock { key: clock.key.child(side), birth: cut.time };
+            let length = self.part_length(0, dim);
+            self.parts[0].set(dim, length);
+            return;
+        }
+        self.saved_clocks.extend_from_slice(&self.clocks[..outermost]);
         for clock in &mut self.clocks[level..] {
             *clock = Clock { key: clock.key.child(side), birth: cut.time };
         }
@@ -219,13 +287,18 @@ impl Cell {
     #[inline]
     pub fn leave(&mut self) {
         let step = self.steps.pop().expect("leave follows enter");
-        let dim = step.dim as usize;
+        let (dim, outermost) = (step.dim as usize, self.clocks.len() - 1);
         match step.side {
             Side::Below => self.upper[dim] = step.bound,
             Side::Above => self.lower[dim] = step.bound,
         }
-        let start = self.saved_clocks.len() - self.clocks.len();
-        self.clocks.copy_from_slice(&self.saved_clocks[start..]);
+        self.clocks[outermost] = step.clock;
+        if outermost == 0 {
+            self.parts[0].set(dim, step.length);
+            return;
+        }
+        let start = self.saved_clocks.len() - outermost;
+        self.clocks[..outermost].copy_from_slice(&self.saved_clocks[start..]);
         self.saved_clocks.truncate(start);
         let lowest = std::mem::replace(&mut self.lowest, step.lowest as usize);
         if lowest != self.lowest {
@@ -237,22 +310,9 @@ impl Cell {
     /// Goes down a way of cuts and sides at once, cheaper than one [`Cell::enter`] after the other. It cannot be left.
     pub fn jump(&mut self, way: &[(Cut, Side)]) {
         for (cut, side) in way {
-            let (dim, level) = (cut.dim as usize, cut.level as usize);
-            let loses_inner = level > self.lowest && Side::of(self.clipped(level - 1, dim).1, cut.location) != *side;
-            match side {
-                Side::Below => self.upper[dim] = cut.location,
-                Side::Above => self.lower[dim] = cut.location,
-            }
-            for clock in &mut self.clocks[level..] {
-                *clock = Clock { key: clock.key.child(*side), birth: cut.time };
-            }
-            if loses_inner {
-                self.lowest = level;
-            }
+            self.sink(cut, *side);
         }
-        for level in self.lowest..self.clocks.len() {
-            self.refresh_level(level);
-        }
+        self.settle();
         self.steps.clear();
         self.saved_clocks.clear();
     }

@@ -31,9 +31,8 @@ impl Tree {
                 let leaf = &mut self.leaves[id as usize];
                 leaf.count -= 1;
                 if gone {
-                    let at = leaf.points.iter().position(|p| *p == point).expect("the leaf holds its point");
-                    leaf.points.swap_remove(at);
-                    if let [last] = leaf.points[..] {
+                    leaf.points.remove(point);
+                    if let [last] = *leaf.points() {
                         left = Child::single(last);
                         self.leaves[id as usize] = Leaf::default();
                         self.n_dead += 1;

@@ -1,5 +1,7 @@
 //! What all trees of a model stand on: the ladder of boxes, the lifetime, the seed.
 
+use std::sync::Arc;
+
 use crate::process::{Bounds, Cell, NodeKey};
 use crate::{Lifetime, Result};
 
@@ -8,7 +10,7 @@ use crate::{Lifetime, Result};
 pub struct Ground {
     seed: u64,
     /// Root boxes from the first to the current rung of the ladder.
-    boxes: Vec<Bounds>,
+    boxes: Arc<[Bounds]>,
     lifetime: Lifetime,
 }
 
@@ -29,7 +31,7 @@ impl Ground {
             });
         }
         let lower: Vec<f64> = first.lower().iter().map(|x| x.next_down()).collect();
-        let boxes = vec![Bounds::new(&lower, first.upper())?];
+        let boxes = Arc::from([Bounds::new(&lower, first.upper())?]);
         Ok(Self { seed, boxes, lifetime })
     }
 
@@ -38,7 +40,7 @@ impl Ground {
     /// # Errors
     /// [`crate::Error::TooLarge`] for a rung above the ladder.
     pub fn restored(seed: u64, first: Bounds, rung: u32, lifetime: Lifetime) -> Result<Self> {
-        let mut ground = Self { seed, boxes: vec![first], lifetime };
+        let mut ground = Self { seed, boxes: Arc::from([first]), lifetime };
         ground.set_rung(rung)?;
         Ok(ground)
     }
@@ -97,6 +99,9 @@ impl Ground {
     /// # Errors
     /// [`crate::Error::TooLarge`]; the ground is then as before.
     pub fn set_rung(&mut self, rung: u32) -> Result<()> {
+        if rung == self.rung() {
+            return Ok(());
+        }
         let first = self.boxes[0].clone();
         self.boxes = (0..=rung).map(|r| first.widened(r)).collect::<Result<_>>()?;
         Ok(())
@@ -104,7 +109,16 @@ impl Ground {
 
     /// A walk at the root of a tree.
     pub fn root_cell(&self, key: NodeKey) -> Cell {
-        Cell::root(&self.boxes, key)
+        Cell::of_shared(&self.boxes, key)
+    }
+
+    /// Takes a walk back to the root of a tree, settled or not; it may have been on another ground.
+    pub(crate) fn restart(&self, cell: &mut Cell, key: NodeKey) {
+        if cell.is_on(&self.boxes) {
+            cell.restart(key);
+        } else {
+            *cell = self.root_cell(key);
+        }
     }
 
     /// The point of the root box nearest to `point`, written over it, and how far that was in sum of coordinates.

@@ -4,6 +4,7 @@
 //! thousands where points lie close. A cut costs O(points in its cell), or O(1) when the known bounds of the
 //! points show that it misses them all, whatever the number of dimensions.
 
+use super::leaf::PointList;
 use crate::process::{Cell, Cut, Side};
 use crate::tree::{Child, Ground, Leaf, Node, PointStore, Tree};
 
@@ -56,7 +57,6 @@ impl<'a> Grower<'a> {
         cell: Cell,
         (nodes, leaves): (Vec<Node>, Vec<Leaf>),
     ) -> Self {
-        let n_dims = store.n_dims();
         Self {
             store,
             columns,
@@ -64,8 +64,8 @@ impl<'a> Grower<'a> {
             cell,
             nodes,
             leaves,
-            lo: vec![f64::NEG_INFINITY; n_dims],
-            hi: vec![f64::INFINITY; n_dims],
+            lo: Vec::new(),
+            hi: Vec::new(),
             log: Vec::new(),
             scratch: Vec::new(),
             tasks: Vec::new(),
@@ -93,6 +93,14 @@ impl<'a> Grower<'a> {
         self.return_to(depth, 0);
         self.count_rows(first_node);
         root
+    }
+
+    /// As [`Grower::grow`] for two points, which needs no room of its own; the walk stays where they part.
+    pub(crate) fn grow_two(&mut self, pair: [u32; 2]) -> Child {
+        let first_node = self.nodes.len();
+        let child = self.grow_pair(pair);
+        self.count_rows(first_node);
+        child
     }
 
     /// Cuts the current cell until it is a leaf or its points part; both sides with several points go on the stack.
@@ -182,7 +190,7 @@ impl<'a> Grower<'a> {
 
     fn new_leaf(&mut self, points: &[u32]) -> Child {
         let count = points.iter().map(|p| self.store.multiplicity(*p)).sum();
-        self.leaves.push(Leaf { points: points.to_vec(), count });
+        self.leaves.push(Leaf { points: PointList::of(points), count });
         Child::leaf(self.leaves.len() as u32 - 1)
     }
 
@@ -230,8 +238,10 @@ impl<'a> Grower<'a> {
 
     fn forget_bounds(&mut self) {
         debug_assert!(self.log.is_empty());
-        self.lo.fill(f64::NEG_INFINITY);
-        self.hi.fill(f64::INFINITY);
+        for (bounds, unknown) in [(&mut self.lo, f64::NEG_INFINITY), (&mut self.hi, f64::INFINITY)] {
+            bounds.clear();
+            bounds.resize(self.store.n_dims(), unknown);
+        }
     }
 
     fn enter(&mut self, cut: &Cut, side: Side) {

@@ -3,7 +3,7 @@
 use super::grow::{Grower, rows_of};
 use super::node::Kind;
 use super::{Child, Ground, PointStore, Tree};
-use crate::process::{Cut, Side};
+use crate::process::{Cell, Cut, NodeKey, Side};
 
 /// A stop on the way of a batch of points down the tree.
 struct Task {
@@ -23,8 +23,10 @@ impl Tree {
     /// children, so that statistics can be mended bottom-up by reading it backwards.
     pub fn insert(&mut self, ground: &Ground, store: &PointStore, points: &mut [u32], touched: &mut Touched) {
         touched.clear();
-        if points.is_empty() {
-            return;
+        match points {
+            [] => return,
+            [point] => return self.insert_one(ground, store, *point, touched),
+            _ => {}
         }
         let mut tasks = vec![Task { child: self.root, parent: None, start: 0, end: points.len(), depth: 0 }];
         // The way from the root to the current task's child; replayed only where something has to be grown.
@@ -51,7 +53,7 @@ impl Tree {
                 }
                 Kind::Leaf(id) => {
                     let leaf = &mut self.leaves[id as usize];
-                    leaf.points.extend_from_slice(batch);
+                    leaf.points.extend(batch);
                     leaf.count += batch.iter().map(|p| store.multiplicity(*p)).sum::<u32>();
                     touched.leaves.push(id);
                 }
@@ -67,6 +69,40 @@ impl Tree {
                 }
             }
         }
+    }
+
+    /// As [`Tree::insert`] for a single point: one way down, on which the walk sinks along.
+    fn insert_one(&mut self, ground: &Ground, store: &PointStore, point: u32, touched: &mut Touched) {
+        let (x, rows) = (store.point(point), store.multiplicity(point));
+        let mut cell = touched.walk_from_root(ground, self.key);
+        let mut child = self.root;
+        let mut parent = None;
+        while let Some(id) = child.as_inner() {
+            let node = &mut self.nodes[id as usize];
+            node.count += rows;
+            touched.nodes.push(id);
+            let side = node.side_of(x);
+            child = node.child(side);
+            cell.sink(&node.cut(), side);
+            parent = Some((id, side));
+        }
+        match child.kind() {
+            Kind::Leaf(id) => {
+                let leaf = &mut self.leaves[id as usize];
+                leaf.points.extend(&[point]);
+                leaf.count += rows;
+                touched.leaves.push(id);
+            }
+            Kind::Single(other) => {
+                cell.settle();
+                let grown;
+                (grown, cell) = self.grow_from(ground, store, cell, touched, |grower| grower.grow_two([point, other]));
+                self.hang(parent, grown);
+            }
+            Kind::Empty => self.hang(parent, Child::single(point)),
+            Kind::Inner(_) => unreachable!("the way ends below all nodes"),
+        }
+        touched.walk = Some(cell);
     }
 
     /// One more row of a point that the tree has: only counts change.
@@ -104,16 +140,31 @@ impl Tree {
         if let [point] = points {
             return Child::single(*point);
         }
-        let mut cell = ground.root_cell(self.key);
+        let mut cell = touched.walk_from_root(ground, self.key);
         cell.jump(way);
+        let (child, cell) = self.grow_from(ground, store, cell, touched, |grower| grower.grow(points));
+        touched.walk = Some(cell);
+        child
+    }
+
+    /// Grows something at a walk's cell; what it grew, and the walk for further use.
+    fn grow_from(
+        &mut self,
+        ground: &Ground,
+        store: &PointStore,
+        cell: Cell,
+        touched: &mut Touched,
+        grow: impl FnOnce(&mut Grower<'_>) -> Child,
+    ) -> (Child, Cell) {
         let parts = (std::mem::take(&mut self.nodes), std::mem::take(&mut self.leaves));
         let (n_nodes, n_leaves) = (parts.0.len(), parts.1.len());
         let mut grower = Grower::new(store, None, ground, cell, parts);
-        let child = grower.grow(points);
-        (self.nodes, self.leaves) = (grower.nodes, grower.leaves);
+        let child = grow(&mut grower);
+        let cell;
+        (cell, self.nodes, self.leaves) = (grower.cell, grower.nodes, grower.leaves);
         touched.nodes.extend(n_nodes as u32..self.nodes.len() as u32);
         touched.leaves.extend(n_leaves as u32..self.leaves.len() as u32);
-        child
+        (child, cell)
     }
 
     pub(super) fn hang(&mut self, parent: Option<(u32, Side)>, child: Child) {
@@ -140,7 +191,7 @@ impl Tree {
                     tasks.push((node.below, Some((id, Side::Below)), way.len()));
                 }
                 Kind::Leaf(id) => {
-                    let mut points = std::mem::take(&mut self.leaves[id as usize].points);
+                    let mut points = std::mem::take(&mut self.leaves[id as usize]).points().to_vec();
                     self.n_dead += 1;
                     let grown = self.grow_at(ground, store, &way, &mut points, &mut touched);
                     self.hang(parent, grown);
@@ -164,12 +215,25 @@ pub struct Touched {
     pub nodes: Vec<u32>,
     /// Numbers of leaves.
     pub leaves: Vec<u32>,
+    /// A walk to use again, so that learning a row allocates nothing.
+    walk: Option<Cell>,
 }
 
 impl Touched {
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
         self.leaves.clear();
+    }
+
+    /// A walk at the root of a tree, unsettled.
+    fn walk_from_root(&mut self, ground: &Ground, key: NodeKey) -> Cell {
+        match self.walk.take() {
+            Some(mut cell) => {
+                ground.restart(&mut cell, key);
+                cell
+            }
+            None => ground.root_cell(key),
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub struct Locator<'a> {
     tree: &'a Tree,
     store: &'a PointStore,
     lifetime: f64,
-    root: Cell,
+    cell: Cell,
     way: Vec<(Cut, Side)>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Locator<'a> {
     /// Looks at `tree` with a lifetime of at most the ground's.
     pub fn new(tree: &'a Tree, ground: &Ground, store: &'a PointStore, lifetime: crate::Lifetime) -> Self {
         let lifetime = lifetime.min(ground.lifetime()).get();
-        Self { tree, store, lifetime, root: ground.root_cell(tree.key()), way: Vec::new() }
+        Self { tree, store, lifetime, cell: ground.root_cell(tree.key()), way: Vec::new() }
     }
 
     /// The cell of a point of the root box.
@@ -91,15 +91,15 @@ impl<'a> Locator<'a> {
         if frozen == x {
             return Landing::Seen(child);
         }
-        let mut cell = self.root.clone();
-        cell.jump(&self.way);
-        while let Some(cut) = cell.next_cut().filter(|cut| cut.time <= self.lifetime) {
+        self.cell.restart(self.tree.key());
+        self.cell.jump(&self.way);
+        while let Some(cut) = self.cell.next_cut().filter(|cut| cut.time <= self.lifetime) {
             let dim = cut.dim as usize;
             let side = Side::of(x[dim], cut.location);
             if side != Side::of(frozen[dim], cut.location) {
                 return Landing::Unseen { time: cut.time, parent: child };
             }
-            cell.enter(&cut, side);
+            self.cell.enter(&cut, side);
         }
         Landing::Seen(child)
     }

@@ -9,6 +9,7 @@ mod forget;
 mod ground;
 mod grow;
 mod insert;
+mod leaf;
 mod locate;
 mod node;
 mod shape;
@@ -16,8 +17,9 @@ mod store;
 
 pub use ground::Ground;
 pub use insert::Touched;
+pub use leaf::Leaf;
 pub use locate::{Landing, Locator};
-pub use node::{Child, Kind, Leaf, Node};
+pub use node::{Child, Kind, Node};
 pub use store::PointStore;
 
 use crate::process::NodeKey;

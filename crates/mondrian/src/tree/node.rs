@@ -166,29 +166,6 @@ impl Node {
     }
 }
 
-/// The points of a cell that holds several and is not cut within the lifetime.
-#[derive(Debug, Clone, Default)]
-pub struct Leaf {
-    pub(crate) points: Vec<u32>,
-    pub(crate) count: u32,
-}
-
-impl Leaf {
-    /// The numbers of its points, in no particular order.
-    pub fn points(&self) -> &[u32] {
-        &self.points
-    }
-
-    /// Number of rows in the cell.
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
-    pub(crate) fn n_bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(self.points.as_slice())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

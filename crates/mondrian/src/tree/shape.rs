@@ -45,7 +45,7 @@ impl Tree {
                 }
                 (Kind::Leaf(i), Kind::Leaf(j)) => {
                     let (x, y) = (self.leaf(i), other.leaf(j));
-                    x.count == y.count && sorted(store, &x.points) == sorted(other_store, &y.points)
+                    x.count == y.count && sorted(store, x.points()) == sorted(other_store, y.points())
                 }
                 (Kind::Empty, Kind::Empty) => true,
                 _ => false,
@@ -92,8 +92,8 @@ impl Tree {
                 Kind::Leaf(id) => {
                     let Some(leaf) = self.leaves.get(id as usize) else { return false };
                     let mut rows = 0_u64;
-                    leaf.points.len() > 1
-                        && leaf.points.iter().all(|p| {
+                    leaf.points().len() > 1
+                        && leaf.points().iter().all(|p| {
                             let fresh = take(*p);
                             rows += u64::from(if fresh { store.multiplicity(*p) } else { 0 });
                             fresh
