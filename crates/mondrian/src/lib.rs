@@ -23,3 +23,13 @@ pub mod tuning;
 pub use error::{Error, Result};
 pub use lifetime::Lifetime;
 pub use points::Points;
+
+/// The code in the pages runs with the tests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/process.md")]
+    struct Process;
+}

@@ -77,3 +77,10 @@ fn bad_requests_are_refused() {
     assert!(matches!(refused(Picture::new().through(&[0.5])), Error::LengthMismatch { expected: 3, found: 1, .. }));
     assert!(matches!(refused(Picture::new().through(&[0.5, 0.5, 1.5])), Error::NotInside { dim: 2, .. }));
 }
+
+#[test]
+fn the_picture_of_the_readme_is_the_one_its_code_draws() {
+    let sample = Partition::sample(&[0.0, 0.0], &[1.2, 1.0], Lifetime::new(4.5).unwrap(), 3).unwrap();
+    let kept = include_str!("../../../../docs/pictures/painted.svg");
+    assert_eq!(Picture::new().paint(true).svg(&sample).unwrap(), kept, "redraw with the example `picture`, seed 3");
+}
