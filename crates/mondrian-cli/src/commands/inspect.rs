@@ -21,7 +21,7 @@ pub(crate) fn run(args: &InspectArgs, screen: Screen) -> Outcome<()> {
     let params = parameters(&archive);
     let mut text = format!("{}\n", args.model.display());
     let _ = writeln!(text, "  kind     {}", archive.kind());
-    let _ = writeln!(text, "  written  by {}, format version {}", archive.writer(), mondrian::model_file::VERSION);
+    let _ = writeln!(text, "  written  by {}, format version {}", archive.writer(), archive.version());
     let _ = writeln!(text, "  size     {} bytes, {} arrays, all checksums right", bytes.len(), archive.arrays().len());
     for (name, value) in &params {
         let _ = writeln!(text, "  {name}");
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &InspectArgs, screen: Screen) -> Outcome<()> {
     let object = json!({
         "kind": archive.kind(),
         "writer": archive.writer(),
-        "format_version": mondrian::model_file::VERSION,
+        "format_version": archive.version(),
         "bytes": bytes.len(),
         "parameters": params,
         "arrays": arrays,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Array, Element, ModelFileError, decode, encode};
+use super::{Array, Element, ModelFileError, VERSION, decode, encode};
 use crate::Result;
 
 /// Longest name of an array or parameter set, in bytes.
@@ -22,6 +22,7 @@ pub(super) const RESERVED: [&str; 5] = ["format", "version", "kind", "writer", "
 pub struct Archive {
     kind: String,
     writer: String,
+    version: u32,
     metadata: BTreeMap<String, String>,
     arrays: BTreeMap<String, Array>,
 }
@@ -32,13 +33,14 @@ impl Archive {
         Self {
             kind: kind.to_owned(),
             writer: concat!("mondrian ", env!("CARGO_PKG_VERSION")).to_owned(),
+            version: VERSION,
             metadata: BTreeMap::new(),
             arrays: BTreeMap::new(),
         }
     }
 
-    pub(super) fn with_writer(kind: String, writer: String) -> Self {
-        Self { kind, writer, metadata: BTreeMap::new(), arrays: BTreeMap::new() }
+    pub(super) fn read_as(kind: String, writer: String, version: u32) -> Self {
+        Self { kind, writer, version, metadata: BTreeMap::new(), arrays: BTreeMap::new() }
     }
 
     /// The kind of model.
@@ -49,6 +51,11 @@ impl Archive {
     /// Which program wrote it.
     pub fn writer(&self) -> &str {
         &self.writer
+    }
+
+    /// The container's version in the file it was read from; [`VERSION`] for a new one. Writing always writes that.
+    pub fn version(&self) -> u32 {
+        self.version
     }
 
     /// All free metadata: parameter sets stand under `params:NAME` as JSON.
@@ -205,7 +212,7 @@ impl Archive {
             .metadata
             .get(&format!("kind:{prefix}"))
             .ok_or_else(|| ModelFileError::Missing { what: "part", name: prefix.to_owned() })?;
-        let mut part = Self::with_writer(kind.clone(), self.writer.clone());
+        let mut part = Self::read_as(kind.clone(), self.writer.clone(), self.version);
         let start = format!("{prefix}/");
         for (key, value) in &self.metadata {
             let (label, name) = key.split_once(':').map_or((None, key.as_str()), |(l, n)| (Some(l), n));

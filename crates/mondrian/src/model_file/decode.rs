@@ -18,7 +18,7 @@ pub(super) fn from_bytes(bytes: &[u8]) -> Result<Archive> {
     if metadata.get("format").map(String::as_str) != Some(FORMAT) {
         return Err(ModelFileError::NotAModel.into());
     }
-    check_version(&metadata)?;
+    let version = checked_version(&metadata)?;
     let entries = header.entries;
     let stored = take_sum(&mut metadata, "crc32", "the header")?;
     let found = header_sum(&metadata, entries.iter().map(|(name, entry)| (name.as_str(), entry)));
@@ -29,7 +29,7 @@ pub(super) fn from_bytes(bytes: &[u8]) -> Result<Archive> {
     let writer = metadata.remove("writer").unwrap_or_default();
     metadata.remove("format");
     metadata.remove("version");
-    let mut archive = Archive::with_writer(kind, writer);
+    let mut archive = Archive::read_as(kind, writer, version);
     for (name, entry) in &entries {
         let stored = take_sum(&mut metadata, &format!("crc32:{name}"), name)?;
         let part = &data[entry.data_offsets[0] as usize..entry.data_offsets[1] as usize];
@@ -61,10 +61,10 @@ fn split(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
     Ok(rest.split_at(length as usize))
 }
 
-fn check_version(metadata: &BTreeMap<String, String>) -> Result<()> {
+fn checked_version(metadata: &BTreeMap<String, String>) -> Result<u32> {
     match metadata.get("version").and_then(|text| text.parse::<u32>().ok()) {
         Some(found) if found > VERSION => Err(ModelFileError::NewerVersion { found, supported: VERSION }.into()),
-        Some(1..) => Ok(()),
+        Some(found @ 1..) => Ok(found),
         _ => Err(ModelFileError::Missing { what: "metadata", name: "version".into() }.into()),
     }
 }
