@@ -4,7 +4,7 @@ mod data;
 mod models;
 
 pub(crate) use data::{DataArgs, MissingArgs, ReadArgs};
-pub(crate) use models::{LifetimeArg, ModelArgs, ModelKind};
+pub(crate) use models::{FiniteLifetime, LifetimeArg, ModelArgs, ModelKind};
 
 use std::path::PathBuf;
 
@@ -38,14 +38,13 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Tour(TourArgs),
+    Sample(SampleArgs),
     Fit(FitArgs),
     Predict(PredictArgs),
     Describe(DescribeArgs),
     Inspect(InspectArgs),
     Completions(CompletionsArgs),
-    /// Print the man page (roff)
-    #[command(after_help = "Example:\n  mondrian man > mondrian.1 && man ./mondrian.1")]
-    Man,
+    Man(ManArgs),
 }
 
 /// Walk through everything on embedded data and write a report
@@ -58,6 +57,64 @@ pub(crate) struct TourArgs {
     /// Seed of all randomness
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+}
+
+/// Sample a Mondrian process on a box and draw it
+///
+/// Boxes of more than two dimensions are drawn as a slice.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mondrian sample --lower 0,0 --upper 1,1 --lifetime 5 --seed 1 --out picture.svg
+  mondrian sample --lower 0,0 --upper 3,2 --lifetime 3 --paint --out painting.png
+  mondrian sample --lower 0,0,0 --upper 1,1,1 --lifetime 4 --axes 0,2 --through 0.5,0.2,0.5 --times --out slice.svg")]
+pub(crate) struct SampleArgs {
+    /// Lower corner of the box, one number a dimension
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', required = true, allow_negative_numbers = true)]
+    pub(crate) lower: Vec<f64>,
+    /// Upper corner of the box
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', required = true, allow_negative_numbers = true)]
+    pub(crate) upper: Vec<f64>,
+    /// Lifetime: how long the process runs
+    #[arg(long, value_name = "λ")]
+    pub(crate) lifetime: FiniteLifetime,
+    /// Seed: the same seed and box give the same partition
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Factors on the lengths, one a dimension
+    #[arg(long, value_name = "W,...", value_delimiter = ',')]
+    pub(crate) weights: Option<Vec<f64>>,
+    /// Where the drawing goes: .svg, .png, or - for SVG on standard output
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Paint the cells
+    #[arg(long, help_heading = "Drawing")]
+    pub(crate) paint: bool,
+    /// Write its time on every cut
+    #[arg(long, help_heading = "Drawing")]
+    pub(crate) times: bool,
+    /// The two dimensions to draw, across and up, counted from 0 [default: the first two]
+    #[arg(long, value_name = "I,J", value_parser = two_axes, help_heading = "Drawing")]
+    pub(crate) axes: Option<[usize; 2]>,
+    /// A point that the slice goes through [default: the centre]
+    #[arg(
+        long,
+        value_name = "A,B,...",
+        value_delimiter = ',',
+        allow_negative_numbers = true,
+        help_heading = "Drawing"
+    )]
+    pub(crate) through: Option<Vec<f64>>,
+    /// The longer side in pixels
+    #[arg(long, default_value_t = 720.0, value_name = "PIXELS", help_heading = "Drawing")]
+    pub(crate) size: f64,
+}
+
+fn two_axes(text: &str) -> Result<[usize; 2], String> {
+    let numbers: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    match numbers.as_deref() {
+        Some(&[across, up]) => Ok([across, up]),
+        _ => Err("give two dimensions such as 0,2".to_owned()),
+    }
 }
 
 /// Fit a model to a table and save it
@@ -127,4 +184,12 @@ pub(crate) struct InspectArgs {
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the man page of the program or of one command (roff)
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  mondrian man fit > mondrian-fit.1 && man ./mondrian-fit.1")]
+pub(crate) struct ManArgs {
+    /// A command
+    pub(crate) command: Option<String>,
 }

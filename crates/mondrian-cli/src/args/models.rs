@@ -21,6 +21,19 @@ impl ModelKind {
     }
 }
 
+/// A lifetime that ends: what can be drawn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FiniteLifetime(pub(crate) Lifetime);
+
+impl FromStr for FiniteLifetime {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let lifetime = text.parse().ok().and_then(|value: f64| Lifetime::new(value).ok());
+        lifetime.filter(|l| l.is_finite()).map(Self).ok_or_else(|| "give a finite number ≥ 0".to_owned())
+    }
+}
+
 /// A lifetime, or that it is to be chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum LifetimeArg {

@@ -4,6 +4,7 @@ pub(crate) mod describe;
 mod fit;
 mod inspect;
 mod predict;
+mod sample;
 mod tour;
 
 use std::path::Path;
@@ -19,11 +20,12 @@ pub(crate) fn run(command: Command, screen: Screen) -> Outcome<()> {
     match command {
         Command::Describe(args) => describe::run(&args, screen),
         Command::Tour(args) => tour::run(&args, screen),
+        Command::Sample(args) => sample::run(&args, screen),
         Command::Fit(args) => fit::run(&args, screen),
         Command::Predict(args) => predict::run(&args, screen),
         Command::Inspect(args) => inspect::run(&args, screen),
         Command::Completions(args) => completions(args.shell),
-        Command::Man => man(),
+        Command::Man(args) => man(args.command.as_deref()),
     }
 }
 
@@ -33,10 +35,19 @@ fn completions(shell: clap_complete::Shell) -> Outcome<()> {
     print(&script)
 }
 
-fn man() -> Outcome<()> {
+fn man(command: Option<&str>) -> Outcome<()> {
+    let mut whole = Cli::command();
+    // Fills in what commands inherit from the program.
+    whole.build();
+    let chosen = match command {
+        None => whole,
+        Some(name) => {
+            let found = whole.find_subcommand(name).cloned();
+            found.ok_or_else(|| Failure::input(format!("there is no command {name:?}"), "see mondrian --help"))?
+        }
+    };
     let mut page = Vec::new();
-    let command = Cli::command().flatten_help(true);
-    clap_mangen::Man::new(command).render(&mut page).map_err(|e| Failure::stdout(&e))?;
+    clap_mangen::Man::new(chosen).render(&mut page).map_err(|e| Failure::stdout(&e))?;
     print(&page)
 }
 

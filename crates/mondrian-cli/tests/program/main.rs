@@ -3,5 +3,6 @@
 mod bad_input;
 mod harness;
 mod models;
+mod sample;
 mod tables;
 mod tour;
