@@ -32,7 +32,7 @@ pub fn model(bytes: &[u8]) {
 pub fn fitted(bytes: &[u8]) {
     if let Ok(fitted) = Fitted::from_bytes(bytes) {
         let row = vec![0.25; fitted.record.preparation.n_features()];
-        let _ = Points::row_major(&row, row.len()).map(|points| fitted.model.predict(points, false));
+        let _ = Points::row_major(&row, row.len()).map(|points| fitted.model.predict(points, Some(0.9)));
         let _ = fitted.model.facts(&fitted.record.preparation.features());
         let _ = fitted.to_bytes();
     }

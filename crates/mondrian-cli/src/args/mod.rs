@@ -4,7 +4,7 @@ mod data;
 mod models;
 
 pub(crate) use data::{DataArgs, MissingArgs, ReadArgs};
-pub(crate) use models::{FiniteLifetime, LifetimeArg, ModelArgs, ModelKind};
+pub(crate) use models::{FiniteLifetime, LeafModelArg, LifetimeArg, ModelArgs, ModelKind};
 
 use std::path::PathBuf;
 
@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Sample(SampleArgs),
     Fit(FitArgs),
     Predict(PredictArgs),
+    Update(UpdateArgs),
+    Merge(MergeArgs),
     Describe(DescribeArgs),
     Inspect(InspectArgs),
     Completions(CompletionsArgs),
@@ -125,9 +127,12 @@ fn two_axes(text: &str) -> Result<[usize; 2], String> {
 pub(crate) struct FitArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// The kind of model [default: laplace]
+    /// The kind of model [default: laplace for numbers, forest for classes]
     #[arg(long, short, value_enum)]
     pub(crate) model: Option<ModelKind>,
+    /// Take columns, scaling, box, seed and parameters from this forest, so that the two can be merged
+    #[arg(long, value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub(crate) like: Option<PathBuf>,
     /// Where the model goes
     #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
@@ -159,6 +164,42 @@ pub(crate) struct PredictArgs {
     /// Share of targets that the interval is to hold
     #[arg(long, default_value_t = 0.9, value_name = "SHARE")]
     pub(crate) coverage: f64,
+}
+
+/// Learn more rows into a saved forest
+///
+/// The forest becomes the one that a fit on all rows with the same box would have given. The file is replaced in one step.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  mondrian update delay.mondrian tuesday.csv")]
+pub(crate) struct UpdateArgs {
+    /// A model file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) model: PathBuf,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) missing: MissingArgs,
+    /// Where the updated model goes [default: the model's own file]
+    #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Merge two forests grown alike into the forest of all their rows
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  mondrian fit monday.csv --target delay --model forest --lifetime inf --out monday.mondrian
+  mondrian fit tuesday.csv --like monday.mondrian --out tuesday.mondrian
+  mondrian merge monday.mondrian tuesday.mondrian --out both.mondrian")]
+pub(crate) struct MergeArgs {
+    /// A model file
+    #[arg(value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub(crate) first: PathBuf,
+    /// Another, fitted --like the first
+    #[arg(value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub(crate) second: PathBuf,
+    /// Where the merged model goes
+    #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub(crate) out: PathBuf,
 }
 
 /// Show how a table is understood: its columns, ranges, categories and missing cells

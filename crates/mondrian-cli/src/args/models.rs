@@ -10,6 +10,17 @@ use mondrian::Lifetime;
 pub(crate) enum ModelKind {
     /// The exact Laplace kernel, one tuned lifetime an input
     Laplace,
+    /// A Mondrian forest: learns online, knows its uncertainty
+    Forest,
+}
+
+/// A forest's leaf model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LeafModelArg {
+    /// Cells share strength down the tree
+    Hierarchical,
+    /// Every cell for itself
+    Independent,
 }
 
 impl ModelKind {
@@ -17,6 +28,7 @@ impl ModelKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Laplace => "laplace",
+            Self::Forest => "forest",
         }
     }
 }
@@ -59,6 +71,12 @@ impl FromStr for LifetimeArg {
 /// Parameters of the models; each kind takes those that concern it.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
+    /// Number of trees [default: 100]
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub(crate) trees: Option<usize>,
+    /// How cells of a regression forest are modelled
+    #[arg(long, value_enum, default_value = "hierarchical", help_heading = "Model")]
+    pub(crate) leaf_model: LeafModelArg,
     /// Lifetime: a number, inf, or auto to tune it
     #[arg(long, default_value = "auto", value_name = "λ", help_heading = "Model")]
     pub(crate) lifetime: LifetimeArg,

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use mondrian::Points;
 use serde_json::{Value, json};
 
 use crate::args::{DataArgs, FitArgs, ModelKind};
 use crate::commands::describe::short;
 use crate::failure::{Failure, Outcome};
-use crate::model::{Facts, Fitted, Model, Record};
-use crate::prepare::{Preparation, PreparedRows, Selection, TableSummary, Task, summarise};
+use crate::model::{Facts, Fitted, Model, Record, Training};
+use crate::prepare::{Missing, Preparation, Prepared, PreparedRows, Selection, TableSummary, Task, summarise};
 use crate::screen::Screen;
 use crate::table::{Kind, Source};
 
@@ -18,7 +19,6 @@ const FEW: usize = 12;
 /// A table looked at once, ready to be learned from.
 pub(crate) struct Opened {
     pub(crate) source: Source,
-    pub(crate) selection: Selection,
     pub(crate) summary: TableSummary,
     pub(crate) preparation: Preparation,
 }
@@ -40,7 +40,12 @@ impl Opened {
             preparation.target.as_ref().map_or(String::new(), |t| format!(", target {}", t.name)),
         ));
         hint_at_classes(&selection, &summary, args, screen);
-        Ok(Self { source, selection, summary, preparation })
+        Ok(Self { source, summary, preparation })
+    }
+
+    /// What models are fitted to.
+    pub(crate) fn training(&self, missing: Missing) -> Training<'_> {
+        Training { source: &self.source, summary: &self.summary, preparation: &self.preparation, missing }
     }
 }
 
@@ -66,13 +71,10 @@ pub(crate) fn run(args: &FitArgs, screen: Screen) -> Outcome<()> {
     if args.out.is_dir() {
         return Err(Failure::input(format!("{} is a folder", args.out.display()), "give a file name with --out"));
     }
-    let opened = Opened::new(&args.data, screen)?;
-    let kind = model_kind(args.model, &opened)?;
-    let rows = PreparedRows::new(&opened.source, &opened.preparation, args.data.missing(), true)?.all()?;
-    let model = Model::fit(kind, &opened.preparation, &rows, &args.params, screen)?;
-    let record =
-        Record { preparation: opened.preparation, seed: args.params.seed, data: opened.source.place().to_owned() };
-    let fitted = Fitted { model, record };
+    let fitted = match &args.like {
+        Some(like) => alike(args, like, screen)?,
+        None => anew(args, screen)?,
+    };
     fitted.save(&args.out)?;
     let features = fitted.record.preparation.features();
     let Facts(facts) = fitted.model.facts(&features);
@@ -80,16 +82,66 @@ pub(crate) fn run(args: &FitArgs, screen: Screen) -> Outcome<()> {
     screen.say(format!("wrote {}", args.out.display()));
     let mut object = json!({
         "model": fitted.model.kind().name(),
-        "rows": opened.summary.n_used,
+        "rows": fitted.record.preparation.n_rows,
         "inputs": features,
         "target": fitted.record.preparation.target.as_ref().map(|t| &t.name),
-        "seed": args.params.seed,
+        "seed": fitted.record.seed,
         "out": args.out,
     });
     for (name, value) in facts {
         object[name] = value;
     }
     screen.result("", &object)
+}
+
+/// A new model with its own preparation.
+fn anew(args: &FitArgs, screen: Screen) -> Outcome<Fitted> {
+    let opened = Opened::new(&args.data, screen)?;
+    let kind = model_kind(args.model, &opened)?;
+    let model = Model::fit(kind, &opened.training(args.data.missing()), &args.params, screen)?;
+    let data = opened.source.place().to_owned();
+    Ok(Fitted { model, record: Record { preparation: opened.preparation, seed: args.params.seed, data } })
+}
+
+/// A model with the preparation, box, seed and parameters of another, on other rows: the two can be merged.
+fn alike(args: &FitArgs, like: &std::path::Path, screen: Screen) -> Outcome<Fitted> {
+    let Fitted { model: pattern, mut record } = Fitted::load(like)?;
+    let source = args.data.read.open()?;
+    let missing = args.data.missing.missing.unwrap_or(record.preparation.missing);
+    let mut model: Option<Model> = None;
+    let n_rows = learn_all(&source, &record.preparation, missing, screen, |points, rows| {
+        match &mut model {
+            Some(model) => model.learn(points, rows)?,
+            None => model = Some(pattern.like(points, rows)?),
+        }
+        Ok(())
+    })?;
+    record.preparation.n_rows = n_rows;
+    record.data = source.place().to_owned();
+    let model = model.ok_or_else(|| Failure::input(format!("{}: no rows to learn", source.place()), "give some"))?;
+    Ok(Fitted { model, record })
+}
+
+/// Hands all rows of a table to `learn`, batch by batch.
+pub(crate) fn learn_all(
+    source: &Source,
+    preparation: &Preparation,
+    missing: Missing,
+    screen: Screen,
+    mut learn: impl FnMut(Points<'_>, &Prepared) -> Outcome<()>,
+) -> Outcome<u64> {
+    let mut rows = PreparedRows::new(source, preparation, missing, true)?;
+    let mut progress = screen.progress("learning", source.n_bytes());
+    let mut n_rows = 0;
+    while let Some(batch) = rows.next_batch()? {
+        if !batch.rows.is_empty() {
+            learn(batch.points(preparation)?, &batch)?;
+        }
+        n_rows += batch.rows.len() as u64;
+        progress.set(rows.position());
+    }
+    progress.finish();
+    Ok(n_rows)
 }
 
 /// The kind asked for, or the default for the task.
@@ -103,7 +155,8 @@ fn model_kind(asked: Option<ModelKind>, opened: &Opened) -> Outcome<ModelKind> {
             ),
         )),
         (Some(kind), _) => Ok(kind),
-        (None, Some(_)) => Ok(ModelKind::Laplace),
+        (None, Some(Task::Regression)) => Ok(ModelKind::Laplace),
+        (None, Some(Task::Classification)) => Ok(ModelKind::Forest),
     }
 }
 

@@ -6,6 +6,9 @@ mod inspect;
 mod predict;
 mod sample;
 mod tour;
+mod update;
+
+pub(crate) use fit::learn_all;
 
 use std::path::Path;
 
@@ -18,6 +21,8 @@ use crate::screen::Screen;
 /// Runs a command.
 pub(crate) fn run(command: Command, screen: Screen) -> Outcome<()> {
     match command {
+        Command::Update(args) => update::update(&args, screen),
+        Command::Merge(args) => update::merge(&args, screen),
         Command::Describe(args) => describe::run(&args, screen),
         Command::Tour(args) => tour::run(&args, screen),
         Command::Sample(args) => sample::run(&args, screen),

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 
-use mondrian::normal;
 use serde_json::json;
 
 use crate::args::PredictArgs;
@@ -23,13 +22,14 @@ pub(crate) fn run(args: &PredictArgs, screen: Screen) -> Outcome<()> {
     let missing = args.missing.missing.unwrap_or(preparation.missing);
     let mut rows = PreparedRows::new(&source, preparation, missing, false)?;
     let mut out = Sink::open(&args.out, screen)?;
-    let header = header(&fitted, args.mean_only);
+    let header = fitted.model.header(args.mean_only);
+    let coverage = (!args.mean_only).then_some(args.coverage);
     out.line(&header)?;
     let mut progress = screen.progress("predicting", source.n_bytes());
     let (mut n_rows, mut n_empty, mut n_unseen) = (0, 0, 0);
     while let Some(batch) = rows.next_batch()? {
-        let answer = fitted.model.predict(batch.points(preparation)?, args.mean_only)?;
-        write_batch(&mut out, &header, &batch, n_rows, &answer, args.coverage)?;
+        let answer = fitted.model.predict(batch.points(preparation)?, coverage)?;
+        write_batch(&mut out, &header, &batch, n_rows, &answer)?;
         n_rows += batch.n_read as u64;
         n_empty += (batch.n_read - batch.rows.len()) as u64;
         n_unseen += batch.n_unseen;
@@ -55,32 +55,17 @@ fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn header(fitted: &Fitted, mean_only: bool) -> String {
-    match &fitted.model {
-        crate::model::Model::Laplace(_) if mean_only => "prediction".to_owned(),
-        crate::model::Model::Laplace(_) => "prediction,std,lower,upper".to_owned(),
-    }
-}
-
 /// One line a row of the file, empty cells for dropped rows, so that lines and rows go together.
-fn write_batch(
-    out: &mut Sink,
-    header: &str,
-    batch: &Prepared,
-    before: u64,
-    answer: &Answer,
-    coverage: f64,
-) -> Outcome<()> {
+fn write_batch(out: &mut Sink, header: &str, batch: &Prepared, before: u64, answer: &Answer) -> Outcome<()> {
     let commas = header.matches(',').count();
     let mut kept = batch.rows.iter().enumerate().peekable();
     for row in 1..=batch.n_read as u64 {
         match kept.next_if(|(_, number)| **number == before + row) {
             None => out.line(&",".repeat(commas))?,
             Some((i, _)) => match answer {
-                Answer::Regression { mean, std: None } => out.line(&mean[i].to_string())?,
-                Answer::Regression { mean, std: Some(std) } => {
-                    let half = normal::quantile(0.5 + coverage / 2.0) * std[i];
-                    out.line(&format!("{},{},{},{}", mean[i], std[i], mean[i] - half, mean[i] + half))?;
+                Answer::Mean(mean) => out.line(&mean[i].to_string())?,
+                Answer::Regression { mean, std, lower, upper } => {
+                    out.line(&format!("{},{},{},{}", mean[i], std[i], lower[i], upper[i]))?;
                 }
             },
         }

@@ -55,6 +55,14 @@ fn sample(args: &SampleArgs) -> Outcome<Partition> {
             "give one a dimension to both",
         ));
     }
+    for (name, numbers) in [("--weights", &args.weights), ("--through", &args.through)] {
+        if let Some(numbers) = numbers.as_ref().filter(|n| n.len() != args.lower.len()) {
+            return Err(Failure::input(
+                format!("{name} has {} numbers, the box {} dimensions", numbers.len(), args.lower.len()),
+                "give one a dimension",
+            ));
+        }
+    }
     let bounds = Bounds::new(&args.lower, &args.upper)?;
     let measure = match &args.weights {
         None => BuiltInMeasure::Uniform,

@@ -5,18 +5,14 @@ use std::ops::ControlFlow;
 use mondrian::tuning::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimeChoice, TuningParams};
 use serde_json::json;
 
-use super::Facts;
+use super::{Facts, Training};
 use crate::args::{LifetimeArg, ModelArgs};
 use crate::failure::{Failure, Outcome};
-use crate::prepare::{Preparation, Prepared, Task};
+use crate::prepare::Task;
 use crate::screen::Screen;
 
-pub(super) fn fit(
-    preparation: &Preparation,
-    rows: &Prepared,
-    args: &ModelArgs,
-    screen: Screen,
-) -> Outcome<LaplaceKernelRidge> {
+pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<LaplaceKernelRidge> {
+    let preparation = training.preparation;
     if preparation.task() != Some(Task::Regression) {
         return Err(Failure::input("the laplace model predicts numbers, not classes", "use --model forest"));
     }
@@ -26,12 +22,13 @@ pub(super) fn fit(
     };
     let tuning = TuningParams { seed: args.seed, ..TuningParams::default() };
     let params = LaplaceKernelRidgeParams { lifetime, alpha: args.alpha, tuning, ..Default::default() };
-    if rows.y.len() > params.exact_rows {
+    if training.summary.n_used > params.exact_rows as u64 {
         return Err(Failure::input(
-            format!("{} rows are more than the {} of an exact solve", rows.y.len(), params.exact_rows),
-            "use --model kernel or --model forest",
+            format!("{} rows are more than the {} of an exact solve", training.summary.n_used, params.exact_rows),
+            "use --model forest",
         ));
     }
+    let rows = training.rows()?.all()?;
     let mut progress = screen.progress("tuning", 0);
     let mut done = 0;
     let model = LaplaceKernelRidge::fit_with_progress(rows.points(preparation)?, &rows.y, &params, &mut |_| {

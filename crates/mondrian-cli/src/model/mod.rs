@@ -1,23 +1,28 @@
 //! The models behind one face: fitted, saved, loaded, asked.
 
+pub(crate) mod forest;
 mod laplace;
 
 use std::path::Path;
 
-use mondrian::Points;
+use mondrian::forest::RegressionForest;
 use mondrian::model_file::{Archive, Saved};
 use mondrian::tuning::LaplaceKernelRidge;
+use mondrian::{Points, normal};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::args::{ModelArgs, ModelKind};
 use crate::failure::{Failure, Outcome};
-use crate::prepare::{Preparation, Prepared};
+use crate::prepare::{Missing, Preparation, Prepared, PreparedRows, TableSummary, Task};
 use crate::screen::Screen;
+use crate::table::Source;
 
 /// A fitted model of any kind.
 #[derive(Debug)]
 pub(crate) enum Model {
     Laplace(LaplaceKernelRidge),
+    Forest(RegressionForest),
 }
 
 /// What the program keeps beside the model: enough to predict from raw rows and to fit again.
@@ -36,45 +41,109 @@ pub(crate) struct Fitted {
     pub(crate) record: Record,
 }
 
+/// A table to learn from, looked at once already.
+pub(crate) struct Training<'a> {
+    pub(crate) source: &'a Source,
+    pub(crate) summary: &'a TableSummary,
+    pub(crate) preparation: &'a Preparation,
+    pub(crate) missing: Missing,
+}
+
+impl<'a> Training<'a> {
+    /// The rows from the first on, prepared.
+    pub(crate) fn rows(&self) -> Outcome<PreparedRows<'a>> {
+        PreparedRows::new(self.source, self.preparation, self.missing, true)
+    }
+}
+
 /// What a model says about some rows.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
-    /// A normal distribution a row; only its mean where that was asked for.
-    Regression { mean: Vec<f64>, std: Option<Vec<f64>> },
+    /// Only the mean.
+    Mean(Vec<f64>),
+    /// The mean, the deviation of a new target, and the ends of an interval for it.
+    Regression { mean: Vec<f64>, std: Vec<f64>, lower: Vec<f64>, upper: Vec<f64> },
 }
 
-/// A line about a fitted model, for people and machines.
-pub(crate) struct Facts(pub(crate) Vec<(&'static str, serde_json::Value)>);
+/// What is worth saying about a fitted model, for people and machines.
+pub(crate) struct Facts(pub(crate) Vec<(&'static str, Value)>);
 
 impl Model {
     /// Fits a model of this kind.
-    pub(crate) fn fit(
-        kind: ModelKind,
-        preparation: &Preparation,
-        rows: &Prepared,
-        args: &ModelArgs,
-        screen: Screen,
-    ) -> Outcome<Self> {
-        match kind {
-            ModelKind::Laplace => laplace::fit(preparation, rows, args, screen).map(Self::Laplace),
+    pub(crate) fn fit(kind: ModelKind, training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<Self> {
+        match (kind, training.preparation.task()) {
+            (ModelKind::Laplace, _) => laplace::fit(training, args, screen).map(Self::Laplace),
+            (ModelKind::Forest, Some(Task::Regression)) => forest::fit(training, args, screen).map(Self::Forest),
+            (ModelKind::Forest, _) => Err(Failure::input("the target is a class", "use --task regression")),
         }
     }
 
-    /// Predictions for prepared rows.
-    pub(crate) fn predict(&self, points: Points<'_>, mean_only: bool) -> Outcome<Answer> {
-        match self {
-            Self::Laplace(model) if mean_only => Ok(Answer::Regression { mean: model.predict(points)?, std: None }),
-            Self::Laplace(model) => {
+    /// Predictions for prepared rows; intervals of this coverage, or only the means without one.
+    pub(crate) fn predict(&self, points: Points<'_>, coverage: Option<f64>) -> Outcome<Answer> {
+        match (self, coverage) {
+            (Self::Laplace(model), None) => Ok(Answer::Mean(model.predict(points)?)),
+            (Self::Laplace(model), Some(coverage)) => {
                 let (mean, std) = model.predict_with_std(points)?;
-                Ok(Answer::Regression { mean, std: Some(std) })
+                let half = normal::quantile(0.5 + coverage / 2.0);
+                let end = |sign: f64| mean.iter().zip(&std).map(|(m, s)| m + sign * half * s).collect();
+                Ok(Answer::Regression { lower: end(-1.0), upper: end(1.0), mean, std })
+            }
+            (Self::Forest(model), None) => Ok(Answer::Mean(model.predict(points)?)),
+            (Self::Forest(model), Some(coverage)) => {
+                let prediction = model.predict_with_deviation(points)?;
+                let ends = model.predict_quantiles(points, &[0.5 - coverage / 2.0, 0.5 + coverage / 2.0])?;
+                let end = |which: usize| ends.chunks(2).map(|pair| pair[which]).collect();
+                let (lower, upper) = (end(0), end(1));
+                Ok(Answer::Regression { mean: prediction.mean, std: prediction.deviation, lower, upper })
             }
         }
+    }
+
+    /// The header of its predictions.
+    pub(crate) fn header(&self, mean_only: bool) -> String {
+        match self {
+            Self::Laplace(_) | Self::Forest(_) if mean_only => "prediction".to_owned(),
+            Self::Laplace(_) | Self::Forest(_) => "prediction,std,lower,upper".to_owned(),
+        }
+    }
+
+    /// Learns one more batch.
+    pub(crate) fn learn(&mut self, points: Points<'_>, rows: &Prepared) -> Outcome<()> {
+        match self {
+            Self::Forest(model) => Ok(model.learn(points, &rows.y, None)?),
+            Self::Laplace(_) => Err(self.not_online("learn more rows")),
+        }
+    }
+
+    /// Learns what another model has learned.
+    pub(crate) fn merge(&mut self, other: &Self) -> Outcome<()> {
+        match (&mut *self, other) {
+            (Self::Forest(model), Self::Forest(other)) => Ok(model.merge(other)?),
+            (Self::Laplace(_), _) | (_, Self::Laplace(_)) => Err(self.not_online("be merged")),
+        }
+    }
+
+    /// An empty model with this one's parameters and box, grown on the first batch.
+    pub(crate) fn like(&self, points: Points<'_>, rows: &Prepared) -> Outcome<Self> {
+        match self {
+            Self::Forest(model) => {
+                let lifetime = model.forest().ground().lifetime();
+                let fresh = RegressionForest::fit_at(model.params().clone(), lifetime, points, &rows.y, None)?;
+                Ok(Self::Forest(fresh))
+            }
+            Self::Laplace(_) => Err(self.not_online("be grown alike")),
+        }
+    }
+
+    fn not_online(&self, what: &str) -> Failure {
+        Failure::input(format!("a {} model cannot {what}", self.kind().name()), "fit a forest instead: --model forest")
     }
 
     /// The kind's name.
     pub(crate) fn kind(&self) -> ModelKind {
         match self {
             Self::Laplace(_) => ModelKind::Laplace,
+            Self::Forest(_) => ModelKind::Forest,
         }
     }
 
@@ -82,18 +151,21 @@ impl Model {
     pub(crate) fn facts(&self, features: &[String]) -> Facts {
         match self {
             Self::Laplace(model) => laplace::facts(model, features),
+            Self::Forest(model) => forest::facts(model, features),
         }
     }
 
     fn to_archive(&self) -> mondrian::Result<Archive> {
         match self {
             Self::Laplace(model) => model.to_archive(),
+            Self::Forest(model) => model.to_archive(),
         }
     }
 
     fn from_archive(archive: &Archive) -> mondrian::Result<Option<Self>> {
         Ok(Some(match archive.kind() {
             LaplaceKernelRidge::KIND => Self::Laplace(LaplaceKernelRidge::from_archive(archive)?),
+            RegressionForest::KIND => Self::Forest(RegressionForest::from_archive(archive)?),
             _ => return Ok(None),
         }))
     }
@@ -124,12 +196,6 @@ impl Fitted {
     /// The model of a file's bytes, which may come from anywhere.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Outcome<Self> {
         let archive = Archive::from_bytes(bytes)?;
-        let Some(model) = Model::from_archive(&archive)? else {
-            return Err(Failure::input(
-                format!("a model of the kind {:?}, which this program does not know", archive.kind()),
-                "use the program that wrote it",
-            ));
-        };
         let record: Record = archive.params("program").map_err(|_| {
             Failure::input(
                 "the model was not written by `mondrian fit`: it does not say how rows are prepared",
@@ -137,6 +203,12 @@ impl Fitted {
             )
         })?;
         record.preparation.check()?;
+        let Some(model) = Model::from_archive(&archive)? else {
+            return Err(Failure::input(
+                format!("a model of the kind {:?}, which this program does not know", archive.kind()),
+                "use the program that wrote it",
+            ));
+        };
         Ok(Self { model, record })
     }
 }
@@ -146,4 +218,22 @@ impl Prepared {
     pub(crate) fn points(&self, preparation: &Preparation) -> Outcome<Points<'_>> {
         Ok(Points::row_major(&self.x, preparation.n_features())?)
     }
+}
+
+/// Inputs by relevance, greatest first.
+fn relevance(values: &[f64], features: &[String]) -> Value {
+    let order = ranked(values);
+    json!(order.iter().map(|&d| json!({ "input": features[d], "relevance": values[d] })).collect::<Vec<_>>())
+}
+
+/// Indices by value, greatest first.
+pub(crate) fn ranked(values: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+    order
+}
+
+/// A number for JSON, which has no infinity.
+pub(crate) fn number(x: f64) -> Value {
+    if x.is_finite() { json!(x) } else { json!(x.to_string()) }
 }

@@ -130,3 +130,59 @@ fn a_full_disk_keeps_the_old_model() {
     assert_eq!(std::fs::read(place.path("m")).unwrap(), before, "the old model is whole");
     assert_eq!(place.files(), ["longer.csv", "m", "t.csv"]);
 }
+
+#[test]
+fn forests_learn_in_any_pieces() {
+    let place = Place::new();
+    let whole = table(90);
+    let lines: Vec<&str> = whole.lines().collect();
+    let part = |rows: &[&str]| format!("{}\n{}\n", lines[0], rows.join("\n"));
+    place.write("all.csv", &whole);
+    place.write("first.csv", part(&lines[1..50]));
+    place.write("second.csv", part(&lines[50..]));
+    let options = "--target target --model forest --trees 8 --lifetime 4 --seed 3";
+    place.run(&format!("fit first.csv {options} --out a.mondrian")).matches_but_for_fractions("fit-forest");
+    place.run("fit second.csv --like a.mondrian --out b.mondrian --quiet").succeeded();
+    place.run("merge a.mondrian b.mondrian --out merged.mondrian").matches("merge");
+    std::fs::copy(place.path("a.mondrian"), place.path("updated.mondrian")).unwrap();
+    place.run("update updated.mondrian second.csv").matches("update");
+    place.run("predict merged.mondrian all.csv --out merged.csv").succeeded();
+    place.run("predict updated.mondrian all.csv --out updated.csv").succeeded();
+    assert_eq!(place.read("merged.csv"), place.read("updated.csv"), "merging is learning");
+    place.run(&format!("fit all.csv {options} --out other.mondrian --quiet")).succeeded();
+    place.run("merge a.mondrian other.mondrian --out x").refused(2, &["prepare rows differently", "--like"]);
+    place.run("fit all.csv --target target --out laplace.mondrian --quiet").succeeded();
+    place.run("update laplace.mondrian all.csv").refused(2, &["laplace model cannot learn more rows"]);
+    assert!(!place.path("x").exists());
+    // A batch that fails on its way leaves the saved model as it was.
+    let before = std::fs::read(place.path("updated.mondrian")).unwrap();
+    place.write("bad.csv", part(&["0.1,0.2,0.3,red,1", "0.1,0.2,0.3,red,"]));
+    place.run("update updated.mondrian bad.csv").refused(2, &["row 2", "target"]);
+    assert_eq!(std::fs::read(place.path("updated.mondrian")).unwrap(), before);
+    place.run("fit all.csv --target colour --model laplace --out x").refused(2, &["numbers, not classes"]);
+}
+
+#[test]
+fn forests_choose_their_lifetime_and_know_their_uncertainty() {
+    let place = Place::new();
+    place.write("t.csv", table(120));
+    place.run("fit t.csv --target target --model forest --trees 10 --out m --quiet").succeeded();
+    place.run("predict m t.csv --out p.csv --coverage 0.9").succeeded();
+    let held = place
+        .read("p.csv")
+        .lines()
+        .skip(1)
+        .zip(table(120).lines().skip(1))
+        .filter(|(p, t)| {
+            let p: Vec<f64> = p.split(',').map(|cell| cell.parse().unwrap()).collect();
+            let truth: f64 = t.rsplit(',').next().unwrap().parse().unwrap();
+            p[2] <= truth && truth <= p[3]
+        })
+        .count();
+    assert!(held >= 100, "90 % intervals hold {held} of 120 training targets");
+    place.run("predict m t.csv --mean-only --out mean.csv").succeeded();
+    let first = |name: &str| -> Vec<String> {
+        place.read(name).lines().map(|l| l.split(',').next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(first("mean.csv"), first("p.csv"));
+}

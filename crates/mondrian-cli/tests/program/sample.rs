@@ -35,7 +35,7 @@ fn samples_that_cannot_be() {
         ("--lower 0,0 --upper 1,1 --lifetime 1 --out picture.gif", "SVG or PNG"),
         ("--lower 0,0 --upper 1,1 --lifetime 1 --axes 0 --out p.svg", "two dimensions"),
         ("--lower 0,0 --upper 1,1 --lifetime 1 --axes 0,7 --out p.svg", "axes"),
-        ("--lower 0,0 --upper 1,1 --lifetime 1 --weights 1 --out p.svg", "1 given, 2 expected"),
+        ("--lower 0,0 --upper 1,1 --lifetime 1 --weights 1 --out p.svg", "--weights has 1 numbers"),
         ("--lower 0,0 --upper 1,1 --lifetime 1 --out nowhere/p.svg", "folder does not exist"),
     ];
     for (arguments, what) in cases {
