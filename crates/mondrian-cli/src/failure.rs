@@ -102,6 +102,8 @@ impl From<mondrian::Error> for Failure {
             E::NotFinite { .. } => "fill or drop such rows with --missing",
             E::Empty { .. } => "give at least one row and one input column",
             E::InvalidParameter { .. } => "see the command's --help for the range",
+            E::ZeroWidth { .. } => "leave that constant column out with --exclude",
+            E::OutsideBox { .. } => "fit a new model on all the data",
             E::InvertedBox { .. } | E::NotInside { .. } => "check --lower and --upper",
             E::TooLarge { .. } => "take a smaller lifetime or fewer trees",
             E::Incompatible { .. } => "merge models fitted with the same seed, columns, box and parameters",

@@ -4,7 +4,7 @@ mod data;
 mod models;
 
 pub(crate) use data::{DataArgs, MissingArgs, ReadArgs};
-pub(crate) use models::{FiniteLifetime, LeafModelArg, LifetimeArg, ModelArgs, ModelKind};
+pub(crate) use models::{FiniteLifetime, LeafModelArg, LifetimeArg, ModelArgs, ModelKind, PathKind};
 
 use std::path::PathBuf;
 
@@ -40,6 +40,7 @@ pub(crate) enum Command {
     Tour(TourArgs),
     Sample(SampleArgs),
     Fit(FitArgs),
+    Path(PathArgs),
     Predict(PredictArgs),
     Update(UpdateArgs),
     Merge(MergeArgs),
@@ -135,6 +136,26 @@ pub(crate) struct FitArgs {
     pub(crate) like: Option<PathBuf>,
     /// Where the model goes
     #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) params: ModelArgs,
+}
+
+/// Compute a model's error at every lifetime and write a report
+///
+/// A quarter of the rows is held out. One fit gives the whole curve, exactly.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mondrian path power.csv --target output --out report.html
+  mondrian path points.csv --model density --out report.html --json")]
+pub(crate) struct PathArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// The kind of model
+    #[arg(long, short, value_enum, default_value = "forest")]
+    pub(crate) model: PathKind,
+    /// Where the report goes
+    #[arg(long, short, default_value = "report.html", value_name = "HTML", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) params: ModelArgs,

@@ -12,6 +12,29 @@ pub(crate) enum ModelKind {
     Laplace,
     /// A Mondrian forest: learns online, knows its uncertainty
     Forest,
+    /// Ridge regression on a Mondrian grid, one searched lifetime an input
+    Grid,
+    /// A density: how likely rows are; needs no target
+    Density,
+}
+
+/// The kinds of model that have a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PathKind {
+    /// A Mondrian forest
+    Forest,
+    /// A density
+    Density,
+}
+
+impl PathKind {
+    /// Its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Forest => "forest",
+            Self::Density => "density",
+        }
+    }
 }
 
 /// A forest's leaf model.
@@ -29,6 +52,8 @@ impl ModelKind {
         match self {
             Self::Laplace => "laplace",
             Self::Forest => "forest",
+            Self::Grid => "grid",
+            Self::Density => "density",
         }
     }
 }
@@ -71,7 +96,7 @@ impl FromStr for LifetimeArg {
 /// Parameters of the models; each kind takes those that concern it.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
-    /// Number of trees [default: 100]
+    /// Number of trees [default: 100; grid: 50]
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub(crate) trees: Option<usize>,
     /// How cells of a regression forest are modelled

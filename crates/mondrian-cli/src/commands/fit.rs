@@ -117,7 +117,7 @@ fn alike(args: &FitArgs, like: &std::path::Path, screen: Screen) -> Outcome<Fitt
         Ok(())
     })?;
     record.preparation.n_rows = n_rows;
-    record.data = source.place().to_owned();
+    source.place().clone_into(&mut record.data);
     let model = model.ok_or_else(|| Failure::input(format!("{}: no rows to learn", source.place()), "give some"))?;
     Ok(Fitted { model, record })
 }
@@ -147,6 +147,7 @@ pub(crate) fn learn_all(
 /// The kind asked for, or the default for the task.
 fn model_kind(asked: Option<ModelKind>, opened: &Opened) -> Outcome<ModelKind> {
     match (asked, opened.preparation.task()) {
+        (Some(ModelKind::Density), _) => Ok(ModelKind::Density),
         (_, None) => Err(Failure::input(
             "--target is missing",
             format!(

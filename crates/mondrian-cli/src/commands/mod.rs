@@ -3,6 +3,7 @@
 pub(crate) mod describe;
 mod fit;
 mod inspect;
+mod path;
 mod predict;
 mod sample;
 mod tour;
@@ -27,6 +28,7 @@ pub(crate) fn run(command: Command, screen: Screen) -> Outcome<()> {
         Command::Tour(args) => tour::run(&args, screen),
         Command::Sample(args) => sample::run(&args, screen),
         Command::Fit(args) => fit::run(&args, screen),
+        Command::Path(args) => path::run(&args, screen),
         Command::Predict(args) => predict::run(&args, screen),
         Command::Inspect(args) => inspect::run(&args, screen),
         Command::Completions(args) => completions(args.shell),

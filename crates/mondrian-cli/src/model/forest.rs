@@ -53,12 +53,12 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     screen.say(format!("growing {} trees to lifetime {lifetime}", params.forest.n_trees));
     let mut model: Option<RegressionForest> = None;
     let Training { source, preparation, missing, .. } = training;
-    learn_all(source, preparation, *missing, screen, |points, batch| match &mut model {
-        Some(model) => Ok(model.learn(points, &batch.y, None)?),
-        None => {
-            model = Some(RegressionForest::fit_at(params.clone(), lifetime, points, &batch.y, None)?);
-            Ok(())
+    learn_all(source, preparation, *missing, screen, |points, batch| {
+        if let Some(model) = &mut model {
+            return Ok(model.learn(points, &batch.y, None)?);
         }
+        model = Some(RegressionForest::fit_at(params.clone(), lifetime, points, &batch.y, None)?);
+        Ok(())
     })?;
     Ok(model.ok_or(mondrian::Error::NotFitted)?)
 }

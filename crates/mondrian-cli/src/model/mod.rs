@@ -1,11 +1,15 @@
 //! The models behind one face: fitted, saved, loaded, asked.
 
+pub(crate) mod density;
 pub(crate) mod forest;
+mod grid;
 mod laplace;
 
 use std::path::Path;
 
-use mondrian::forest::RegressionForest;
+use mondrian::density::DensityForest;
+use mondrian::forest::{LifetimeChoice, RegressionForest};
+use mondrian::grid::GridRidge;
 use mondrian::model_file::{Archive, Saved};
 use mondrian::tuning::LaplaceKernelRidge;
 use mondrian::{Points, normal};
@@ -23,6 +27,8 @@ use crate::table::Source;
 pub(crate) enum Model {
     Laplace(LaplaceKernelRidge),
     Forest(RegressionForest),
+    Grid(GridRidge),
+    Density(Box<DensityForest>),
 }
 
 /// What the program keeps beside the model: enough to predict from raw rows and to fit again.
@@ -59,7 +65,7 @@ impl<'a> Training<'a> {
 /// What a model says about some rows.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
-    /// Only the mean.
+    /// One number: the mean, or a log density.
     Mean(Vec<f64>),
     /// The mean, the deviation of a new target, and the ends of an interval for it.
     Regression { mean: Vec<f64>, std: Vec<f64>, lower: Vec<f64>, upper: Vec<f64> },
@@ -73,6 +79,8 @@ impl Model {
     pub(crate) fn fit(kind: ModelKind, training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<Self> {
         match (kind, training.preparation.task()) {
             (ModelKind::Laplace, _) => laplace::fit(training, args, screen).map(Self::Laplace),
+            (ModelKind::Grid, _) => grid::fit(training, args, screen).map(Self::Grid),
+            (ModelKind::Density, _) => density::fit(training, args, screen).map(|model| Self::Density(Box::new(model))),
             (ModelKind::Forest, Some(Task::Regression)) => forest::fit(training, args, screen).map(Self::Forest),
             (ModelKind::Forest, _) => Err(Failure::input("the target is a class", "use --task regression")),
         }
@@ -88,6 +96,8 @@ impl Model {
                 let end = |sign: f64| mean.iter().zip(&std).map(|(m, s)| m + sign * half * s).collect();
                 Ok(Answer::Regression { lower: end(-1.0), upper: end(1.0), mean, std })
             }
+            (Self::Grid(model), _) => Ok(Answer::Mean(model.predict(points)?)),
+            (Self::Density(model), _) => Ok(Answer::Mean(model.log_density(points)?)),
             (Self::Forest(model), None) => Ok(Answer::Mean(model.predict(points)?)),
             (Self::Forest(model), Some(coverage)) => {
                 let prediction = model.predict_with_deviation(points)?;
@@ -102,6 +112,8 @@ impl Model {
     /// The header of its predictions.
     pub(crate) fn header(&self, mean_only: bool) -> String {
         match self {
+            Self::Density(_) => "log_density".to_owned(),
+            Self::Grid(_) => "prediction".to_owned(),
             Self::Laplace(_) | Self::Forest(_) if mean_only => "prediction".to_owned(),
             Self::Laplace(_) | Self::Forest(_) => "prediction,std,lower,upper".to_owned(),
         }
@@ -111,7 +123,8 @@ impl Model {
     pub(crate) fn learn(&mut self, points: Points<'_>, rows: &Prepared) -> Outcome<()> {
         match self {
             Self::Forest(model) => Ok(model.learn(points, &rows.y, None)?),
-            Self::Laplace(_) => Err(self.not_online("learn more rows")),
+            Self::Density(model) => Ok(model.learn(points)?),
+            Self::Laplace(_) | Self::Grid(_) => Err(self.not_online("learn more rows")),
         }
     }
 
@@ -119,7 +132,11 @@ impl Model {
     pub(crate) fn merge(&mut self, other: &Self) -> Outcome<()> {
         match (&mut *self, other) {
             (Self::Forest(model), Self::Forest(other)) => Ok(model.merge(other)?),
-            (Self::Laplace(_), _) | (_, Self::Laplace(_)) => Err(self.not_online("be merged")),
+            (Self::Density(model), Self::Density(other)) => Ok(model.merge(other)?),
+            (Self::Laplace(_) | Self::Grid(_), _) => Err(self.not_online("be merged")),
+            _ => {
+                Err(Failure::input("two models of different kinds cannot be merged", "fit the second --like the first"))
+            }
         }
     }
 
@@ -131,7 +148,13 @@ impl Model {
                 let fresh = RegressionForest::fit_at(model.params().clone(), lifetime, points, &rows.y, None)?;
                 Ok(Self::Forest(fresh))
             }
-            Self::Laplace(_) => Err(self.not_online("be grown alike")),
+            Self::Density(model) => {
+                let mut params = model.params().clone();
+                params.forest.bounds = Some(model.bounds().clone());
+                params.forest.lifetime = LifetimeChoice::Value(model.lifetime());
+                Ok(Self::Density(Box::new(DensityForest::fit(&params, points)?)))
+            }
+            Self::Laplace(_) | Self::Grid(_) => Err(self.not_online("be grown alike")),
         }
     }
 
@@ -144,6 +167,8 @@ impl Model {
         match self {
             Self::Laplace(_) => ModelKind::Laplace,
             Self::Forest(_) => ModelKind::Forest,
+            Self::Grid(_) => ModelKind::Grid,
+            Self::Density(_) => ModelKind::Density,
         }
     }
 
@@ -152,6 +177,8 @@ impl Model {
         match self {
             Self::Laplace(model) => laplace::facts(model, features),
             Self::Forest(model) => forest::facts(model, features),
+            Self::Grid(model) => grid::facts(model, features),
+            Self::Density(model) => density::facts(model),
         }
     }
 
@@ -159,12 +186,16 @@ impl Model {
         match self {
             Self::Laplace(model) => model.to_archive(),
             Self::Forest(model) => model.to_archive(),
+            Self::Grid(model) => model.to_archive(),
+            Self::Density(model) => model.to_archive(),
         }
     }
 
     fn from_archive(archive: &Archive) -> mondrian::Result<Option<Self>> {
         Ok(Some(match archive.kind() {
             LaplaceKernelRidge::KIND => Self::Laplace(LaplaceKernelRidge::from_archive(archive)?),
+            GridRidge::KIND => Self::Grid(GridRidge::from_archive(archive)?),
+            DensityForest::KIND => Self::Density(Box::new(DensityForest::from_archive(archive)?)),
             RegressionForest::KIND => Self::Forest(RegressionForest::from_archive(archive)?),
             _ => return Ok(None),
         }))

@@ -1,6 +1,6 @@
 //! The tuned Laplace kernel: one lifetime an input, found by derivatives of the leave-one-out error.
 
-use mondrian::tuning::{LaplaceKernelRidge, LaplaceKernelRidgeParams, TuningParams};
+use mondrian::tuning::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimeChoice, TuningParams};
 
 use super::{Data, Tour};
 use crate::failure::Outcome;
@@ -8,6 +8,7 @@ use crate::report::parts::{coverage, prediction_sections, rmse};
 use crate::report::{Block, Section};
 
 pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
+    let one = one_lifetime(tour, data)?;
     let tuning = TuningParams { seed: tour.seed, ..TuningParams::default() };
     let params = LaplaceKernelRidgeParams { tuning, ..LaplaceKernelRidgeParams::default() };
     let model = LaplaceKernelRidge::fit(data.train.points()?, &data.train.y, &params)?;
@@ -40,7 +41,26 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     tour.report.headline("Coverage of 90 % intervals", format!("{:.0} %", 100.0 * held), "tuned Laplace kernel");
     let evaluations = model.trajectory().len();
     tour.compared.push(("Laplace kernel, tuned".to_owned(), error, format!("{evaluations} evaluations of the error")));
+    tour.compared.push(("Laplace kernel, one lifetime".to_owned(), one.0, format!("λ = {:.3} for all inputs", one.1)));
     tour.figures.insert("laplace_rmse".to_owned(), error.into());
     tour.figures.insert("laplace_coverage".to_owned(), held.into());
     Ok(())
+}
+
+/// The same kernel with one lifetime for all inputs, the best of a ladder by leave-one-out.
+fn one_lifetime(tour: &Tour, data: &Data) -> Outcome<(f64, f64)> {
+    let mut best: Option<(f64, f64, LaplaceKernelRidge)> = None;
+    for step in -8..=6 {
+        let lifetime = 2.0_f64.powi(step);
+        let tuning = TuningParams { seed: tour.seed, ..TuningParams::default() };
+        let params =
+            LaplaceKernelRidgeParams { lifetime: LifetimeChoice::Common(lifetime), tuning, ..Default::default() };
+        let model = LaplaceKernelRidge::fit(data.train.points()?, &data.train.y, &params)?;
+        let error = model.trajectory().best().map_or(f64::INFINITY, |s| s.error);
+        if best.as_ref().is_none_or(|(least, ..)| error < *least) {
+            best = Some((error, lifetime, model));
+        }
+    }
+    let (_, lifetime, model) = best.ok_or(mondrian::Error::NotFitted)?;
+    Ok((rmse(&data.held_out.y, &model.predict(data.held_out.points()?)?), lifetime))
 }

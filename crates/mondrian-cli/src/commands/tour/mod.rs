@@ -1,5 +1,8 @@
 //! `mondrian tour`: the whole idea on data embedded in the program, in under a minute.
 
+mod density;
+mod forest;
+mod grid;
 mod laplace;
 mod process;
 
@@ -37,7 +40,7 @@ pub(crate) struct Data {
 pub(crate) struct Part {
     pub(crate) x: Vec<f64>,
     pub(crate) y: Vec<f64>,
-    n_columns: usize,
+    pub(crate) n_columns: usize,
 }
 
 impl Part {
@@ -83,6 +86,9 @@ pub(crate) fn run(args: &TourArgs, screen: Screen) -> Outcome<()> {
     let (said, compared, figures) = (Vec::new(), Vec::new(), serde_json::Map::new());
     let mut tour = Tour { report, said, compared, figures, seed: args.seed, screen };
     process::chapter(&mut tour)?;
+    forest::chapter(&mut tour, &data)?;
+    density::chapter(&mut tour, &data)?;
+    grid::chapter(&mut tour, &data)?;
     laplace::chapter(&mut tour, &data)?;
     compare(&mut tour, &data);
     finish(&mut tour, &data);

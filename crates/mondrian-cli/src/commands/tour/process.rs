@@ -1,12 +1,12 @@
 //! The process itself: a sample that can be moved through time.
 
 use mondrian::Lifetime;
-use mondrian::process::{Bounds, Mondrian, NodeKey};
+use mondrian::process::{Bounds, Mondrian, NodeKey, Picture};
 
 use super::Tour;
 use crate::failure::Outcome;
 use crate::report::partition::partition_block;
-use crate::report::{Axis, Section};
+use crate::report::{Axis, Block, Figure, Section};
 
 const LIFETIME: f64 = 5.0;
 
@@ -36,6 +36,17 @@ pub(super) fn chapter(tour: &mut Tour) -> Outcome<()> {
             if same { "the same" } else { "another" }
         ),
     );
+    let drawn = [
+        ("The sample, painted.", Picture::new().paint(true).svg(&sample)?),
+        ("Restricted to a window: the cuts that cross it, at their times.", Picture::new().times(true).svg(&window)?),
+        ("Extended to twice the width: the old cuts go on, new ones come.", Picture::new().svg(&outer)?),
+    ];
+    let figures = drawn.into_iter().map(|(caption, svg)| Figure { svg, caption: caption.to_owned() }).collect();
+    tour.report.sections.push(Section::new(
+        "Restriction and extension",
+        &["A window on a Mondrian process is a Mondrian process, and every one can be extended around what is known. Learning online rests on it."],
+        vec![Block::Figures { figures }],
+    ));
     tour.figures.insert("cells".to_owned(), sample.n_cells().into());
     Ok(())
 }

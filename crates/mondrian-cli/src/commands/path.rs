@@ -1,0 +1,297 @@
+//! `mondrian path`: one fit, the whole curve of error against lifetime, and a page about it.
+
+use std::ops::ControlFlow;
+
+use mondrian::density::DensityForest;
+use mondrian::forest::RegressionForest;
+use mondrian::path::RegularizationPath;
+use mondrian::process::{Mondrian, NodeKey};
+use mondrian::{Lifetime, Points};
+use serde_json::{Value, json};
+
+use super::describe::short;
+use super::fit::Opened;
+use super::tour::is_held_out;
+use crate::args::{LifetimeArg, PathArgs, PathKind};
+use crate::failure::{Failure, Outcome};
+use crate::model::{Training, density, forest, number, ranked};
+use crate::prepare::{Preparation, Prepared, Task};
+use crate::report::partition::{Drawn, partition_block};
+use crate::report::parts::{axis, coverage, data_section, path_block, prediction_sections, repeat_section, rmse};
+use crate::report::{Block, Report, Section};
+use crate::screen::{Progress, Screen};
+
+/// Values of a curve in the JSON object, at most.
+const JSON_POINTS: usize = 2000;
+
+/// Rows to learn from and rows to judge by.
+struct Split {
+    train: Prepared,
+    held_out: Prepared,
+}
+
+/// What a path found: the curve, the page's own sections, and figures for machines.
+struct Found {
+    path: RegularizationPath,
+    sections: Vec<Section>,
+    headline: Vec<(&'static str, String, String)>,
+    figures: Vec<(&'static str, Value)>,
+}
+
+pub(crate) fn run(args: &PathArgs, screen: Screen) -> Outcome<()> {
+    let opened = Opened::new(&args.data, screen)?;
+    let training = opened.training(args.data.missing());
+    let split = Split::new(&training, args.params.seed)?;
+    let found = match (args.model, opened.preparation.task()) {
+        (PathKind::Density, _) => density_path(args, &training, &split, screen)?,
+        (PathKind::Forest, Some(Task::Regression)) => forest_path(args, &training, &split, screen)?,
+        (_, None) => return Err(Failure::input("--target is missing", "name the column to predict")),
+        (PathKind::Forest, Some(Task::Classification)) => {
+            return Err(Failure::input("this path is for numbers, and the target is a class", "use --task regression"));
+        }
+    };
+    let report = page(args, &opened, &split, &found);
+    crate::save::write_file(&args.out, report.to_html()?.as_bytes())?;
+    let best = found.path.best_lifetime();
+    screen.say(format!(
+        "{}: best held-out {} {} at lifetime {}",
+        args.model.name(),
+        found.path.loss().name(),
+        short(found.path.value_at(best)),
+        short(best.get())
+    ));
+    screen.say(format!("wrote {}", args.out.display()));
+    let thin = found.path.thinned(JSON_POINTS);
+    let mut object = json!({
+        "model": args.model.name(),
+        "loss": thin.loss().name(),
+        "lifetimes": thin.lifetimes(),
+        "train": thin.train(),
+        "validation": thin.validation().first(),
+        "leave_one_out": thin.leave_one_out(),
+        "best_lifetime": number(best.get()),
+        "best_lifetime_1se": number(found.path.best_lifetime_1se().get()),
+        "best_validation": found.path.value_at(best),
+        "rows": { "train": split.train.rows.len(), "held_out": split.held_out.rows.len() },
+        "seed": args.params.seed,
+        "report": args.out,
+    });
+    for (name, value) in found.figures {
+        object[name] = value;
+    }
+    screen.result(&args.out.display().to_string(), &object)
+}
+
+impl Split {
+    fn new(training: &Training<'_>, seed: u64) -> Outcome<Self> {
+        let all = training.rows()?.all()?;
+        let width = training.preparation.n_features();
+        let (mut train, mut held_out) = (Prepared::default(), Prepared::default());
+        for (i, row) in all.x.chunks(width).enumerate() {
+            let part = if is_held_out(seed, all.rows[i]) { &mut held_out } else { &mut train };
+            part.x.extend_from_slice(row);
+            part.y.extend(all.y.get(i));
+            part.rows.push(all.rows[i]);
+        }
+        if train.rows.is_empty() || held_out.rows.is_empty() {
+            return Err(Failure::input("too few rows to hold some out", "give at least a dozen"));
+        }
+        Ok(Self { train, held_out })
+    }
+}
+
+/// Shows how far a path is.
+fn shown(progress: &mut Progress) -> impl FnMut(f64) -> ControlFlow<()> + '_ {
+    |fraction| {
+        progress.set((fraction * 1000.0) as u64);
+        ControlFlow::Continue(())
+    }
+}
+
+fn forest_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: Screen) -> Outcome<Found> {
+    let preparation = training.preparation;
+    let params = forest::params(training, &args.params)?;
+    let longest = match args.params.lifetime {
+        LifetimeArg::Auto => Lifetime::INFINITE,
+        LifetimeArg::Fixed(lifetime) => lifetime,
+    };
+    let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
+    let model = RegressionForest::fit_at(params.clone(), longest, train, &split.train.y, None)?;
+    let mut progress = screen.progress("path", 1000);
+    let path = model.path(&[(held_out, split.held_out.y.as_slice())], &mut shown(&mut progress))?;
+    progress.finish();
+    let model = model.at(path.best_lifetime());
+    let prediction = model.predict_with_deviation(held_out)?;
+    let truth = &split.held_out.y;
+    let relevance = model.relevance();
+    let mut sections = vec![tree_section(
+        preparation,
+        &model,
+        train,
+        &split.train.y,
+        &relevance,
+        path.best_lifetime(),
+        args.params.seed,
+    )?];
+    sections.extend(prediction_sections(truth, &prediction.mean, &prediction.deviation));
+    sections.push(relevance_section(preparation, &relevance));
+    let held = coverage(truth, &prediction.mean, &prediction.deviation, 0.9);
+    let error = rmse(truth, &prediction.mean);
+    let names = preparation.features();
+    let figures = vec![
+        ("coverage_90", json!(held)),
+        (
+            "relevance",
+            json!(
+                ranked(&relevance)
+                    .iter()
+                    .map(|&d| json!({"input": names[d], "relevance": relevance[d]}))
+                    .collect::<Vec<_>>()
+            ),
+        ),
+    ];
+    let headline = vec![
+        ("Error held out", short(error), "root mean squared".to_owned()),
+        ("Coverage", format!("{:.1} %", 100.0 * held), "of 90 % intervals".to_owned()),
+    ];
+    Ok(Found { path, sections, headline, figures })
+}
+
+/// Tree 0 of the forest itself, in the plane of its two most relevant inputs.
+fn tree_section(
+    preparation: &Preparation,
+    model: &RegressionForest,
+    points: Points<'_>,
+    y: &[f64],
+    relevance: &[f64],
+    lifetime: Lifetime,
+    seed: u64,
+) -> Outcome<Section> {
+    let order = ranked(relevance);
+    let dims = match order.as_slice() {
+        [] => return Err(Failure::Other("a forest without inputs".to_owned())),
+        [only] => [*only, *only],
+        [first, second, ..] => [*first, *second],
+    };
+    if dims[0] == dims[1] {
+        let text = ["One input only: the tree cuts a line."];
+        return Ok(Section::new("One tree of the forest", &text, Vec::new()));
+    }
+    let bounds = model.forest().ground().first_box().clone();
+    let axes = dims.map(|d| axis(preparation, d, bounds.lower()[d], bounds.upper()[d]));
+    let middle: Vec<f64> = (0..points.n_columns()).map(|d| median(points.column(d).collect())).collect();
+    let process = Mondrian::new(bounds, NodeKey::root(seed, 0));
+    let name = preparation.target.as_ref().map(|t| t.name.clone()).unwrap_or_default();
+    let drawn = Drawn { points, values: y, name, classes: None };
+    let block = partition_block(&process, axes, dims, &middle, lifetime.get(), Some(drawn))?;
+    Ok(Section::new(
+        "One tree of the forest",
+        &[
+            "The forest's first tree in the plane of the two inputs that matter most, all others held at their medians. Colours are means of the training rows that lie above a cell.",
+            "Move the slider: a longer lifetime only refines.",
+        ],
+        vec![block],
+    ))
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+fn relevance_section(preparation: &Preparation, relevance: &[f64]) -> Section {
+    let names = preparation.features();
+    let order: Vec<usize> = ranked(relevance).into_iter().take(20).collect();
+    Section::new(
+        "Which inputs matter",
+        &["The share of squared error that the cuts of each input remove, over all trees."],
+        vec![Block::Bars {
+            names: order.iter().map(|&d| names[d].clone()).collect(),
+            values: order.iter().map(|&d| relevance[d]).collect(),
+            threshold: 0.0,
+        }],
+    )
+}
+
+fn density_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: Screen) -> Outcome<Found> {
+    let preparation = training.preparation;
+    let params = density::params(training, &args.params)?;
+    let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
+    let mut model = DensityForest::fit(&params, train)?;
+    if args.params.lifetime == LifetimeArg::Auto {
+        // The chosen lifetime in the middle of the curve, not at its end.
+        let chosen = model.lifetime().get();
+        model.set_lifetime(Lifetime::new(if chosen > 0.0 { 4.0 * chosen } else { 1.0 })?)?;
+    }
+    let mut progress = screen.progress("path", 1000);
+    let found = model.path(&[held_out], &mut shown(&mut progress))?;
+    progress.finish();
+    let path = found.path;
+    let outside = found.n_outside.first().copied().unwrap_or(0);
+    let headline = vec![("Held-out rows outside the box", outside.to_string(), "their density is zero".to_owned())];
+    let figures = vec![("outside_the_box", json!(outside)), ("gamma", json!(model.gamma()))];
+    Ok(Found { path, sections: Vec::new(), headline, figures })
+}
+
+fn page(args: &PathArgs, opened: &Opened, split: &Split, found: &Found) -> Report {
+    let target = opened.preparation.target.as_ref().map(|t| t.name.clone());
+    let title = match (&target, args.model) {
+        (Some(target), PathKind::Forest) => format!("{target}, at every lifetime"),
+        _ => "A density at every lifetime".to_owned(),
+    };
+    let best = found.path.best_lifetime();
+    let mut report = Report {
+        title,
+        kicker: format!("mondrian path · {}", args.model.name()),
+        lead: format!(
+            "{}: {} rows to learn from, {} held out, {} inputs. One fit, looked at with every lifetime.",
+            opened.source.place(),
+            split.train.rows.len(),
+            split.held_out.rows.len(),
+            opened.preparation.n_features()
+        ),
+        headline: Vec::new(),
+        sections: Vec::new(),
+    };
+    let last = found.path.lifetimes().last().copied().unwrap_or(0.0);
+    report.headline("Chosen lifetime", short(best.get()), format!("of 0 to {}", short(last)));
+    for (label, value, note) in &found.headline {
+        report.headline(label, value.clone(), note.clone());
+    }
+    report.headline("Rows", opened.summary.n_used.to_string(), format!("{} held out", split.held_out.rows.len()));
+    report.sections.push(Section::new(
+        "Error against lifetime",
+        &[
+            "One fit gives the whole curve, exactly: the value at a lifetime is that of a model fitted with it.",
+            "Marked: the lifetime with the least error on the held-out rows, and the smallest one within a standard error of it.",
+        ],
+        vec![path_block(&found.path, None)],
+    ));
+    report.sections.extend(found.sections.iter().cloned());
+    report.sections.push(data_section(
+        opened.source.place(),
+        &opened.source.describe(),
+        &opened.summary,
+        &opened.preparation,
+    ));
+    let items = vec![
+        ("model".to_owned(), json!(args.model.name())),
+        ("trees".to_owned(), json!(args.params.trees.unwrap_or(100))),
+        ("seed".to_owned(), json!(args.params.seed)),
+        ("scaling of inputs".to_owned(), json!(opened.preparation.scaling)),
+        ("missing cells".to_owned(), json!(opened.preparation.missing)),
+        ("cuts in the curve".to_owned(), json!(found.path.len())),
+    ];
+    report.sections.push(repeat_section(vec![command_line()], items));
+    report
+}
+
+/// The command as it was given.
+fn command_line() -> String {
+    let mut words = vec!["mondrian".to_owned()];
+    for word in std::env::args().skip(1) {
+        let plain = word.chars().all(|c| c.is_alphanumeric() || "-_./=,:+@%".contains(c));
+        words.push(if plain { word } else { format!("'{}'", word.replace('\'', "'\\''")) });
+    }
+    words.join(" ")
+}

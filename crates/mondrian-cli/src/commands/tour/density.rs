@@ -1,0 +1,46 @@
+//! A density of the map's points, tuned by leave-one-out.
+
+use mondrian::density::{DensityForest, DensityParams, SelectBy};
+use mondrian::forest::ForestParams;
+use mondrian::path::no_progress;
+use mondrian::{Lifetime, Points};
+
+use super::{Data, Part, Tour};
+use crate::failure::Outcome;
+use crate::report::Section;
+use crate::report::parts::path_block;
+
+pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
+    let (train, held_out) = (plane(&data.train), plane(&data.held_out));
+    let (train, held_out) = (Points::row_major(&train, 2)?, Points::row_major(&held_out, 2)?);
+    let forest = ForestParams { n_trees: 50, seed: tour.seed, ..ForestParams::default() };
+    let params = DensityParams { select_by: SelectBy::LeaveOneOut, ..DensityParams::from(forest) };
+    let mut model = DensityForest::fit(&params, train)?;
+    model.set_lifetime(Lifetime::new(4.0 * model.lifetime().get().max(0.25))?)?;
+    let found = model.path(&[held_out], &mut no_progress())?;
+    let best = found.path.best_lifetime();
+    tour.report.sections.push(Section::new(
+        "A density, left out one by one",
+        &[
+            "Where on the map the rows lie. Every row's density without that row costs nothing extra, so no rows have to be held out to choose the lifetime: compare the two curves.",
+        ],
+        vec![path_block(&found.path, None)],
+    ));
+    tour.say(
+        "density path",
+        format!(
+            "{} lifetimes; best λ = {:.3}, γ = {}; {} held-out rows outside the box",
+            found.path.len(),
+            best.get(),
+            model.gamma(),
+            found.n_outside.first().copied().unwrap_or(0)
+        ),
+    );
+    tour.figures.insert("density_lifetime".to_owned(), crate::model::number(best.get()));
+    Ok(())
+}
+
+/// East and north alone.
+fn plane(part: &Part) -> Vec<f64> {
+    part.x.chunks(part.n_columns).flat_map(|row| [row[0], row[1]]).collect()
+}

@@ -1,0 +1,29 @@
+//! Densities: how likely a row is.
+
+use mondrian::density::{DensityForest, DensityParams};
+use mondrian::forest::ForestParams;
+use serde_json::json;
+
+use super::{Facts, Training, forest};
+use crate::args::ModelArgs;
+use crate::failure::Outcome;
+use crate::screen::Screen;
+
+/// The parameters that the command line asks for; the box is the data's with a margin.
+pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<DensityParams> {
+    Ok(DensityParams::from(ForestParams { bounds: None, ..forest::forest_params(training, args)? }))
+}
+
+pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, _screen: Screen) -> Outcome<DensityForest> {
+    let rows = training.rows()?.all()?;
+    Ok(DensityForest::fit(&params(training, args)?, rows.points(training.preparation)?)?)
+}
+
+pub(super) fn facts(model: &DensityForest) -> Facts {
+    Facts(vec![
+        ("trees", json!(model.forest().n_trees())),
+        ("lifetime", super::number(model.lifetime().get())),
+        ("gamma", json!(model.gamma())),
+        ("mean_leave_one_out_log_density", super::number(model.leave_one_out_score() / model.n_rows() as f64)),
+    ])
+}
