@@ -53,7 +53,16 @@ impl Table {
     /// scaled to mean 0 and standard deviation 1 over the training rows.
     pub fn split(&self, seed: u32) -> Standardised {
         let order = crate::numpy::permutation(seed, self.y.len());
-        let n_train = self.y.len() * 4 / 5;
+        self.split_in_order(&order, self.y.len() * 4 / 5)
+    }
+
+    /// The split that the order of the file carries: the first `n_train` rows for training, the rest for testing.
+    pub fn split_at(&self, n_train: usize) -> Standardised {
+        let order: Vec<usize> = (0..self.y.len()).collect();
+        self.split_in_order(&order, n_train)
+    }
+
+    fn split_in_order(&self, order: &[usize], n_train: usize) -> Standardised {
         let rows = |rows: &[usize]| {
             let x = rows.iter().flat_map(|&r| &self.x[r * self.n_columns..(r + 1) * self.n_columns]).copied().collect();
             (x, rows.iter().map(|&r| self.y[r]).collect())

@@ -3,6 +3,7 @@
 //! [`Forest`] is the structure that every model shares: trees, the points they hold, box and measure. Regression,
 //! classification, density estimation and random features put [labels](Labels) on it.
 
+pub mod classification;
 mod fixed;
 mod mixture;
 mod params;
@@ -15,6 +16,7 @@ mod saved;
 mod smoother;
 mod targets;
 
+pub use classification::{ClassificationForest, ClassificationParams};
 pub use params::{ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
 pub use planted::{Forest, Labels, Learned};
 pub use posterior::Gaussian;

@@ -1,0 +1,258 @@
+//! γ from the rows: leave-one-out log loss, in closed form along each row's path.
+//!
+//! Leaving a row out of a tree of infinite lifetime changes little. Where its point has other rows, one count of one
+//! leaf; else the point's cell becomes the empty side of the cut above it, and the row sees what a point sees that leaves
+//! its sibling's block at that cut. Above that only the presence of the row's own class can change, and only its own
+//! probability is asked for, so a row costs O(depth). `forget` is the slow twin in the tests.
+
+use rayon::prelude::*;
+
+use super::classes::{ClassMasks, PointClasses};
+use super::loss::log_loss;
+use super::stable::{discount, n_set};
+use super::{Planted, subset};
+use crate::process::Side;
+use crate::tree::{Child, Kind, Tree};
+
+/// Points looked at: those of smallest hash.
+const POINTS: usize = 4096;
+/// Trees looked at.
+const TREES: usize = 16;
+/// Powers of two looked at, around the linear dimension of the first root box.
+const POWERS: std::ops::RangeInclusive<i32> = -6..=7;
+
+/// The γ of smallest leave-one-out log loss.
+pub(super) fn automatic(planted: &Planted) -> f64 {
+    let box_ = planted.forest.ground().first_box();
+    let linear: f64 = box_.lower().iter().zip(box_.upper()).map(|(lo, hi)| hi - lo).sum();
+    // A box of one point: no cut ever comes, and γ means nothing.
+    let unit = if linear > 1e-300 && linear < 1e300 { linear } else { 1.0 };
+    let grid: Vec<f64> = POWERS.map(|e| unit * f64::from(e).exp2()).collect();
+    let middle = grid[grid.len() / 2];
+    let points: Vec<u32> = subset::hashed(planted.forest.store()).into_iter().take(POINTS).map(|(_, p)| p).collect();
+    if points.len() < 2 {
+        return middle;
+    }
+    let Ok(part) = planted.with_points(&points, TREES) else { return middle };
+    let losses = leave_one_out(&part, &grid);
+    let best = (0..grid.len()).fold(0, |best, i| if losses[i] < losses[best] { i } else { best });
+    grid[best]
+}
+
+/// Total leave-one-out log loss of a forest of infinite lifetime at each γ.
+pub(super) fn leave_one_out(planted: &Planted, gammas: &[f64]) -> Vec<f64> {
+    let Planted { forest, classes } = planted;
+    // Where each point's first class stands among all (point, class) pairs.
+    let mut starts = vec![0_usize; forest.store().n_slots() + 1];
+    for point in 0..forest.store().n_slots() {
+        starts[point + 1] = starts[point] + classes.of(point as u32).len();
+    }
+    let n = starts[starts.len() - 1] * gammas.len();
+    let by_tree: Vec<Vec<f64>> = forest
+        .trees()
+        .par_iter()
+        .map(|(tree, masks)| {
+            let mut probabilities = vec![0.0; n];
+            Path::new(tree, masks, classes, gammas).run(|point, at, probability| {
+                let from = (starts[point as usize] + at) * gammas.len();
+                probabilities[from..][..gammas.len()].copy_from_slice(probability);
+            });
+            probabilities
+        })
+        .collect();
+    let mut losses = vec![0.0; gammas.len()];
+    for point in forest.store().points() {
+        for (at, (_, count)) in classes.of(point).iter().enumerate() {
+            for (g, loss) in losses.iter_mut().enumerate() {
+                let which = (starts[point as usize] + at) * gammas.len() + g;
+                let sum: f64 = by_tree.iter().map(|p| p[which]).sum();
+                *loss += f64::from(*count) * log_loss(sum / by_tree.len() as f64);
+            }
+        }
+    }
+    losses
+}
+
+/// A separating cut on the way down.
+#[derive(Debug, Clone, Copy, Default)]
+struct Level {
+    time: f64,
+    /// Classes of both sides together, and of each side counted apart.
+    tables: f64,
+    count: f64,
+}
+
+/// The way from the root to a block, with what leaving a row out needs.
+struct Path<'a> {
+    tree: &'a Tree,
+    masks: &'a ClassMasks,
+    classes: &'a PointClasses,
+    gammas: &'a [f64],
+    levels: Vec<Level>,
+    /// A level's discounts, one a γ.
+    discounts: Vec<f64>,
+    /// The classes of the side not taken.
+    others: Vec<u64>,
+    /// The probability so far at each γ.
+    probability: Vec<f64>,
+    /// Per level: whether the side taken, and the side not taken, have the class without the row.
+    has: Vec<(bool, bool)>,
+}
+
+impl<'a> Path<'a> {
+    fn new(tree: &'a Tree, masks: &'a ClassMasks, classes: &'a PointClasses, gammas: &'a [f64]) -> Self {
+        let probability = vec![0.0; gammas.len()];
+        let (levels, discounts, others, has) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { tree, masks, classes, gammas, levels, discounts, others, probability, has }
+    }
+
+    /// Calls `each(point, which of its classes, probabilities)` for all rows.
+    fn run(mut self, mut each: impl FnMut(u32, usize, &[f64])) {
+        let mut todo = vec![(self.tree.root(), 0_usize, None::<(u32, Side)>)];
+        while let Some((child, depth, via)) = todo.pop() {
+            self.truncate(depth);
+            if let Some((node, side)) = via {
+                self.push(node, side);
+            }
+            match self.end_of_chain(child).kind() {
+                Kind::Inner(id) => {
+                    for side in [Side::Above, Side::Below] {
+                        todo.push((self.tree.node(id).child(side), self.levels.len(), Some((id, side))));
+                    }
+                }
+                Kind::Single(point) => self.leave_out_each(point, &mut each),
+                Kind::Leaf(id) => self.leave_out_of_leaf(self.tree.leaf(id).points(), &mut each),
+                Kind::Empty => {}
+            }
+        }
+    }
+
+    /// The separating cut or the cell without cuts that a run of cuts with an empty side leads to.
+    fn end_of_chain(&self, mut child: Child) -> Child {
+        while let Kind::Inner(id) = child.kind() {
+            let node = self.tree.node(id);
+            if node.separates() {
+                break;
+            }
+            let side = if node.child(Side::Below) == Child::EMPTY { Side::Above } else { Side::Below };
+            child = node.child(side);
+        }
+        child
+    }
+
+    fn truncate(&mut self, depth: usize) {
+        self.levels.truncate(depth);
+        self.discounts.truncate(depth * self.gammas.len());
+        self.others.truncate(depth * self.classes.n_words());
+    }
+
+    fn push(&mut self, node: u32, side: Side) {
+        let node = self.tree.node(node);
+        let n_words = self.classes.n_words();
+        let mut taken = vec![0; n_words];
+        self.masks.mark(self.classes, node.child(side), &mut taken);
+        let start = self.others.len();
+        self.others.resize(start + n_words, 0);
+        self.masks.mark(self.classes, node.child(side.other()), &mut self.others[start..]);
+        let other = &self.others[start..];
+        let union: u32 = taken.iter().zip(other).map(|(t, o)| (t | o).count_ones()).sum();
+        let count = n_set(&taken) + n_set(other);
+        let before = self.levels.last().map_or(0.0, |level| level.time);
+        self.discounts.extend(self.gammas.iter().map(|gamma| discount(*gamma, node.time() - before)));
+        self.levels.push(Level { time: node.time(), tables: f64::from(union), count: f64::from(count) });
+    }
+
+    /// Rows that share their cell for ever: one count less of the leaf, whose discount is 0.
+    fn leave_out_of_leaf(&mut self, points: &[u32], each: &mut impl FnMut(u32, usize, &[f64])) {
+        let rows = |point: &u32| self.classes.of(*point).iter();
+        let total: u32 = points.iter().flat_map(rows).map(|(_, n)| n).sum();
+        for point in points {
+            for (at, (class, _)) in self.classes.of(*point).iter().enumerate() {
+                let same: u32 = points.iter().map(|p| self.classes.count(*p, *class)).sum();
+                self.probability.fill(f64::from(same - 1) / f64::from(total - 1));
+                each(*point, at, &self.probability);
+            }
+        }
+    }
+
+    fn leave_out_each(&mut self, point: u32, each: &mut impl FnMut(u32, usize, &[f64])) {
+        match self.classes.of(point) {
+            [(class, 1)] => {
+                self.leave_point_out(*class);
+                each(point, 0, &self.probability);
+            }
+            _ => self.leave_out_of_leaf(&[point], each),
+        }
+    }
+
+    /// The point at the end of the path goes with its one row: it leaves its sibling's block at the last cut.
+    fn leave_point_out(&mut self, class: u32) {
+        self.probability.fill(1.0 / self.classes.n_classes() as f64);
+        let Some(last) = self.levels.len().checked_sub(1) else { return };
+        let n_words = self.classes.n_words();
+        let other_has = |level: usize| self.others[level * n_words + class as usize / 64] >> (class % 64) & 1 == 1;
+        // Bottom-up: does the side taken still have the class?
+        self.has.clear();
+        self.has.resize(last, (false, false));
+        let mut taken = other_has(last);
+        for level in (0..last).rev() {
+            let other = other_has(level);
+            self.has[level] = (taken, other);
+            taken |= other;
+        }
+        let sibling = &self.others[last * n_words..][..n_words];
+        let share = if other_has(last) { 1.0 / f64::from(n_set(sibling)) } else { 0.0 };
+        for (g, probability) in self.probability.iter_mut().enumerate() {
+            for (level, (taken, other)) in self.has.iter().enumerate() {
+                let d = self.discounts[level * self.gammas.len() + g];
+                let Level { tables, count, .. } = self.levels[level];
+                let (own, table) = (f64::from(u8::from(*taken) + u8::from(*other)), f64::from(*taken || *other));
+                // The class was there before; both totals lose what it no longer has.
+                let (tables, count) = (tables - (1.0 - table), count - f64::from(!*taken));
+                *probability = (own - d * table + d * tables * *probability) / count;
+            }
+            let d = self.discounts[last * self.gammas.len() + g];
+            *probability = (1.0 - d) * share + d * *probability;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forest::classification::{ClassificationForest, ClassificationParams, GammaChoice};
+    use crate::forest::{ForestParams, LifetimeChoice};
+    use crate::process::NodeKey;
+    use crate::{Lifetime, Points};
+
+    #[test]
+    fn leaving_out_in_closed_form_is_forgetting() {
+        for (n, n_dims, n_classes) in [(2, 1, 2), (30, 1, 3), (40, 3, 2), (25, 4, 70)] {
+            let draw = |row: u64, what: u64| NodeKey::root(row, 5).fork(what).draw(0).uniform();
+            // Every fifth row repeats the one before, with a class of its own.
+            let x: Vec<f64> =
+                (0..n).flat_map(|r| (0..n_dims).map(move |d| draw(if r % 5 == 4 { r - 1 } else { r }, d))).collect();
+            let labels: Vec<u32> = (0..n).map(|r| (draw(r, 99) * n_classes as f64) as u32).collect();
+            let points = Points::row_major(&x, n_dims as usize).unwrap();
+            let gammas = [0.3, 5.0];
+            let lifetime = LifetimeChoice::Value(Lifetime::INFINITE);
+            let forest = ForestParams { n_trees: 4, lifetime, ..ForestParams::default() };
+            let fit = |gamma| {
+                let params = ClassificationParams { forest: forest.clone(), gamma, ..ClassificationParams::default() };
+                ClassificationForest::fit(params, points, &labels, n_classes, None).unwrap()
+            };
+            let fast = leave_one_out(&fit(GammaChoice::Auto).planted, &gammas);
+            for (gamma, fast) in gammas.iter().zip(fast) {
+                let model = fit(GammaChoice::Value(*gamma));
+                let mut slow = 0.0;
+                for row in 0..n as usize {
+                    let mut without = model.clone();
+                    let x = Points::row_major(points.row_slice(row).unwrap(), n_dims as usize).unwrap();
+                    without.forget(x, &labels[row..=row]).unwrap();
+                    slow += log_loss(without.predict_proba(x).unwrap()[labels[row] as usize]);
+                }
+                assert!((fast - slow).abs() <= 1e-10 * slow, "{n} rows, γ = {gamma}: {fast} {slow}");
+            }
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Classification forests: the hierarchical normalized stable process on Mondrian trees (design, section 3).
+//!
+//! ```
+//! use mondrian::Points;
+//! use mondrian::forest::{ClassificationForest, ClassificationParams};
+//!
+//! let x = [0.0, 0.1, 0.2, 0.8, 0.9, 1.0];
+//! let params = ClassificationParams::default();
+//! let model = ClassificationForest::fit(params, Points::row_major(&x, 1)?, &[0, 0, 0, 1, 1, 1], 2, None)?;
+//! assert_eq!(model.predict(Points::row_major(&[0.05, 0.95], 1)?)?, [0, 1]);
+//! # Ok::<(), mondrian::Error>(())
+//! ```
+
+mod automatic;
+mod classes;
+mod gamma;
+mod loss;
+mod params;
+mod path;
+mod relevance;
+mod saved;
+mod stable;
+mod subset;
+mod walk;
+
+pub use classes::ClassMasks;
+pub use params::{ClassificationParams, GammaChoice};
+pub use path::ClassificationPath;
+
+use std::sync::{Arc, OnceLock};
+
+use rayon::prelude::*;
+
+use super::{Forest, LifetimeChoice};
+use crate::{Error, Lifetime, Points, Result};
+use classes::{PointClasses, check_labels};
+use walk::{Rows, Scene};
+
+/// Trees with their points' classes: what views and clones of a model share.
+#[derive(Debug, Clone)]
+struct Planted {
+    forest: Forest<ClassMasks>,
+    classes: PointClasses,
+}
+
+/// A Mondrian forest that tells classes apart.
+///
+/// Classes are numbers from 0; what they are called is the business of whoever calls. Clones share the trees, so a
+/// snapshot costs nothing until one of the two changes.
+///
+/// Everything is exact (design, section 1): [`learn`](Self::learn) in any order and in any batches,
+/// [`merge`](Self::merge) and [`forget`](Self::forget) give the model that one fit of the rows would have given, bit for
+/// bit, and [`at`](Self::at) gives the model fitted with a smaller lifetime. A saved model holds training rows.
+#[derive(Debug, Clone)]
+pub struct ClassificationForest {
+    params: ClassificationParams,
+    planted: Arc<Planted>,
+    /// The lifetime looked at; none: automatic.
+    view: Option<Lifetime>,
+    gamma: OnceLock<f64>,
+    lifetime: OnceLock<Lifetime>,
+}
+
+impl ClassificationForest {
+    /// The forest of labelled rows; labels are class numbers below `n_classes`.
+    ///
+    /// The counts of the stable process are counts of rows, so a weight is a number of repetitions; rows of weight 0 are
+    /// left out before box and measure are fixed.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] without rows, [`Error::LengthMismatch`], [`Error::InvalidParameter`] for a label that is no class
+    /// number or a weight that is no whole number ≥ 0, and what the parameters refuse.
+    pub fn fit(
+        params: ClassificationParams,
+        points: Points<'_>,
+        labels: &[u32],
+        n_classes: usize,
+        weights: Option<&[f64]>,
+    ) -> Result<Self> {
+        check_labels(points.n_rows(), labels, n_classes)?;
+        let Some(weights) = weights else {
+            let mut model = Self::unfitted(params, points, n_classes)?;
+            model.learn_rows(points, labels, n_classes)?;
+            return Ok(model);
+        };
+        let (rows, labels) = repeated(points, labels, weights)?;
+        Self::fit(params, Points::row_major(&rows, points.n_columns())?, &labels, n_classes, None)
+    }
+
+    /// A forest on the box and measure of `first`, without rows yet: what online learning starts from.
+    ///
+    /// # Errors
+    /// As [`ClassificationForest::fit`].
+    pub fn unfitted(params: ClassificationParams, first: Points<'_>, n_classes: usize) -> Result<Self> {
+        params.check()?;
+        check_labels(0, &[], n_classes)?;
+        let (terminal, view) = match params.forest.lifetime {
+            LifetimeChoice::Auto => (Lifetime::INFINITE, None),
+            LifetimeChoice::Value(lifetime) => (lifetime, Some(lifetime)),
+        };
+        let forest = Forest::on_ground(&params.forest, first, terminal)?;
+        let planted = Arc::new(Planted { forest, classes: PointClasses::new(n_classes) });
+        Ok(Self { params, planted, view, gamma: OnceLock::new(), lifetime: OnceLock::new() })
+    }
+
+    /// Learns more rows, online, with weights as in [`ClassificationForest::fit`]. `n_classes` may have grown since.
+    ///
+    /// An automatic lifetime becomes infinite: it cannot be chosen anew with every row.
+    ///
+    /// # Errors
+    /// As [`ClassificationForest::fit`]; the model is then as before.
+    pub fn learn(
+        &mut self,
+        points: Points<'_>,
+        labels: &[u32],
+        n_classes: usize,
+        weights: Option<&[f64]>,
+    ) -> Result<()> {
+        match weights {
+            None => self.learn_rows(points, labels, n_classes)?,
+            Some(weights) => {
+                check_labels(points.n_rows(), labels, n_classes.max(self.n_classes()))?;
+                let (rows, labels) = repeated(points, labels, weights)?;
+                self.learn_rows(Points::row_major(&rows, points.n_columns())?, &labels, n_classes)?;
+            }
+        }
+        self.view = self.view.or(Some(Lifetime::INFINITE));
+        Ok(())
+    }
+
+    fn learn_rows(&mut self, points: Points<'_>, labels: &[u32], n_classes: usize) -> Result<()> {
+        let n_classes = n_classes.max(self.n_classes());
+        check_labels(points.n_rows(), labels, n_classes)?;
+        let coordinates = self.planted.forest.coordinates(points)?;
+        self.take(&coordinates, labels, n_classes)
+    }
+
+    /// Takes rows in measure coordinates.
+    fn take(&mut self, coordinates: &[f64], labels: &[u32], n_classes: usize) -> Result<()> {
+        let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
+        let rung = forest.ground().rung();
+        let learned = forest.take_rows(coordinates)?;
+        let n_words = classes.n_words();
+        classes.set_n_classes(n_classes);
+        learned.points.iter().zip(labels).for_each(|(point, class)| classes.add(*point, *class));
+        forest.grow(classes, &learned, rung);
+        if classes.n_words() != n_words {
+            forest.gather(classes);
+        }
+        self.forget_automatic();
+        Ok(())
+    }
+
+    fn forget_automatic(&mut self) {
+        self.gamma = OnceLock::new();
+        self.lifetime = OnceLock::new();
+    }
+
+    /// Forgets rows: the model becomes the one that never saw them, except that classes stay.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRow`] for a row that was not learned with this label (or not so often); nothing is changed then.
+    pub fn forget(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
+        if labels.len() != points.n_rows() {
+            return Err(Error::LengthMismatch { what: "labels", expected: points.n_rows(), found: labels.len() });
+        }
+        let coordinates = self.planted.forest.coordinates(points)?;
+        let found = self.find_rows(&coordinates, labels)?;
+        let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
+        found.iter().zip(labels).for_each(|(point, class)| classes.remove(*point, *class));
+        forest.forget(classes, &found);
+        self.forget_automatic();
+        Ok(())
+    }
+
+    /// The point of each row, all rows taken together being held.
+    fn find_rows(&self, coordinates: &[f64], labels: &[u32]) -> Result<Vec<u32>> {
+        let Planted { forest, classes } = &*self.planted;
+        let mut asked = std::collections::HashMap::new();
+        let mut found = Vec::with_capacity(labels.len());
+        for (row, (x, class)) in coordinates.chunks_exact(forest.n_dims()).zip(labels).enumerate() {
+            let point = forest.store().find(x).ok_or(Error::UnknownRow { row })?;
+            let times = asked.entry((point, *class)).or_insert(0_u32);
+            *times += 1;
+            if *times > classes.count(point, *class) {
+                return Err(Error::UnknownRow { row });
+            }
+            found.push(point);
+        }
+        Ok(found)
+    }
+
+    /// Takes the rows of another forest with the same key: the forest of all rows.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] where seeds, numbers of trees, boxes, measures, lifetimes, γ or the treatment of unseen
+    /// cuts differ; nothing is changed then.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        self.planted.forest.check_mergeable(&other.planted.forest)?;
+        let differs = [
+            ("lifetimes", self.view != other.view),
+            ("values of gamma", self.params.gamma != other.params.gamma),
+            ("treatments of unseen cuts", self.params.unseen != other.params.unseen),
+        ];
+        if let Some((what, _)) = differs.iter().find(|(_, differs)| *differs) {
+            return Err(Error::Incompatible { what });
+        }
+        let (coordinates, labels) = other.rows();
+        let n_classes = self.n_classes().max(other.n_classes());
+        self.take(&coordinates, &labels, n_classes)?;
+        let terminal = other.planted.forest.ground().lifetime();
+        if terminal > self.planted.forest.ground().lifetime() {
+            let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
+            forest.raise_lifetime(classes, terminal);
+        }
+        Ok(())
+    }
+
+    /// All rows in measure coordinates, with their classes.
+    fn rows(&self) -> (Vec<f64>, Vec<u32>) {
+        let Planted { forest, classes } = &*self.planted;
+        let (mut coordinates, mut labels) = (Vec::new(), Vec::new());
+        for point in forest.store().points() {
+            for (class, count) in classes.of(point) {
+                for _ in 0..*count {
+                    coordinates.extend_from_slice(forest.store().point(point));
+                    labels.push(*class);
+                }
+            }
+        }
+        (coordinates, labels)
+    }
+
+    /// The same forest with its classes numbered anew: class k becomes `numbers[k]`. For merging forests whose callers
+    /// gave classes different numbers.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] without a number for each class, [`Error::InvalidParameter`] for a number that is no
+    /// class, [`Error::Incompatible`] where two classes would become one.
+    pub fn renumbered(&self, numbers: &[u32], n_classes: usize) -> Result<Self> {
+        check_labels(self.n_classes(), numbers, n_classes)?;
+        let mut taken = vec![false; n_classes];
+        if numbers.iter().any(|k| std::mem::replace(&mut taken[*k as usize], true)) {
+            return Err(Error::Incompatible { what: "class numbers (two classes have one)" });
+        }
+        let mut model = self.clone();
+        let Planted { forest, classes } = Arc::make_mut(&mut model.planted);
+        let mut renamed = PointClasses::new(n_classes);
+        for point in forest.store().points() {
+            for (class, count) in classes.of(point) {
+                renamed.add_rows(point, numbers[*class as usize], *count);
+            }
+        }
+        *classes = renamed;
+        forest.gather(classes);
+        model.forget_automatic();
+        Ok(model)
+    }
+
+    /// The forest looked at with a smaller lifetime: what a fit with it would be. A larger one than that of the trees is cut
+    /// to it. Nothing is copied.
+    #[must_use]
+    pub fn at(&self, lifetime: Lifetime) -> Self {
+        Self { view: Some(lifetime.min(self.terminal_lifetime())), ..self.clone() }
+    }
+
+    /// Cuts the trees on until a larger lifetime, if it is larger, and looks at them with it.
+    pub fn raise_lifetime(&mut self, lifetime: Lifetime) {
+        if lifetime > self.terminal_lifetime() {
+            let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
+            forest.raise_lifetime(classes, lifetime);
+        }
+        self.view = Some(lifetime);
+    }
+
+    /// The lifetime the forest is looked at with: the one given, or the automatic one.
+    ///
+    /// An automatic lifetime is a function of the rows held: that of smallest log loss along the path of a forest grown
+    /// on four fifths of the points, evaluated on the fifth that a hash of the coordinates picks; infinite where
+    /// that fifth is too small to say anything.
+    pub fn lifetime(&self) -> Lifetime {
+        self.view.unwrap_or_else(|| *self.lifetime.get_or_init(|| automatic::lifetime(self)))
+    }
+
+    /// The lifetime that the trees are cut until: views cannot go beyond it.
+    pub fn terminal_lifetime(&self) -> Lifetime {
+        self.planted.forest.ground().lifetime()
+    }
+
+    /// γ: the one given, or the automatic one.
+    ///
+    /// An automatic γ is a function of the rows held, and the same at every lifetime: of a grid of powers of two
+    /// around the linear dimension of the first root box, the one of smallest leave-one-out log loss in a few trees of
+    /// infinite lifetime over a keyed subset of the points.
+    pub fn gamma(&self) -> f64 {
+        match self.params.gamma {
+            GammaChoice::Value(gamma) => gamma,
+            GammaChoice::Auto => *self.gamma.get_or_init(|| gamma::automatic(&self.planted)),
+        }
+    }
+
+    /// The parameters it was made with.
+    pub fn params(&self) -> &ClassificationParams {
+        &self.params
+    }
+
+    /// Number of classes K.
+    pub fn n_classes(&self) -> usize {
+        self.planted.classes.n_classes()
+    }
+
+    /// The trees, their points, box and measure.
+    pub fn forest(&self) -> &Forest<ClassMasks> {
+        &self.planted.forest
+    }
+
+    /// Number of rows held.
+    pub fn n_rows(&self) -> usize {
+        self.planted.forest.store().n_rows()
+    }
+
+    /// Bytes that trees and class bits take, the points aside.
+    pub fn n_bytes(&self) -> usize {
+        let forest = &self.planted.forest;
+        forest.n_bytes() + forest.trees().iter().map(|(_, masks)| masks.n_bytes()).sum::<usize>()
+    }
+
+    /// The probability of each class for each row, row-major: the mean over the trees.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] for rows of the wrong width.
+    pub fn predict_proba(&self, points: Points<'_>) -> Result<Vec<f64>> {
+        let coordinates = self.planted.forest.coordinates(points)?;
+        let lifetimes = [self.lifetime().get()];
+        let (scene, n_dims, n_classes) = (self.scene(), self.planted.forest.n_dims(), self.n_classes());
+        let mut sums = vec![0.0; points.n_rows() * n_classes];
+        let n_rows = rows_a_chunk(points.n_rows(), n_classes);
+        sums.par_chunks_mut(n_rows * n_classes).zip(coordinates.par_chunks(n_rows * n_dims)).for_each(
+            |(sums, rows)| {
+                sum_over_trees(&scene, &Rows::new(scene.forest, rows), &lifetimes, sums);
+            },
+        );
+        Ok(sums)
+    }
+
+    /// The most probable class of each row; the smaller number where two are equally probable.
+    ///
+    /// # Errors
+    /// As [`ClassificationForest::predict_proba`].
+    pub fn predict(&self, points: Points<'_>) -> Result<Vec<u32>> {
+        let n_classes = self.n_classes();
+        Ok(self.predict_proba(points)?.chunks_exact(n_classes).map(|p| loss::most_probable(p) as u32).collect())
+    }
+
+    /// The number of each row's cell in each tree, row-major; see [`Forest::apply`].
+    ///
+    /// # Errors
+    /// As [`ClassificationForest::predict_proba`].
+    pub fn apply(&self, points: Points<'_>) -> Result<Vec<i64>> {
+        self.planted.forest.apply(points, self.lifetime())
+    }
+
+    fn scene(&self) -> Scene<'_> {
+        let Planted { forest, classes } = &*self.planted;
+        Scene { forest, classes, gamma: self.gamma(), unseen: self.params.unseen }
+    }
+}
+
+/// Rows that are carried down the trees together: enough to share work, few enough that all threads have some. A
+/// row's result does not depend on its company.
+fn rows_a_chunk(n_rows: usize, numbers_a_row: usize) -> usize {
+    let fits = (1 << 20) / numbers_a_row.max(1);
+    n_rows.div_ceil(16).clamp(64, 2048).min(fits.max(16))
+}
+
+/// The mean over trees, taken in tree order, of each row's distribution at each lifetime: row, lifetime, class.
+fn sum_over_trees(scene: &Scene<'_>, rows: &Rows, lifetimes: &[f64], sums: &mut [f64]) {
+    let (n_classes, n_lifetimes) = (scene.classes.n_classes(), lifetimes.len());
+    for tree in 0..scene.forest.n_trees() {
+        scene.walk(tree, rows, lifetimes, |row, number, weight, distribution| {
+            let sum = &mut sums[(row * n_lifetimes + number) * n_classes..][..n_classes];
+            sum.iter_mut().zip(distribution).for_each(|(s, p)| *s += weight * p);
+        });
+    }
+    let scale = 1.0 / scene.forest.n_trees() as f64;
+    sums.iter_mut().for_each(|s| *s *= scale);
+}
+
+/// Most rows that weights may unfold to.
+const MAX_REPEATED: f64 = 1e8;
+
+/// Rows and labels, each as often as its weight says.
+fn repeated(points: Points<'_>, labels: &[u32], weights: &[f64]) -> Result<(Vec<f64>, Vec<u32>)> {
+    if weights.len() != points.n_rows() {
+        return Err(Error::LengthMismatch { what: "weights", expected: points.n_rows(), found: weights.len() });
+    }
+    if let Some(value) = weights.iter().copied().find(|w| !(*w >= 0.0 && w.is_finite() && w.fract() == 0.0)) {
+        let expected = "a whole number ≥ 0: classification counts rows";
+        return Err(Error::InvalidParameter { name: "sample weight", value, expected });
+    }
+    let total: f64 = weights.iter().sum();
+    if total > MAX_REPEATED {
+        return Err(Error::TooLarge { what: "weighted rows", expected: total, limit: MAX_REPEATED });
+    }
+    let (mut rows, mut again) = (Vec::new(), Vec::new());
+    for (row, (label, weight)) in labels.iter().zip(weights).enumerate() {
+        for _ in 0..*weight as usize {
+            rows.extend(points.row(row));
+            again.push(*label);
+        }
+    }
+    Ok((rows, again))
+}

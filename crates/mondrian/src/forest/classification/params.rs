@@ -1,0 +1,49 @@
+//! What a classification forest is told.
+
+use serde::{Deserialize, Serialize};
+
+use crate::forest::{ForestParams, Unseen};
+use crate::{Error, Result};
+
+/// The rate γ at which a block forgets its parent, by value or from the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GammaChoice {
+    /// Of smallest leave-one-out log loss; see [`super::ClassificationForest::gamma`].
+    #[default]
+    Auto,
+    /// This one: finite and above 0.
+    Value(f64),
+}
+
+/// Parameters of a classification forest.
+///
+/// | name | default | meaning | range |
+/// | --- | --- | --- | --- |
+/// | `forest` | [`ForestParams::default`] | trees, lifetime, box, measure | |
+/// | `gamma` | automatic | a block of duration s keeps e^{−γs} of its parent's opinion | > 0 |
+/// | `unseen` | keyed | what happens in frozen cells | |
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ClassificationParams {
+    /// Trees, lifetime, box, measure.
+    pub forest: ForestParams,
+    /// γ.
+    pub gamma: GammaChoice,
+    /// How cuts are treated that no training point has made anybody look at.
+    pub unseen: Unseen,
+}
+
+impl ClassificationParams {
+    /// Checks what can be checked without data.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`].
+    pub fn check(&self) -> Result<()> {
+        if let GammaChoice::Value(value) = self.gamma
+            && !(value > 0.0 && value.is_finite())
+        {
+            return Err(Error::InvalidParameter { name: "gamma", value, expected: "a finite number > 0" });
+        }
+        self.forest.check()
+    }
+}

@@ -1,0 +1,76 @@
+//! Classification forests in model files.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+
+use super::classes::{PointClasses, check_labels};
+use super::{ClassificationForest, ClassificationParams, Planted};
+use crate::forest::Forest;
+use crate::model_file::{Archive, ModelFileError, Saved};
+use crate::{Lifetime, Result};
+
+/// What a file says besides the parameters, the ground and the points.
+#[derive(Serialize, Deserialize)]
+struct State {
+    n_classes: usize,
+    /// The lifetime looked at; none: automatic.
+    view: Option<Lifetime>,
+}
+
+impl Saved for ClassificationForest {
+    const KIND: &'static str = "forest.classification";
+
+    fn to_archive(&self) -> Result<Archive> {
+        let mut archive = Archive::new(Self::KIND);
+        archive.set_params("classification", &self.params)?;
+        archive.set_params("state", &State { n_classes: self.n_classes(), view: self.view })?;
+        let Planted { forest, classes } = &*self.planted;
+        forest.write_to(&mut archive)?;
+        let mut rows: [Vec<u32>; 3] = Default::default();
+        for point in forest.store().points() {
+            for (class, count) in classes.of(point) {
+                rows.iter_mut().zip([point, *class, *count]).for_each(|(column, value)| column.push(value));
+            }
+        }
+        let [point, class, count] = rows;
+        archive.insert_vec("labels/point", point)?;
+        archive.insert_vec("labels/class", class)?;
+        archive.insert_vec("labels/count", count)?;
+        Ok(archive)
+    }
+
+    fn from_archive(archive: &Archive) -> Result<Self> {
+        let params: ClassificationParams = archive.params("classification")?;
+        params.check()?;
+        let State { n_classes, view } = archive.params("state")?;
+        let mut forest = Forest::read_from(archive)?;
+        let class = archive.slice("labels/class")?;
+        check_labels(class.len(), class, n_classes)?;
+        let (point, count) = (archive.slice("labels/point")?, archive.slice("labels/count")?);
+        let inconsistent = |what| Err(ModelFileError::Inconsistent { what }.into());
+        if point.len() != class.len() || count.len() != class.len() {
+            return inconsistent("labels: points, classes and counts differ in number");
+        }
+        let mut rows = vec![0_u64; forest.store().n_slots()];
+        for (point, count) in point.iter().zip(count) {
+            match rows.get_mut(*point as usize) {
+                Some(sum) if *count > 0 => *sum += u64::from(*count),
+                _ => return inconsistent("labels: a count of zero, or of no point"),
+            }
+        }
+        if (0..rows.len()).any(|p| rows[p] != u64::from(forest.store().multiplicity(p as u32))) {
+            return inconsistent("labels: a point's classes do not add up to its rows");
+        }
+        if view.is_some_and(|view| view > forest.ground().lifetime()) {
+            return inconsistent("the lifetime looked at is beyond that of the trees");
+        }
+        let mut classes = PointClasses::new(n_classes);
+        for ((point, class), count) in point.iter().zip(class).zip(count) {
+            classes.add_rows(*point, *class, *count);
+        }
+        forest.regrow(&classes);
+        let planted = Arc::new(Planted { forest, classes });
+        Ok(Self { params, planted, view, gamma: OnceLock::new(), lifetime: OnceLock::new() })
+    }
+}
