@@ -1,7 +1,8 @@
 //! The accuracy table: test error and tuning time of the tuned exact Laplace kernel on real data.
 //!
 //! `grid_accuracy [NAME...]`, by default ccpp and cpu_act. Split: `default_rng(0).permutation(n)`, first 80 % for
-//! training; lifetimes and α tuned on training rows only; then one exact solve on all of them.
+//! training; lifetimes and α tuned on training rows only; then one exact solve on all of them. The environment may set
+//! THREADS, ROWS (the stages of tuning, such as 500,1000), TRAIN (fewer training rows) and ONLY_DEFAULT.
 
 use std::ops::ControlFlow;
 
@@ -17,26 +18,35 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if names.is_empty() {
         names = vec!["ccpp".into(), "cpu_act".into()];
     }
-    let threads = Threads::up_to(std::env::var("THREADS").ok().and_then(|n| n.parse().ok()).unwrap_or(1));
+    let threads = Threads::up_to(number("THREADS").unwrap_or(1));
+    let defaults = TuningParams { threads, ..TuningParams::default() };
+    let defaults = match std::env::var("ROWS") {
+        Ok(rows) => TuningParams { rows: rows.split(',').map(str::parse).collect::<Result<_, _>>()?, ..defaults },
+        Err(_) => defaults,
+    };
     println!("| data | way | tuning s | evaluations | leave-one-out | solve s | test RMSE |");
     println!("| --- | --- | ---: | ---: | ---: | ---: | ---: |");
     for name in &names {
-        let split = Table::read(name)?.split(0);
-        let likelihood = TuningParams { criterion: Criterion::Likelihood, threads, ..TuningParams::default() };
-        let sweeps = TuningParams {
-            method: Method::Coordinate,
-            rows: vec![1000],
-            evaluations: 200,
-            threads,
-            ..TuningParams::default()
-        };
-        measure(name, "leave-one-out, gradient", &split, &TuningParams { threads, ..TuningParams::default() })?;
+        let mut split = Table::read(name)?.split(0);
+        if let Some(n) = number("TRAIN") {
+            split.train_x.truncate(n * split.n_columns);
+            split.train_y.truncate(n);
+        }
+        let likelihood = TuningParams { criterion: Criterion::Likelihood, ..defaults.clone() };
+        let sweeps =
+            TuningParams { method: Method::Coordinate, rows: vec![1000], evaluations: 200, ..defaults.clone() };
+        measure(name, "leave-one-out, gradient", &split, &defaults)?;
         if std::env::var_os("ONLY_DEFAULT").is_none() {
             measure(name, "likelihood, gradient", &split, &likelihood)?;
             measure(name, "leave-one-out, coordinate", &split, &sweeps)?;
         }
     }
     Ok(())
+}
+
+/// A setting from the environment.
+fn number(name: &str) -> Option<usize> {
+    std::env::var(name).ok()?.parse().ok()
 }
 
 fn measure(name: &str, way: &str, split: &Standardised, tuning: &TuningParams) -> mondrian::Result<()> {

@@ -309,3 +309,27 @@ fn the_model_ranks_inputs_and_survives_odd_data() -> Result<()> {
     assert_eq!(SearchKind::from_name("no such search"), None);
     Ok(())
 }
+
+#[test]
+fn searches_in_all_dimensions_escape_where_greedy_both_ways_sticks() -> Result<()> {
+    // A chessboard of four fields: no cut in one dimension alone tells anything about the target.
+    let n = 300;
+    let x = uniform(81, 2 * n);
+    let y: Vec<f64> = x.chunks(2).map(|r| if (r[0] < 0.5) == (r[1] < 0.5) { 1.0 } else { -1.0 }).collect();
+    let state = || {
+        let (train, riders) = (Points::row_major(&x[..400], 2)?, Points::row_major(&x[400..], 2)?);
+        GridState::new(MondrianGrid::new(10, 8)?, train, &y[..200], riders, &y[200..], 0.1, true)
+    };
+    let best = |kind: SearchKind| -> Result<f64> {
+        let mut search = Search::new(state()?, kind.optimizer(1));
+        search.run(SearchLimits { budget: 200, patience: 200 }, &mut |_| ControlFlow::Continue(()))?;
+        Ok(search.best().expect("ran").error)
+    };
+    let stuck = best(SearchKind::GreedyBoth)?;
+    assert!(stuck > 0.85, "{stuck}");
+    for kind in [SearchKind::Spsa, SearchKind::Bayes] {
+        let escaped = best(kind)?;
+        assert!(escaped < 0.75, "{kind:?}: {escaped}");
+    }
+    Ok(())
+}

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::search::{Search, SearchKind, SearchLimits};
 use super::{FeatureRidge, GridState, MondrianGrid};
 use crate::dense::Threads;
-use crate::process::NodeKey;
+use crate::process::{NodeKey, Weights};
 use crate::tuning::rows::{gather, keyed_order, spreads};
 use crate::tuning::{LifetimeChoice, Step, Trajectory, TuningParams, tune};
 use crate::{Error, Points, Result};
@@ -142,6 +142,15 @@ impl GridRidge {
     /// α.
     pub fn alpha(&self) -> f64 {
         self.ridge.alpha()
+    }
+
+    /// The lifetimes as weights of the measure: a forest or Mondrian features under it have lifetime 1 where this
+    /// model has these, so they profit from what the search found.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] never for lifetimes that were found.
+    pub fn measure_weights(&self) -> Result<Weights> {
+        Weights::new(self.lifetimes().to_vec())
     }
 
     /// Every step of the search; empty if lifetimes were given.

@@ -6,7 +6,7 @@ use super::rows::{gather, keyed_order, spreads};
 use super::{ExactRidge, Step, Trajectory, Tuned, TuningParams, tune};
 use crate::dense::Threads;
 use crate::grid::{FeatureRidge, MondrianGrid};
-use crate::process::NodeKey;
+use crate::process::{NodeKey, Weights};
 use crate::{Error, Points, Result};
 
 /// Where the lifetimes come from.
@@ -169,6 +169,15 @@ impl LaplaceKernelRidge {
     /// Whether the kernel is exact, or cells of grids stand in for it.
     pub fn is_exact(&self) -> bool {
         matches!(self.solution, LaplaceSolution::Exact(_))
+    }
+
+    /// The lifetimes as weights of the measure: a forest or Mondrian features under it have lifetime 1 where this
+    /// model has these, so they profit from what tuning found.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] never for lifetimes that were found.
+    pub fn measure_weights(&self) -> Result<Weights> {
+        Weights::new(self.lifetimes().to_vec())
     }
 
     /// Every evaluation of the tuning; empty if nothing was tuned.

@@ -24,9 +24,10 @@ pub enum Method {
 /// | --- | --- | --- |
 /// | `criterion` | leave-one-out | what is minimised |
 /// | `method` | gradient | how |
-/// | `rows` | 500, 1000 | stages: rows used, growing; each starts where the last ended |
+/// | `rows` | 1000 | stages: rows used, growing; each starts where the last ended |
 /// | `evaluations` | 60 | most evaluations a stage |
 /// | `least_gain` | 1e-4 | a stage ends when a step gains less, in ln error |
+/// | `restart` | true | later stages also descend from the common scale, and the better end counts |
 /// | `lifetimes` | none | fixes the lifetimes, so that only α is tuned |
 /// | `alpha` | none | fixes α |
 /// | `start` | none | lifetimes and α to start from, such as the last ones of a stopped search |
@@ -45,6 +46,8 @@ pub struct TuningParams {
     pub evaluations: usize,
     /// A stage ends when a step gains less, in ln error.
     pub least_gain: f64,
+    /// Whether later stages also descend from the common scale: few rows of a heavy-tailed target can lead astray.
+    pub restart: bool,
     /// Fixes the lifetimes.
     pub lifetimes: Option<Vec<f64>>,
     /// Fixes α.
@@ -64,9 +67,10 @@ impl Default for TuningParams {
         Self {
             criterion: Criterion::default(),
             method: Method::default(),
-            rows: vec![500, 1000],
+            rows: vec![1000],
             evaluations: 60,
             least_gain: 1e-4,
+            restart: true,
             lifetimes: None,
             alpha: None,
             start: None,
@@ -117,6 +121,7 @@ pub fn tune(
     let order = keyed_order(points, NodeKey::root(params.seed, 0).fork(0x7475_6E65));
     let mut search = Search::new(points, params, progress);
     let mut logs = search.start();
+    let mut common = logs.clone();
     let n = points.n_rows();
     let mut last_rows = 0;
     for (stage, &rows) in params.rows.iter().enumerate() {
@@ -130,8 +135,12 @@ pub fn tune(
         if stage == 0 && params.start.is_none() && params.lifetimes.is_none() {
             logs = search.common_scale(&objective, &logs)?;
         }
+        if stage == 0 {
+            common.clone_from(&logs);
+        }
         logs = match params.method {
-            Method::Gradient => search.descend(&objective, &logs)?,
+            Method::Gradient if stage > 0 && params.restart => search.descend_from_both(&objective, &logs, &common)?,
+            Method::Gradient => search.descend(&objective, &logs)?.0,
             Method::Coordinate => search.sweep(&objective, &logs)?,
         };
         let last = stage + 1 == params.rows.len() || rows == n;
@@ -287,7 +296,7 @@ impl<'a> Search<'a> {
         start: &[f64],
         bounds: (&[f64], &[f64]),
         limits: DescentLimits,
-    ) -> Result<Vec<f64>> {
+    ) -> Result<(Vec<f64>, f64)> {
         let mut best = (f64::INFINITY, start.to_vec());
         let found = descend(
             |point| {
@@ -303,8 +312,8 @@ impl<'a> Search<'a> {
             limits,
         );
         match found {
-            Ok(found) => Ok(found.point),
-            Err(Error::Cancelled) => Ok(best.1),
+            Ok(found) => Ok((found.point, found.slope.value)),
+            Err(Error::Cancelled) => Ok((best.1, best.0)),
             Err(error) => Err(error),
         }
     }
@@ -320,12 +329,20 @@ impl<'a> Search<'a> {
         };
         let alpha = (self.lower[last], self.upper[last]);
         let limits = DescentLimits { evaluations: 15, least_gain: 1e-3, longest_step: LONGEST_STEP };
-        let point =
+        let (point, _) =
             self.run(objective, expand, contract, &[0.0, logs[last]], (&[-6.0, alpha.0], &[6.0, alpha.1]), limits)?;
         Ok(expand(&point))
     }
 
-    fn descend(&mut self, objective: &Objective, logs: &[f64]) -> Result<Vec<f64>> {
+    /// Descends from two points and takes the better end.
+    fn descend_from_both(&mut self, objective: &Objective, one: &[f64], other: &[f64]) -> Result<Vec<f64>> {
+        let first = self.descend(objective, one)?;
+        let second = self.descend(objective, other)?;
+        Ok(if second.1 < first.1 { second.0 } else { first.0 })
+    }
+
+    /// Where the descent ends, with its value.
+    fn descend(&mut self, objective: &Objective, logs: &[f64]) -> Result<(Vec<f64>, f64)> {
         let TuningParams { evaluations, least_gain, .. } = *self.params;
         let limits = DescentLimits { evaluations, least_gain, longest_step: LONGEST_STEP };
         let (lower, upper) = (self.lower.clone(), self.upper.clone());
