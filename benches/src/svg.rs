@@ -77,10 +77,10 @@ impl Frame {
         let _ = writeln!(
             out,
             "<text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{x_label}</text>",
-            (x0 + x1) / 2.0,
+            f64::midpoint(x0, x1),
             HEIGHT - 8.0
         );
-        let middle = (y0 + y1) / 2.0;
+        let middle = f64::midpoint(y0, y1);
         let _ = writeln!(
             out,
             "<text transform=\"translate(12 {middle:.0}) rotate(-90)\" text-anchor=\"middle\">{y_label}</text>"
