@@ -2,9 +2,6 @@
 //!
 //! A library only so that its readers can be fuzzed and tested: nothing here is meant for other programs.
 
-// Commands arrive with their models; until then parts wait for them.
-#![allow(dead_code, unused_imports)]
-
 mod args;
 mod commands;
 mod failure;

@@ -8,6 +8,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use mondrian::model_file::{Archive, Element};
 use mondrian_cli::fuzz;
 
 type Target = fn(&[u8]);
@@ -30,18 +31,112 @@ fn table_reader() {
     );
 }
 
-fn run(name: &str, target: Target, tokens: &[&[u8]]) {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
-    let mut corpus: Vec<Vec<u8>> = std::fs::read_dir(&folder)
+/// Whole models with their numbers changed and their checksums right: what only the models' own checks can refuse.
+#[test]
+fn model_contents() {
+    let corpus: Vec<Archive> = kept("fitted").iter().map(|b| Archive::from_bytes(b).expect("a sound model")).collect();
+    let mut random = Random(setting("MONDRIAN_FUZZ_SEED").unwrap_or(1));
+    let started = Instant::now();
+    let (mut n, patience) = (0_u64, Duration::from_secs(setting("MONDRIAN_FUZZ_SECONDS").unwrap_or(2)));
+    while started.elapsed() < patience {
+        let archive = changed(&corpus[random.below(corpus.len())], &mut random);
+        let bytes = archive.to_bytes().expect("an archive can be written");
+        if panic::catch_unwind(AssertUnwindSafe(|| fuzz::fitted(&bytes))).is_err() {
+            let path = folder("fitted").join(format!("crash-{:016x}", random.0));
+            std::fs::write(&path, &bytes).expect("a kept crash");
+            panic!("fitted: input {n} panics; kept as {}", path.display());
+        }
+        n += 1;
+    }
+    println!("fitted: {n} inputs in {:?}, no panic", started.elapsed());
+}
+
+/// The archive with some numbers, lengths or digits of its parameters changed.
+fn changed(archive: &Archive, random: &mut Random) -> Archive {
+    let mut out = Archive::new(archive.kind());
+    let victim = random.below(archive.arrays().len() + 1);
+    for (i, (name, array)) in archive.arrays().iter().enumerate() {
+        let hit = i == victim;
+        // One type after the other: an array holds exactly one of them.
+        if let Some(v) = array.slice::<f64>() {
+            put(&mut out, name, array.shape(), v, hit, random, &[f64::NAN, f64::INFINITY, -1.0, 0.0, 1e308, 0.5]);
+        } else if let Some(v) = array.slice::<u32>() {
+            put(&mut out, name, array.shape(), v, hit, random, &[0, 1, u32::MAX, 1 << 31, 7]);
+        } else if let Some(v) = array.slice::<u64>() {
+            put(&mut out, name, array.shape(), v, hit, random, &[0, 1, u64::MAX, 1 << 63, 7]);
+        } else if let Some(v) = array.slice::<i64>() {
+            put(&mut out, name, array.shape(), v, hit, random, &[0, 1, i64::MIN, i64::MAX, 7]);
+        } else if let Some(v) = array.slice::<u8>() {
+            put(&mut out, name, array.shape(), v, hit, random, &[0, 1, 255]);
+        }
+    }
+    for (key, value) in archive.metadata() {
+        let mut text = value.clone().into_bytes();
+        // Digits keep their number, so that no count of trees grows past what a test can wait for.
+        if victim == archive.arrays().len() && !text.is_empty() {
+            let at = random.below(text.len());
+            if text[at].is_ascii_digit() {
+                text[at] = b'0' + random.below(10) as u8;
+            }
+        }
+        let text = String::from_utf8(text).expect("digits are ASCII");
+        out.set_metadata(key, &text).expect("names that were there");
+    }
+    out
+}
+
+fn put<T: Element>(
+    out: &mut Archive,
+    name: &str,
+    shape: &[usize],
+    numbers: &[T],
+    hit: bool,
+    random: &mut Random,
+    odd: &[T],
+) {
+    let (mut numbers, mut shape) = (numbers.to_vec(), shape.to_vec());
+    if hit && !numbers.is_empty() {
+        match random.below(4) {
+            0 if shape.len() == 1 => {
+                numbers.truncate(random.below(numbers.len()));
+                shape = vec![numbers.len()];
+            }
+            1 => {
+                let (a, b) = (random.below(numbers.len()), random.below(numbers.len()));
+                numbers.swap(a, b);
+            }
+            _ => {
+                let at = random.below(numbers.len());
+                numbers[at] = odd[random.below(odd.len())];
+            }
+        }
+    }
+    out.insert(name, &shape, numbers).expect("names that were there");
+}
+
+fn folder(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name)
+}
+
+fn kept(name: &str) -> Vec<Vec<u8>> {
+    let mut corpus: Vec<Vec<u8>> = std::fs::read_dir(folder(name))
         .expect("a kept corpus")
         .map(|entry| std::fs::read(entry.expect("an entry").path()).expect("a readable file"))
         .collect();
     corpus.sort();
-    assert!(!corpus.is_empty(), "a kept corpus in {}", folder.display());
+    assert!(!corpus.is_empty(), "a kept corpus in {}", folder(name).display());
+    corpus
+}
+
+fn setting(key: &str) -> Option<u64> {
+    std::env::var(key).ok().and_then(|v| v.parse().ok())
+}
+
+fn run(name: &str, target: Target, tokens: &[&[u8]]) {
+    let mut corpus = kept(name);
     for bytes in &corpus {
         target(bytes);
     }
-    let setting = |key: &str| std::env::var(key).ok().and_then(|v| v.parse().ok());
     let patience = Duration::from_secs(setting("MONDRIAN_FUZZ_SECONDS").unwrap_or(2));
     let mut random = Random(setting("MONDRIAN_FUZZ_SEED").unwrap_or(1));
     let started = Instant::now();
@@ -49,7 +144,7 @@ fn run(name: &str, target: Target, tokens: &[&[u8]]) {
     while started.elapsed() < patience {
         let bytes = mutated(&corpus, tokens, &mut random);
         if panic::catch_unwind(AssertUnwindSafe(|| target(&bytes))).is_err() {
-            let path = folder.join(format!("crash-{:016x}", random.0));
+            let path = folder(name).join(format!("crash-{:016x}", random.0));
             std::fs::write(&path, &bytes).expect("a kept crash");
             panic!("{name}: input {n} panics; kept as {}", path.display());
         }

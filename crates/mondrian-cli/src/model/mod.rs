@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::args::{ModelArgs, ModelKind};
 use crate::failure::{Failure, Outcome};
 use crate::prepare::{Missing, Preparation, Prepared, PreparedRows, TableSummary, Task};
+use crate::save::AtomicFile;
 use crate::screen::Screen;
 use crate::table::Source;
 
@@ -203,16 +204,23 @@ impl Model {
 }
 
 impl Fitted {
-    /// The bytes of the model file.
-    pub(crate) fn to_bytes(&self) -> Outcome<Vec<u8>> {
+    fn to_archive(&self) -> Outcome<Archive> {
         let mut archive = self.model.to_archive()?;
         archive.set_params("program", &self.record)?;
-        Ok(archive.to_bytes()?)
+        Ok(archive)
+    }
+
+    /// The bytes of the model file.
+    pub(crate) fn to_bytes(&self) -> Outcome<Vec<u8>> {
+        Ok(self.to_archive()?.to_bytes()?)
     }
 
     /// Writes the model file, whole or not at all.
     pub(crate) fn save(&self, path: &Path) -> Outcome<()> {
-        crate::save::write_file(path, &self.to_bytes()?)
+        let archive = self.to_archive()?;
+        let mut file = AtomicFile::create(path)?;
+        archive.write_to(&mut file)?.map_err(|e| file.failure(&e))?;
+        file.commit()
     }
 
     /// Reads a model file.

@@ -186,3 +186,48 @@ fn forests_choose_their_lifetime_and_know_their_uncertainty() {
     };
     assert_eq!(first("mean.csv"), first("p.csv"));
 }
+
+#[test]
+fn paths_write_a_report_and_tell_the_curve() {
+    let place = Place::new();
+    place.write("t.csv", table(150));
+    let ran = place.run("path t.csv --target target --trees 10 --json --out report.html");
+    ran.succeeded();
+    let told = ran.json();
+    let list = |name: &str| told[name].as_array().cloned().unwrap_or_default();
+    assert_eq!((list("lifetimes")[0].as_f64(), list("train").len()), (Some(0.0), list("lifetimes").len()));
+    assert_eq!(list("validation").len(), list("lifetimes").len());
+    let least = list("validation").iter().filter_map(serde_json::Value::as_f64).fold(f64::INFINITY, f64::min);
+    assert_eq!(told["best_validation"].as_f64(), Some(least), "the best lifetime has the least error");
+    assert_eq!(told["rows"]["train"].as_u64().unwrap() + told["rows"]["held_out"].as_u64().unwrap(), 150);
+    let page = place.read("report.html");
+    for part in ["Error against lifetime", "One tree of the forest", "Calibration", "Which inputs matter", "path t.csv"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    place.run("path t.csv --target target --trees 10 --out again.html --quiet --json --threads 1").succeeded();
+    let told = place.run("path t.csv --model density --exclude colour --trees 10 --json --out density.html");
+    assert_eq!(told.succeeded().json()["loss"], "neg_log_density");
+    assert!(told.json()["leave_one_out"].as_array().is_some_and(|v| !v.is_empty()));
+    place.run("path t.csv --out r.html").refused(2, &["--target is missing"]);
+    place.run("path t.csv --target target --out nowhere/r.html --trees 2").refused(2, &["folder does not exist"]);
+}
+
+#[test]
+fn densities_and_grids_from_table_to_predictions() {
+    let place = Place::new();
+    place.write("t.csv", table(100));
+    let density = "fit t.csv --model density --columns x,y --trees 8 --lifetime 2 --out d.mondrian";
+    place.run(density).matches_but_for_fractions("fit-density");
+    place.run("predict d.mondrian t.csv --out d.csv").succeeded();
+    assert!(place.read("d.csv").starts_with("log_density\n"));
+    place.write("far.csv", "x,y\n1e6,1e6\n");
+    assert_eq!(place.run("predict d.mondrian far.csv").succeeded().stdout, "log_density\n-inf\n");
+    place.run("update d.mondrian far.csv").refused(2, &["box"]);
+    place.run("fit t.csv --model density --columns x --lifetime inf --out x").refused(2, &["finite for a density"]);
+    place
+        .run("fit t.csv --target target --model grid --trees 20 --out g.mondrian")
+        .matches_but_for_fractions("fit-grid");
+    place.run("predict g.mondrian t.csv --out g.csv").succeeded();
+    assert_eq!(place.read("g.csv").lines().count(), 101);
+}

@@ -237,6 +237,14 @@ impl Archive {
         encode::to_bytes(self)
     }
 
+    /// Writes the bytes of a model file, without a second copy of the arrays: the inner error is the writer's own.
+    ///
+    /// # Errors
+    /// As for [`Archive::to_bytes`].
+    pub fn write_to(&self, out: &mut impl std::io::Write) -> Result<std::io::Result<()>> {
+        encode::write_to(self, out)
+    }
+
     /// The archive of a model file's bytes, all checksums verified.
     ///
     /// Never allocates more than a small multiple of `bytes`, whatever they announce.

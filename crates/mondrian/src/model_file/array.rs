@@ -1,7 +1,12 @@
 //! Named arrays of numbers: six element types, any shape.
 
+use std::io::{self, Write};
+
 use super::ModelFileError;
 use crate::Result;
+
+/// Numbers turned into bytes at once.
+const PIECE: usize = 4096;
 
 /// The numbers of an array.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,15 +97,15 @@ impl Array {
         T::unwrap(&self.numbers)
     }
 
-    /// Appends the little-endian bytes.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    /// Writes the little-endian bytes, a piece at a time.
+    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         match &self.numbers {
-            Numbers::U8(v) => out.extend_from_slice(v),
-            Numbers::U32(v) => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
-            Numbers::U64(v) => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
-            Numbers::I64(v) => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
-            Numbers::F32(v) => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
-            Numbers::F64(v) => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
+            Numbers::U8(v) => out.write_all(v),
+            Numbers::U32(v) => write_numbers(v, u32::to_le_bytes, out),
+            Numbers::U64(v) => write_numbers(v, u64::to_le_bytes, out),
+            Numbers::I64(v) => write_numbers(v, i64::to_le_bytes, out),
+            Numbers::F32(v) => write_numbers(v, f32::to_le_bytes, out),
+            Numbers::F64(v) => write_numbers(v, f64::to_le_bytes, out),
         }
     }
 
@@ -118,6 +123,21 @@ impl Array {
         let array = Self { shape: shape.to_vec(), numbers };
         (n_elements(shape) == Some(array.len()) && array.n_bytes() == bytes.len()).then_some(array)
     }
+}
+
+/// Numbers as bytes through a small buffer: no copy of a large array is made.
+fn write_numbers<T: Copy, const N: usize>(
+    numbers: &[T],
+    bytes: impl Fn(T) -> [u8; N],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut buffer = Vec::with_capacity(PIECE * N);
+    for piece in numbers.chunks(PIECE) {
+        buffer.clear();
+        piece.iter().for_each(|x| buffer.extend_from_slice(&bytes(*x)));
+        out.write_all(&buffer)?;
+    }
+    Ok(())
 }
 
 /// The number of elements of a shape, unless it overflows.
