@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use mondrian::density::DensityForest;
-use mondrian::forest::RegressionForest;
+use mondrian::forest::{ClassificationForest, LifetimeChoice, RegressionForest};
 use mondrian::path::RegularizationPath;
-use mondrian::process::{Mondrian, NodeKey};
+use mondrian::process::{Bounds, Mondrian, NodeKey};
 use mondrian::{Lifetime, Points};
 use serde_json::{Value, json};
 
@@ -14,10 +14,13 @@ use super::fit::Opened;
 use super::tour::is_held_out;
 use crate::args::{LifetimeArg, PathArgs, PathKind};
 use crate::failure::{Failure, Outcome};
-use crate::model::{Training, density, forest, number, ranked};
+use crate::model::{Training, classifier, density, forest, number, ranked};
 use crate::prepare::{Preparation, Prepared, Task};
 use crate::report::partition::{Drawn, partition_block};
-use crate::report::parts::{axis, coverage, data_section, path_block, prediction_sections, repeat_section, rmse};
+use crate::report::parts::{
+    axis, confusion_block, coverage, data_section, path_block, prediction_sections, reliability_block, repeat_section,
+    rmse,
+};
 use crate::report::{Block, Report, Section};
 use crate::screen::{Progress, Screen};
 
@@ -46,9 +49,7 @@ pub(crate) fn run(args: &PathArgs, screen: Screen) -> Outcome<()> {
         (PathKind::Density, _) => density_path(args, &training, &split, screen)?,
         (PathKind::Forest, Some(Task::Regression)) => forest_path(args, &training, &split, screen)?,
         (_, None) => return Err(Failure::input("--target is missing", "name the column to predict")),
-        (PathKind::Forest, Some(Task::Classification)) => {
-            return Err(Failure::input("this path is for numbers, and the target is a class", "use --task regression"));
-        }
+        (PathKind::Forest, Some(Task::Classification)) => classifier_path(args, &training, &split, screen)?,
     };
     let report = page(args, &opened, &split, &found);
     crate::save::write_file(&args.out, report.to_html()?.as_bytes())?;
@@ -126,7 +127,7 @@ fn forest_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: 
     let relevance = model.relevance();
     let mut sections = vec![tree_section(
         preparation,
-        &model,
+        model.forest().ground().first_box(),
         train,
         &split.train.y,
         &relevance,
@@ -157,10 +158,57 @@ fn forest_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: 
     Ok(Found { path, sections, headline, figures })
 }
 
+fn classifier_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: Screen) -> Outcome<Found> {
+    let preparation = training.preparation;
+    let classes = preparation.target.as_ref().and_then(|t| t.classes.clone()).unwrap_or_default();
+    let mut params = classifier::params(training, &args.params)?;
+    if params.forest.lifetime == LifetimeChoice::Auto {
+        params.forest.lifetime = LifetimeChoice::Value(Lifetime::INFINITE);
+    }
+    let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
+    let (labels, truth) = (split.train.classes(), split.held_out.classes());
+    let model = ClassificationForest::fit(params, train, &labels, classes.len(), None)?;
+    let mut progress = screen.progress("path", 1000);
+    let found = model.path(&[(held_out, truth.as_slice())], None, &mut shown(&mut progress))?;
+    progress.finish();
+    let path = found.log_loss().clone();
+    let model = found.at(path.best_lifetime());
+    let probabilities = model.predict_proba(held_out)?;
+    let predicted = model.predict(held_out)?;
+    let right: Vec<bool> = predicted.iter().zip(&truth).map(|(p, t)| p == t).collect();
+    let confidence: Vec<f64> =
+        probabilities.chunks(classes.len()).zip(&predicted).map(|(row, p)| row[*p as usize]).collect();
+    let relevance = model.relevance();
+    let bounds = model.forest().ground().first_box();
+    let lifetime = path.best_lifetime();
+    let sections = vec![
+        Section::new(
+            "Share of wrong classes",
+            &["The same models judged by the class they call most probable."],
+            vec![path_block(found.error(), None)],
+        ),
+        tree_section(preparation, bounds, train, &split.train.y, &relevance, lifetime, args.params.seed)?,
+        Section::new(
+            "Truth and prediction",
+            &["Held-out rows by their class and the one predicted."],
+            vec![confusion_block(&classes, &truth, &predicted)],
+        ),
+        Section::new(
+            "Calibration",
+            &["Rows grouped by how sure the forest was, against how often it was right."],
+            vec![reliability_block(&confidence, &right)],
+        ),
+        relevance_section(preparation, &relevance),
+    ];
+    let wrong = right.iter().filter(|r| !**r).count() as f64 / right.len().max(1) as f64;
+    let headline = vec![("Wrong on held-out rows", format!("{:.1} %", 100.0 * wrong), "at that lifetime".to_owned())];
+    Ok(Found { path, sections, headline, figures: vec![("error_rate", json!(wrong))] })
+}
+
 /// Tree 0 of the forest itself, in the plane of its two most relevant inputs.
 fn tree_section(
     preparation: &Preparation,
-    model: &RegressionForest,
+    bounds: &Bounds,
     points: Points<'_>,
     y: &[f64],
     relevance: &[f64],
@@ -177,12 +225,12 @@ fn tree_section(
         let text = ["One input only: the tree cuts a line."];
         return Ok(Section::new("One tree of the forest", &text, Vec::new()));
     }
-    let bounds = model.forest().ground().first_box().clone();
     let axes = dims.map(|d| axis(preparation, d, bounds.lower()[d], bounds.upper()[d]));
     let middle: Vec<f64> = (0..points.n_columns()).map(|d| median(points.column(d).collect())).collect();
-    let process = Mondrian::new(bounds, NodeKey::root(seed, 0));
+    let process = Mondrian::new(bounds.clone(), NodeKey::root(seed, 0));
     let name = preparation.target.as_ref().map(|t| t.name.clone()).unwrap_or_default();
-    let drawn = Drawn { points, values: y, name, classes: None };
+    let classes = preparation.target.as_ref().and_then(|t| t.classes.clone());
+    let drawn = Drawn { points, values: y, name, classes };
     let block = partition_block(&process, axes, dims, &middle, lifetime.get(), Some(drawn))?;
     Ok(Section::new(
         "One tree of the forest",
@@ -204,7 +252,7 @@ fn relevance_section(preparation: &Preparation, relevance: &[f64]) -> Section {
     let order: Vec<usize> = ranked(relevance).into_iter().take(20).collect();
     Section::new(
         "Which inputs matter",
-        &["The share of squared error that the cuts of each input remove, over all trees."],
+        &["The share of error that the cuts of each input remove, over all trees."],
         vec![Block::Bars {
             names: order.iter().map(|&d| names[d].clone()).collect(),
             values: order.iter().map(|&d| relevance[d]).collect(),

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::args::PredictArgs;
 use crate::failure::{Failure, Outcome};
-use crate::model::{Answer, Fitted};
+use crate::model::{Answer, Fitted, quoted};
 use crate::prepare::{Prepared, PreparedRows};
 use crate::save::AtomicFile;
 use crate::screen::Screen;
@@ -22,14 +22,15 @@ pub(crate) fn run(args: &PredictArgs, screen: Screen) -> Outcome<()> {
     let missing = args.missing.missing.unwrap_or(preparation.missing);
     let mut rows = PreparedRows::new(&source, preparation, missing, false)?;
     let mut out = Sink::open(&args.out, screen)?;
-    let header = fitted.model.header(args.mean_only);
+    let classes = preparation.target.as_ref().and_then(|t| t.classes.as_deref()).unwrap_or_default();
+    let header = fitted.model.header(classes, args.mean_only);
     let coverage = (!args.mean_only).then_some(args.coverage);
     out.line(&header)?;
     let mut progress = screen.progress("predicting", source.n_bytes());
     let (mut n_rows, mut n_empty, mut n_unseen) = (0, 0, 0);
     while let Some(batch) = rows.next_batch()? {
         let answer = fitted.model.predict(batch.points(preparation)?, coverage)?;
-        write_batch(&mut out, &header, &batch, n_rows, &answer)?;
+        write_batch(&mut out, &header, &batch, n_rows, &answer, classes)?;
         n_rows += batch.n_read as u64;
         n_empty += (batch.n_read - batch.rows.len()) as u64;
         n_unseen += batch.n_unseen;
@@ -56,7 +57,14 @@ fn is_stdout(path: &Path) -> bool {
 }
 
 /// One line a row of the file, empty cells for dropped rows, so that lines and rows go together.
-fn write_batch(out: &mut Sink, header: &str, batch: &Prepared, before: u64, answer: &Answer) -> Outcome<()> {
+fn write_batch(
+    out: &mut Sink,
+    header: &str,
+    batch: &Prepared,
+    before: u64,
+    answer: &Answer,
+    classes: &[String],
+) -> Outcome<()> {
     let commas = header.matches(',').count();
     let mut kept = batch.rows.iter().enumerate().peekable();
     for row in 1..=batch.n_read as u64 {
@@ -64,6 +72,10 @@ fn write_batch(out: &mut Sink, header: &str, batch: &Prepared, before: u64, answ
             None => out.line(&",".repeat(commas))?,
             Some((i, _)) => match answer {
                 Answer::Mean(mean) => out.line(&mean[i].to_string())?,
+                Answer::Classes(probabilities) => {
+                    let row = &probabilities[i * classes.len()..][..classes.len()];
+                    out.line(&class_line(row, classes, commas > 0))?;
+                }
                 Answer::Regression { mean, std, lower, upper } => {
                     out.line(&format!("{},{},{},{}", mean[i], std[i], lower[i], upper[i]))?;
                 }
@@ -71,6 +83,22 @@ fn write_batch(out: &mut Sink, header: &str, batch: &Prepared, before: u64, answ
         }
     }
     Ok(())
+}
+
+/// The most probable class (the first of equals), and all probabilities if wanted.
+fn class_line(probabilities: &[f64], classes: &[String], all: bool) -> String {
+    let mut best = 0;
+    for (i, p) in probabilities.iter().enumerate() {
+        if *p > probabilities[best] {
+            best = i;
+        }
+    }
+    let name = quoted(&classes[best]);
+    if !all {
+        return name;
+    }
+    let numbers = probabilities.iter().map(f64::to_string);
+    std::iter::once(name).chain(numbers).collect::<Vec<_>>().join(",")
 }
 
 /// Where predictions go: a file that appears whole, or standard output.

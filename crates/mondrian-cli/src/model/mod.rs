@@ -1,5 +1,6 @@
 //! The models behind one face: fitted, saved, loaded, asked.
 
+pub(crate) mod classifier;
 pub(crate) mod density;
 pub(crate) mod forest;
 mod grid;
@@ -8,7 +9,7 @@ mod laplace;
 use std::path::Path;
 
 use mondrian::density::DensityForest;
-use mondrian::forest::{LifetimeChoice, RegressionForest};
+use mondrian::forest::{ClassificationForest, LifetimeChoice, RegressionForest};
 use mondrian::grid::GridRidge;
 use mondrian::model_file::{Archive, Saved};
 use mondrian::tuning::LaplaceKernelRidge;
@@ -28,6 +29,7 @@ use crate::table::Source;
 pub(crate) enum Model {
     Laplace(LaplaceKernelRidge),
     Forest(RegressionForest),
+    Classifier(ClassificationForest),
     Grid(GridRidge),
     Density(Box<DensityForest>),
 }
@@ -70,6 +72,8 @@ pub(crate) enum Answer {
     Mean(Vec<f64>),
     /// The mean, the deviation of a new target, and the ends of an interval for it.
     Regression { mean: Vec<f64>, std: Vec<f64>, lower: Vec<f64>, upper: Vec<f64> },
+    /// The probability of each class, row-major.
+    Classes(Vec<f64>),
 }
 
 /// What is worth saying about a fitted model, for people and machines.
@@ -83,7 +87,7 @@ impl Model {
             (ModelKind::Grid, _) => grid::fit(training, args, screen).map(Self::Grid),
             (ModelKind::Density, _) => density::fit(training, args, screen).map(|model| Self::Density(Box::new(model))),
             (ModelKind::Forest, Some(Task::Regression)) => forest::fit(training, args, screen).map(Self::Forest),
-            (ModelKind::Forest, _) => Err(Failure::input("the target is a class", "use --task regression")),
+            (ModelKind::Forest, _) => classifier::fit(training, args, screen).map(Self::Classifier),
         }
     }
 
@@ -99,6 +103,7 @@ impl Model {
             }
             (Self::Grid(model), _) => Ok(Answer::Mean(model.predict(points)?)),
             (Self::Density(model), _) => Ok(Answer::Mean(model.log_density(points)?)),
+            (Self::Classifier(model), _) => Ok(Answer::Classes(model.predict_proba(points)?)),
             (Self::Forest(model), None) => Ok(Answer::Mean(model.predict(points)?)),
             (Self::Forest(model), Some(coverage)) => {
                 let prediction = model.predict_with_deviation(points)?;
@@ -111,12 +116,15 @@ impl Model {
     }
 
     /// The header of its predictions.
-    pub(crate) fn header(&self, mean_only: bool) -> String {
+    pub(crate) fn header(&self, classes: &[String], mean_only: bool) -> String {
         match self {
             Self::Density(_) => "log_density".to_owned(),
-            Self::Grid(_) => "prediction".to_owned(),
-            Self::Laplace(_) | Self::Forest(_) if mean_only => "prediction".to_owned(),
-            Self::Laplace(_) | Self::Forest(_) => "prediction,std,lower,upper".to_owned(),
+            _ if mean_only || matches!(self, Self::Grid(_)) => "prediction".to_owned(),
+            Self::Laplace(_) | Self::Forest(_) | Self::Grid(_) => "prediction,std,lower,upper".to_owned(),
+            Self::Classifier(_) => {
+                let names = classes.iter().map(|class| quoted(&format!("p_{class}")));
+                std::iter::once("prediction".to_owned()).chain(names).collect::<Vec<_>>().join(",")
+            }
         }
     }
 
@@ -124,6 +132,7 @@ impl Model {
     pub(crate) fn learn(&mut self, points: Points<'_>, rows: &Prepared) -> Outcome<()> {
         match self {
             Self::Forest(model) => Ok(model.learn(points, &rows.y, None)?),
+            Self::Classifier(model) => Ok(model.learn(points, &rows.classes(), model.n_classes(), None)?),
             Self::Density(model) => Ok(model.learn(points)?),
             Self::Laplace(_) | Self::Grid(_) => Err(self.not_online("learn more rows")),
         }
@@ -133,6 +142,7 @@ impl Model {
     pub(crate) fn merge(&mut self, other: &Self) -> Outcome<()> {
         match (&mut *self, other) {
             (Self::Forest(model), Self::Forest(other)) => Ok(model.merge(other)?),
+            (Self::Classifier(model), Self::Classifier(other)) => Ok(model.merge(other)?),
             (Self::Density(model), Self::Density(other)) => Ok(model.merge(other)?),
             (Self::Laplace(_) | Self::Grid(_), _) => Err(self.not_online("be merged")),
             _ => {
@@ -148,6 +158,16 @@ impl Model {
                 let lifetime = model.forest().ground().lifetime();
                 let fresh = RegressionForest::fit_at(model.params().clone(), lifetime, points, &rows.y, None)?;
                 Ok(Self::Forest(fresh))
+            }
+            Self::Classifier(model) => {
+                let fresh = ClassificationForest::fit(
+                    model.params().clone(),
+                    points,
+                    &rows.classes(),
+                    model.n_classes(),
+                    None,
+                )?;
+                Ok(Self::Classifier(fresh))
             }
             Self::Density(model) => {
                 let mut params = model.params().clone();
@@ -167,7 +187,7 @@ impl Model {
     pub(crate) fn kind(&self) -> ModelKind {
         match self {
             Self::Laplace(_) => ModelKind::Laplace,
-            Self::Forest(_) => ModelKind::Forest,
+            Self::Forest(_) | Self::Classifier(_) => ModelKind::Forest,
             Self::Grid(_) => ModelKind::Grid,
             Self::Density(_) => ModelKind::Density,
         }
@@ -178,6 +198,7 @@ impl Model {
         match self {
             Self::Laplace(model) => laplace::facts(model, features),
             Self::Forest(model) => forest::facts(model, features),
+            Self::Classifier(model) => classifier::facts(model, features),
             Self::Grid(model) => grid::facts(model, features),
             Self::Density(model) => density::facts(model),
         }
@@ -187,6 +208,7 @@ impl Model {
         match self {
             Self::Laplace(model) => model.to_archive(),
             Self::Forest(model) => model.to_archive(),
+            Self::Classifier(model) => model.to_archive(),
             Self::Grid(model) => model.to_archive(),
             Self::Density(model) => model.to_archive(),
         }
@@ -195,6 +217,7 @@ impl Model {
     fn from_archive(archive: &Archive) -> mondrian::Result<Option<Self>> {
         Ok(Some(match archive.kind() {
             LaplaceKernelRidge::KIND => Self::Laplace(LaplaceKernelRidge::from_archive(archive)?),
+            ClassificationForest::KIND => Self::Classifier(ClassificationForest::from_archive(archive)?),
             GridRidge::KIND => Self::Grid(GridRidge::from_archive(archive)?),
             DensityForest::KIND => Self::Density(Box::new(DensityForest::from_archive(archive)?)),
             RegressionForest::KIND => Self::Forest(RegressionForest::from_archive(archive)?),
@@ -275,4 +298,9 @@ pub(crate) fn ranked(values: &[f64]) -> Vec<usize> {
 /// A number for JSON, which has no infinity.
 pub(crate) fn number(x: f64) -> Value {
     if x.is_finite() { json!(x) } else { json!(x.to_string()) }
+}
+
+/// A cell of a CSV file.
+pub(crate) fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

@@ -53,12 +53,6 @@ pub(crate) enum Block {
         #[serde(skip_serializing_if = "Option::is_none")]
         best: Option<usize>,
     },
-    /// Names and values.
-    Facts {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        heading: Option<String>,
-        items: Vec<(String, Value)>,
-    },
     /// Drawings side by side.
     Figures { figures: Vec<Figure> },
     /// Commands that make this report again, and what went into it.

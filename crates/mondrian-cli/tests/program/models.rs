@@ -231,3 +231,43 @@ fn densities_and_grids_from_table_to_predictions() {
     place.run("predict g.mondrian t.csv --out g.csv").succeeded();
     assert_eq!(place.read("g.csv").lines().count(), 101);
 }
+
+#[test]
+fn classes_from_table_to_predictions() {
+    let place = Place::new();
+    let text: String = table(120).lines().map(|line| line.rsplit_once(',').unwrap().0.to_owned() + "\n").collect();
+    // The class follows from x alone, with an awkward name.
+    let text: String = text
+        .lines()
+        .enumerate()
+        .map(|(i, line)| match (i, line.split(',').next().unwrap().parse::<f64>()) {
+            (0, _) => format!("{line},kind\n"),
+            (_, Ok(x)) if x > 0.5 => format!("{line},\"big, very\"\n"),
+            _ => format!("{line},small\n"),
+        })
+        .collect();
+    place.write("t.csv", &text);
+    place
+        .run("fit t.csv --target kind --trees 10 --lifetime 3 --out c.mondrian")
+        .matches_but_for_fractions("fit-classes");
+    place.run("predict c.mondrian t.csv --out p.csv").succeeded();
+    let predictions = place.read("p.csv");
+    assert!(predictions.starts_with("prediction,\"p_big, very\",p_small\n"));
+    let right = predictions
+        .lines()
+        .skip(1)
+        .zip(text.lines().skip(1))
+        .filter(|(p, t)| p.starts_with("small") == t.ends_with("small"))
+        .count();
+    assert!(right > 110, "{right} of 120");
+    let told = place.run("path t.csv --target kind --trees 10 --json --out r.html");
+    assert_eq!(told.succeeded().json()["loss"], "log_loss");
+    assert!(place.read("r.html").contains("Truth and prediction"));
+    place.write("new.csv", "x,y,noise,colour,kind\n0.1,0.2,0.3,red,unheard-of\n");
+    place.run("update c.mondrian new.csv").refused(2, &["unheard-of", "not one the model was fitted with"]);
+    place.run("fit t.csv --target kind --task regression --out x").refused(2, &["holds texts"]);
+    place.write("digits.csv", "x,label\n1,0\n2,1\n3,0\n4,1\n5,0\n6,1\n");
+    let asked = place.run("fit digits.csv --target label --task classification --trees 2 --out d --json --quiet");
+    assert_eq!(asked.succeeded().json()["classes"], 2);
+    assert!(place.run("fit digits.csv --target label --out d").stderr.contains("--task classification"));
+}
