@@ -32,4 +32,7 @@ mod pages {
 
     #[doc = include_str!("../../../docs/process.md")]
     struct Process;
+
+    #[doc = include_str!("../../../docs/density.md")]
+    struct Density;
 }

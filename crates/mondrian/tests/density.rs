@@ -464,7 +464,7 @@ fn iris_setosa_overfits_as_the_report_shows() {
             .collect()
     };
     let (train, test) = (part(false), part(true));
-    let mut params = params(200, 40.0, 1.0);
+    let mut params = params(200, 40.0, 1e-3);
     params.forest.bounds = Some(DensityParams::default().bounds_on(points(&data, 4)).unwrap());
     let model = DensityForest::fit(&params, points(&train, 4)).unwrap();
     let path = model.path(&[points(&test, 4)], &mut no_progress()).unwrap().path;

@@ -94,9 +94,9 @@ impl DensityForest {
 
     /// The weight γ of the prior.
     ///
-    /// An automatic one is the power of four from 4⁻⁴ to 4³ with the best mean leave-one-out log density at its own best
+    /// An automatic one is the power of ten from 10⁻⁶ to 1 with the best mean leave-one-out log density at its own best
     /// lifetime, in the first 16 trees on at most 500 distinct points (those with the smallest keyed hash). So it
-    /// depends on rows, box, measure and seed, and on no lifetime: the same at every view. One without rows is 1.
+    /// depends on rows, box, measure and seed, and on no lifetime: the same at every view. Without rows it is 1.
     pub fn gamma(&self) -> f64 {
         match self.params.gamma {
             GammaChoice::Value(gamma) => gamma,
@@ -271,7 +271,7 @@ impl DensityForest {
             n_outside.push(points.n_rows() - inside.len());
             sets.push(coordinates);
         }
-        let path = path::trace(self, &sets, path::Curves::All, progress)?;
+        let path = path::trace(self, &sets, progress)?;
         Ok(DensityPath { path, n_outside })
     }
 

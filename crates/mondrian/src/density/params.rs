@@ -10,7 +10,7 @@ use crate::{Error, Points, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GammaChoice {
-    /// The power of four between 4⁻⁴ and 4³ with the best leave-one-out likelihood over all lifetimes; see
+    /// The power of ten from 10⁻⁶ to 1 with the best leave-one-out likelihood over all lifetimes; see
     /// [`DensityForest::gamma`](super::DensityForest::gamma).
     #[default]
     Auto,

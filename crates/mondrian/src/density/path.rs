@@ -37,6 +37,8 @@ pub(super) enum Curves {
     All,
     /// Leave-one-out alone; the training curve is then a copy of it. Frozen cells of one row change nothing.
     LeaveOneOut,
+    /// Validation alone; the training curve is then a copy of the first. Cells without validation rows are passed by.
+    Validation,
 }
 
 /// Cuts held at once.
@@ -98,9 +100,10 @@ struct Rider {
     set: u32,
 }
 
-struct Trace<'a> {
-    model: &'a DensityForest,
+/// A path on its way.
+pub(super) struct Trace<'v> {
     curves: Curves,
+    validation: &'v [Vec<f64>],
     coordinates: Vec<f64>,
     /// Riders of each tree in the order that its cells are ranges of.
     orders: Vec<Vec<u32>>,
@@ -110,55 +113,33 @@ struct Trace<'a> {
     /// log V + log M: what a mean log sum lies above the mean log density.
     offset: f64,
     builder: PathBuilder,
+    /// The lifetime up to which cuts have been made.
+    reached: f64,
+    window: usize,
 }
 
 /// The path of a model over validation rows given in measure coordinates inside its box.
 pub(super) fn trace(
     model: &DensityForest,
     validation: &[Vec<f64>],
-    curves: Curves,
     progress: Progress<'_>,
 ) -> Result<RegularizationPath> {
-    trace_in_windows(model, validation, curves, WINDOW, progress)
+    let mut trace = Trace::new(model, validation, Curves::All)?;
+    trace.extend(model, progress)?;
+    Ok(trace.path(model))
 }
 
-fn trace_in_windows(
-    model: &DensityForest,
-    validation: &[Vec<f64>],
-    curves: Curves,
-    window: usize,
-    progress: Progress<'_>,
-) -> Result<RegularizationPath> {
-    if model.n_rows() == 0 {
-        return Err(Error::NotFitted);
-    }
-    if validation.iter().any(Vec::is_empty) {
-        let columns = model.forest.n_dims();
-        return Err(Error::Empty { what: "the part of a validation set inside the box", rows: 0, columns });
-    }
-    let mut trace = Trace::new(model, validation, curves);
-    let end = model.forest.ground().lifetime().get();
-    trace.push(0.0);
-    let (mut start, mut stop) = (0.0, end);
-    while start < end {
-        match trace.collect(start, stop, window) {
-            Some(events) => {
-                events.iter().for_each(|event| trace.apply(event));
-                let width = stop - start;
-                start = stop;
-                stop = (start + 1.5 * width).min(end);
-                report(progress, start / end)?;
-            }
-            None => stop = start + (stop - start) / 2.0,
+impl<'v> Trace<'v> {
+    /// A path at lifetime 0.
+    pub(super) fn new(model: &DensityForest, validation: &'v [Vec<f64>], curves: Curves) -> Result<Self> {
+        if model.n_rows() == 0 {
+            return Err(Error::NotFitted);
         }
-    }
-    Ok(trace.finish(validation))
-}
-
-impl<'a> Trace<'a> {
-    fn new(model: &'a DensityForest, validation: &[Vec<f64>], curves: Curves) -> Self {
-        let (multiplicities, mut coordinates) = model.stored();
         let n_dims = model.forest.n_dims();
+        if validation.iter().any(Vec::is_empty) {
+            let what = "the part of a validation set inside the box";
+            return Err(Error::Empty { what, rows: 0, columns: n_dims });
+        }
         let n_trees = model.forest.n_trees();
         let log_trees = libm::log(n_trees as f64);
         let rider = |rows: u32, set: usize| Rider {
@@ -167,6 +148,8 @@ impl<'a> Trace<'a> {
             rows: f64::from(rows),
             set: set as u32,
         };
+        let (multiplicities, mut coordinates) =
+            if curves == Curves::Validation { (Vec::new(), Vec::new()) } else { model.stored() };
         let mut riders: Vec<Rider> = multiplicities.iter().map(|rows| rider(*rows, 0)).collect();
         for (set, rows) in validation.iter().enumerate() {
             riders.extend((0..rows.len() / n_dims).map(|_| rider(1, set + 1)));
@@ -181,24 +164,47 @@ impl<'a> Trace<'a> {
         sets.extend(validation.iter().map(|rows| curve(rows.len() / n_dims)));
         sets.push(curve(model.n_rows()));
         let order: Vec<u32> = (0..riders.len() as u32).collect();
-        Self {
-            model,
+        let mut trace = Self {
             curves,
+            validation,
             coordinates,
             orders: vec![order; n_trees],
             riders,
             sets,
             offset: model.log_volume() + log_trees,
             builder: PathBuilder::new(Loss::NegLogDensity, validation.len()),
+            reached: 0.0,
+            window: WINDOW,
+        };
+        trace.push(0.0);
+        Ok(trace)
+    }
+
+    /// Goes on to the lifetime that the model's trees are grown to; only this may have changed since the start.
+    pub(super) fn extend(&mut self, model: &DensityForest, progress: Progress<'_>) -> Result<()> {
+        let end = model.forest.ground().lifetime().get();
+        let mut stop = end;
+        while self.reached < end {
+            match self.collect(model, self.reached, stop) {
+                Some(events) => {
+                    events.iter().for_each(|event| self.apply(event));
+                    let width = stop - self.reached;
+                    self.reached = stop;
+                    stop = (stop + 1.5 * width).min(end);
+                    report(progress, self.reached / end)?;
+                }
+                None => stop = self.reached + (stop - self.reached) / 2.0,
+            }
         }
+        Ok(())
     }
 
     /// The cuts of all trees after `after` until `until`, in order; none if they are too many to hold.
-    fn collect(&mut self, after: f64, until: f64, window: usize) -> Option<Vec<Event>> {
+    fn collect(&mut self, model: &DensityForest, after: f64, until: f64) -> Option<Vec<Event>> {
         // A window that can hardly be halved is taken as it is.
-        let limit = if until - after > until * 1e-12 { window } else { usize::MAX };
+        let limit = if until - after > until * 1e-12 { self.window } else { usize::MAX };
         let n_all = AtomicUsize::new(0);
-        let Self { model, curves, coordinates, orders, .. } = self;
+        let Self { curves, coordinates, orders, .. } = self;
         let lifetime = Lifetime::new(until).expect("a window ends at a lifetime");
         let polya = Polya { gamma: model.gamma() };
         let found: Vec<Vec<Event>> = orders
@@ -238,7 +244,7 @@ impl<'a> Trace<'a> {
         let rider = &mut self.riders[number as usize];
         let last = self.sets.len() - 1;
         for (kind, set) in [(0, rider.set as usize), (1, last)] {
-            let wanted = if kind == 0 { self.curves == Curves::All } else { rider.set == 0 };
+            let wanted = if kind == 0 { self.curves != Curves::LeaveOneOut } else { rider.set == 0 };
             if wanted && before[kind] != after[kind] {
                 rider.sums[kind].exchange(before[kind], after[kind]);
                 let log = rider.sums[kind].log();
@@ -250,24 +256,28 @@ impl<'a> Trace<'a> {
 
     fn push(&mut self, lifetime: f64) {
         let losses: Vec<f64> = self.sets.iter().map(|set| self.offset - set.total.get() / set.n_rows).collect();
-        let leave_one_out = losses[losses.len() - 1];
-        let train = if self.curves == Curves::All { losses[0] } else { leave_one_out };
-        self.builder.push_leave_one_out(lifetime, train, &losses[1..losses.len() - 1], leave_one_out);
+        let (validation, leave_one_out) = (&losses[1..losses.len() - 1], losses[losses.len() - 1]);
+        match self.curves {
+            Curves::All => self.builder.push_leave_one_out(lifetime, losses[0], validation, leave_one_out),
+            Curves::LeaveOneOut => {
+                self.builder.push_leave_one_out(lifetime, leave_one_out, validation, leave_one_out);
+            }
+            Curves::Validation => self.builder.push(lifetime, losses[1], validation),
+        }
     }
 
-    /// The path, with the standard error of the selecting mean where it is smallest.
-    fn finish(self, validation: &[Vec<f64>]) -> RegularizationPath {
-        let best = self.builder.so_far().best_lifetime();
-        let view = DensityView { model: self.model, lifetime: best };
-        let (logs, rows) = if let Some(coordinates) = validation.first() {
+    /// The path so far, with the standard error of the selecting mean where it is smallest.
+    pub(super) fn path(&self, model: &DensityForest) -> RegularizationPath {
+        let view = DensityView { model, lifetime: self.builder.so_far().best_lifetime() };
+        let (logs, rows) = if let Some(coordinates) = self.validation.first() {
             let logs = view.logs(coordinates, Counting::Present);
             let rows = vec![1; logs.len()];
             (logs, rows)
         } else {
-            let (rows, coordinates) = self.model.stored();
+            let (rows, coordinates) = model.stored();
             (view.logs(&coordinates, Counting::LeftOut), rows)
         };
-        self.builder.finish(Some(standard_error(&logs, &rows)))
+        self.builder.clone().finish(Some(standard_error(&logs, &rows)))
     }
 }
 
@@ -298,15 +308,40 @@ mod tests {
         let params = DensityParams { gamma: GammaChoice::Value(0.5), ..DensityParams::from(forest) };
         let model = DensityForest::fit(&params, Points::row_major(&data[..80], 2).unwrap()).unwrap();
         let (_, validation) = model.inside(Points::row_major(&data[80..], 2).unwrap()).unwrap();
-        for curves in [Curves::All, Curves::LeaveOneOut] {
-            let path = |window| {
-                let sets = [validation.clone()];
-                trace_in_windows(&model, &sets, curves, window, &mut no_progress()).unwrap()
-            };
-            let whole = path(WINDOW);
-            assert!(whole.len() > 100);
-            assert_eq!(whole, path(16));
+        let sets = [validation];
+        let path = |curves, window| {
+            let mut trace = Trace { window, ..Trace::new(&model, &sets, curves).unwrap() };
+            trace.extend(&model, &mut no_progress()).unwrap();
+            trace.path(&model)
+        };
+        for curves in [Curves::All, Curves::LeaveOneOut, Curves::Validation] {
+            let whole = path(curves, WINDOW);
+            assert!(whole.len() > 60);
+            assert_eq!(whole, path(curves, 16));
         }
+        // The curves that are left out change nothing about the others.
+        let (all, alone) = (path(Curves::All, WINDOW), path(Curves::Validation, WINDOW));
+        for (lifetime, value) in alone.lifetimes().iter().zip(&alone.validation()[0]) {
+            let at = all.index_at(Lifetime::new(*lifetime).unwrap());
+            assert!((all.validation()[0][at] - value).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_path_goes_on_where_it_stopped() {
+        let data: Vec<f64> = (0..60).map(|i| NodeKey::root(9, i).draw(0).uniform()).collect();
+        let of = |lifetime: f64| {
+            let lifetime = LifetimeChoice::Value(Lifetime::new(lifetime).unwrap());
+            let forest = ForestParams { n_trees: 5, lifetime, ..ForestParams::default() };
+            let params = DensityParams { gamma: GammaChoice::Value(0.5), ..DensityParams::from(forest) };
+            DensityForest::fit(&params, Points::row_major(&data, 2).unwrap()).unwrap()
+        };
+        let mut model = of(5.0);
+        let mut stepwise = Trace::new(&model, &[], Curves::All).unwrap();
+        stepwise.extend(&model, &mut no_progress()).unwrap();
+        model.set_lifetime(Lifetime::new(20.0).unwrap()).unwrap();
+        stepwise.extend(&model, &mut no_progress()).unwrap();
+        assert_eq!(stepwise.path(&model), trace(&of(20.0), &[], &mut no_progress()).unwrap());
     }
 
     #[test]

@@ -61,7 +61,8 @@ impl Polya {
     #[inline]
     pub(super) fn growth_without_one(self, split: &Split) -> [f64; 2] {
         let strength = self.strength(split);
-        let total = strength + n_rows(split) - 1.0;
+        // In this order: a cell of one row then gives exactly 1.
+        let total = strength + (n_rows(split) - 1.0);
         [0, 1].map(|side| match split.rows[side] {
             0 => 1.0,
             rows => (strength + crowding(rows - 1, split.share[side])) / total,

@@ -1,19 +1,21 @@
 //! Automatic values: γ by leave-one-out, the lifetime along the path.
 
-use super::path::{Curves, trace};
-use super::{DensityForest, DensityPath, SelectBy};
+use super::path::{Curves, Trace};
+use super::{DensityForest, DensityPath, GammaChoice, SelectBy};
 use crate::path::{RegularizationPath, no_progress};
 use crate::process::NodeKey;
 use crate::{Error, Lifetime, Result};
 
-/// Values of γ tried: powers of four.
-const GAMMAS: [f64; 8] = [1.0 / 256.0, 1.0 / 64.0, 1.0 / 16.0, 0.25, 1.0, 4.0, 16.0, 64.0];
+/// Values of γ tried. The prior weighs γ(d+1)² rows and depths of tens are common: useful values are small.
+const GAMMAS: [f64; 7] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
 /// Trees and distinct points that γ is chosen on.
 const GAMMA_TREES: usize = 16;
 const GAMMA_POINTS: usize = 500;
 /// The first terminal lifetime makes so many cuts a dimension in expectation; it is doubled so often at most.
 const FIRST_CUTS: f64 = 8.0;
 const DOUBLINGS: u32 = 12;
+/// A doubling that lowers the loss by less than this share of its standard error shows that the curve has run flat.
+const FLAT: f64 = 0.05;
 /// Fewer distinct points than this have no fifth worth holding out: leave-one-out chooses.
 const FEWEST_HELD_OUT: usize = 25;
 
@@ -27,16 +29,24 @@ pub(super) fn automatic_gamma(model: &DensityForest) -> f64 {
     let order = keyed_order(&coordinates, n_dims, model.forest.ground().seed());
     let chosen = &order[..order.len().min(GAMMA_POINTS)];
     let (coordinates, rows) = select(&coordinates, &rows, chosen, n_dims);
-    let loss = |gamma: f64| -> Result<f64> {
-        let mut small = model.emptied(GAMMA_TREES, first_lifetime(model), gamma)?;
-        small.take_points(&coordinates, &rows)?;
+    // Nothing below can fail that did not fail before: the rows were learned once, and nobody cancels.
+    least(model, &coordinates, &rows).unwrap_or(1.0)
+}
+
+/// The value of γ with the least leave-one-out loss on these points.
+fn least(model: &DensityForest, coordinates: &[f64], rows: &[u32]) -> Result<f64> {
+    let mut small = model.emptied(GAMMA_TREES, first_lifetime(model), 1.0)?;
+    small.take_points(coordinates, rows)?;
+    let mut best = (f64::INFINITY, 1.0);
+    for gamma in GAMMAS {
+        small.params.gamma = GammaChoice::Value(gamma);
         let path = turned(&mut small, &[], Curves::LeaveOneOut)?;
-        Ok(path.selecting()[path.best_index()])
-    };
-    // Nothing in it can fail that did not fail before: the rows were learned, and nobody cancels.
-    let losses = GAMMAS.map(|gamma| loss(gamma).unwrap_or(f64::INFINITY));
-    let best = (0..GAMMAS.len()).fold(4, |best, i| if losses[i] < losses[best] { i } else { best });
-    GAMMAS[best]
+        let loss = path.selecting()[path.best_index()];
+        if loss < best.0 {
+            best = (loss, gamma);
+        }
+    }
+    Ok(best.1)
 }
 
 /// The path that an automatic lifetime is chosen on.
@@ -57,23 +67,26 @@ pub(super) fn selecting_path(model: &DensityForest) -> Result<DensityPath> {
     all.take_points(&training, &training_rows)?;
     let (validation, validation_rows) = select(&coordinates, &rows, held_out, n_dims);
     let repeated = repeat(&validation, &validation_rows, n_dims);
-    Ok(DensityPath { path: turned(&mut all, &[repeated], Curves::All)?, n_outside: vec![0] })
+    Ok(DensityPath { path: turned(&mut all, &[repeated], Curves::Validation)?, n_outside: vec![0] })
 }
 
-/// The path up to a terminal lifetime that is doubled until the selecting curve has clearly turned.
+/// The path up to a terminal lifetime that is doubled until the selecting curve has clearly turned or run flat.
 fn turned(model: &mut DensityForest, validation: &[Vec<f64>], curves: Curves) -> Result<RegularizationPath> {
-    for _ in 0..DOUBLINGS {
-        let path = trace(model, validation, curves, &mut no_progress())?;
-        if path.has_turned() {
-            return Ok(path);
-        }
+    let mut trace = Trace::new(model, validation, curves)?;
+    let mut before = f64::INFINITY;
+    for doubling in 0.. {
+        trace.extend(model, &mut no_progress())?;
+        let path = trace.path(model);
+        let best = path.selecting()[path.best_index()];
+        let is_flat = before - best < FLAT * path.standard_error().unwrap_or(0.0);
         let doubled = model.forest.ground().lifetime().get() * 2.0;
-        if !doubled.is_finite() {
+        if path.has_turned() || is_flat || doubling == DOUBLINGS || !doubled.is_finite() {
             return Ok(path);
         }
+        before = best;
         model.set_lifetime(Lifetime::new(doubled)?)?;
     }
-    trace(model, validation, curves, &mut no_progress())
+    unreachable!("the doublings are counted")
 }
 
 /// A lifetime that makes [`FIRST_CUTS`] cuts a dimension along the way of a point across the box.
