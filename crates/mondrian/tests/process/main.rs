@@ -5,4 +5,5 @@ mod law;
 mod law_of_extensions;
 mod pictures;
 mod refused;
+mod stable;
 mod statistic;
