@@ -2,7 +2,7 @@
 
 use mondrian::Lifetime;
 use mondrian::process::{Bounds, NodeKey};
-use mondrian::tree::{Ground, PointStore, Touched, Tree};
+use mondrian::tree::{Frozen, Ground, Kind, Landing, Locator, PointStore, Touched, Tree};
 
 /// Points with near-duplicates, duplicates and a constant column, by key.
 fn cloud(n: usize, n_dims: usize, seed: u64) -> Vec<Vec<f64>> {
@@ -167,4 +167,36 @@ fn extended_boxes_keep_every_promise() {
         raised.raise_lifetime(&ground, &store);
         assert!(raised.same_as(&store, &batch, &store));
     }
+}
+
+#[test]
+fn rows_routed_together_land_where_each_lands_alone() {
+    for_all(|rows, ground, key| {
+        let store = store_of(rows);
+        let tree = Tree::grown(ground, key, &store);
+        // Rows of the tree, rows near them, rows anywhere in the box.
+        let mut queries: Vec<f64> = Vec::new();
+        for (at, x) in cloud(150, ground.n_dims(), 77).iter().enumerate() {
+            let near = &rows[at % rows.len()];
+            queries.extend(x.iter().zip(near).map(|(a, b)| [*b, *a, b + 1e-9 * a, b + 0.1 * a][at % 4]));
+        }
+        for x in queries.chunks_exact_mut(ground.n_dims()) {
+            ground.clamp(x);
+        }
+        for lifetime in LIFETIMES {
+            let lifetime = Lifetime::new(lifetime).unwrap();
+            let mut locator = Locator::new(&tree, ground, &store, lifetime);
+            let exact = tree.route(ground, &store, &queries, lifetime, Frozen::Resumed);
+            let stored = tree.route(ground, &store, &queries, lifetime, Frozen::AsItStands);
+            for ((x, exact), stored) in queries.chunks_exact(ground.n_dims()).zip(exact).zip(stored) {
+                assert_eq!(exact, locator.locate(x));
+                match exact {
+                    Landing::Unseen { parent, .. } if matches!(parent.kind(), Kind::Single(_)) => {
+                        assert_eq!(stored, Landing::Seen(parent));
+                    }
+                    _ => assert_eq!(stored, exact),
+                }
+            }
+        }
+    });
 }

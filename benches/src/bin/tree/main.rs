@@ -15,7 +15,7 @@ use boxes::Boxes;
 use data::Rows;
 use mondrian::Lifetime;
 use mondrian::forest::{Forest, ForestParams};
-use mondrian::tree::{Kind, Locator, PointStore, Touched, Tree};
+use mondrian::tree::{Frozen, Kind, Locator, PointStore, Touched, Tree};
 use mondrian_benches::timed_on_thread as timed;
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
@@ -185,25 +185,42 @@ fn online() -> Outcome {
 
 fn unseen_rows() -> Outcome {
     let n = 200_000;
-    println!("| (d) {n} unseen rows, D = 10 | lifetime | runs | fit s | one by one, exact s | ratio | wanted |");
-    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    println!("| (d) {n} unseen rows, D = 10 | lifetime | runs | s | over the fit | wanted |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: |");
     let (rows, unseen) = (Rows::uniform(n, 10, 1), Rows::uniform(n, 10, 2));
     let store = rows.store()?;
     for lifetime in [5.0, FOREVER] {
         let bounds = mondrian::process::Bounds::new(&[0.0; 10], &[1.0; 10])?;
         let ground = mondrian::tree::Ground::new(1, &bounds, Lifetime::new(lifetime)?)?;
         let tree = Tree::grown(&ground, ground.tree_key(0), &store);
+        let route = |frozen| {
+            black_box(tree.route(&ground, &store, &unseen.x, ground.lifetime(), frozen));
+        };
+        let one_by_one = || {
+            let mut locator = Locator::new(&tree, &ground, &store, ground.lifetime());
+            for row in unseen.x.chunks_exact(10) {
+                black_box(locator.locate(row));
+            }
+        };
         let n_runs = runs(7);
-        let [fit, exact] = alternate(
+        let [fit, batch, batch_exact, exact] = alternate(
             n_runs,
-            [&mut || drop(black_box(Tree::grown(&ground, ground.tree_key(0), &store))), &mut || {
-                let mut locator = Locator::new(&tree, &ground, &store, ground.lifetime());
-                for row in unseen.x.chunks_exact(10) {
-                    black_box(locator.locate(row));
-                }
-            }],
+            [
+                &mut || drop(black_box(Tree::grown(&ground, ground.tree_key(0), &store))),
+                &mut || route(Frozen::AsItStands),
+                &mut || route(Frozen::Resumed),
+                &mut { one_by_one },
+            ],
         );
-        println!("| uniform | {lifetime} | {n_runs} | {fit:.4} | {exact:.4} | {:.2} | 1.5 |", exact / fit);
+        let ways = [
+            ("fit", fit, "-"),
+            ("batch", batch, "1"),
+            ("batch, exact cells", batch_exact, "1.5"),
+            ("one by one, exact cells", exact, "-"),
+        ];
+        for (name, seconds, wanted) in ways {
+            println!("| {name} | {lifetime} | {n_runs} | {seconds:.4} | {:.2} | {wanted} |", seconds / fit);
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::ForestParams;
 use crate::process::{Bounds, BuiltInMeasure, Measure};
-use crate::tree::{Ground, Landing, Locator, PointStore, Touched, Tree};
+use crate::tree::{Frozen, Ground, Landing, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
 /// What a model knows of its points beyond where they lie, and the statistics it keeps at each node of a tree.
@@ -18,6 +18,9 @@ pub trait Labels: Sync {
     /// Mends the statistics after a change, given what it touched.
     fn mend(&self, tree: &Tree, touched: &Touched, stats: &mut Self::Stats);
 }
+
+/// Fewer insertions than this are over before another thread has woken up: each takes about a microsecond.
+const WORTH_THREADS: usize = 64;
 
 /// No labels: structure alone.
 impl Labels for () {
@@ -161,7 +164,8 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// The lowest rung, not below the current one, whose box holds the given rows.
     fn rung_for(&self, coordinates: &[f64]) -> Result<u32> {
-        if coordinates.is_empty() {
+        // The usual case, and free of allocations: the box holds them already.
+        if coordinates.chunks_exact(self.n_dims()).all(|x| self.ground.root_box().contains(x)) {
             return Ok(self.ground.rung());
         }
         let new = Bounds::of_points(Points::row_major(coordinates, self.n_dims())?).expect("there are rows");
@@ -179,23 +183,31 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let again: Vec<u32> =
             learned.points.iter().copied().filter(|point| fresh.binary_search(point).is_err()).collect();
         let Self { ground, store, trees, .. } = self;
-        trees.par_iter_mut().for_each(|(tree, stats)| {
-            let mut touched = Touched::default();
+        let learn = |(touched, batch): &mut (Touched, Vec<u32>), (tree, stats): &mut (Tree, S)| {
             for point in &again {
-                tree.count_again(store, *point, &mut touched);
-                labels.mend(tree, &touched, stats);
+                tree.count_again(store, *point, touched);
+                labels.mend(tree, touched, stats);
             }
-            tree.insert(ground, store, &mut fresh.clone(), &mut touched);
-            labels.mend(tree, &touched, stats);
-        });
+            batch.clone_from(&fresh);
+            tree.insert(ground, store, batch, touched);
+            labels.mend(tree, touched, stats);
+        };
+        if learned.points.len() * trees.len() < WORTH_THREADS {
+            if let [point] = learned.points[..] {
+                Tree::look_ahead(trees.iter().map(|(tree, _)| tree), store.point(point));
+            }
+            let mut room = <(Touched, Vec<u32>)>::default();
+            trees.iter_mut().for_each(|tree| learn(&mut room, tree));
+        } else {
+            trees.par_iter_mut().for_each_init(<(Touched, Vec<u32>)>::default, learn);
+        }
     }
 
     /// Grows all trees anew from the store.
     pub fn regrow<L: Labels<Stats = S>>(&mut self, labels: &L) {
-        let columns = self.store.columns();
         let Self { ground, store, trees, .. } = self;
         trees.par_iter_mut().for_each(|(tree, stats)| {
-            *tree = Tree::grown_with(ground, tree.key(), store, Some(&columns));
+            *tree = Tree::grown(ground, tree.key(), store);
             labels.gather(tree, stats);
         });
     }
@@ -313,14 +325,11 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// The cell of each row (in measure coordinates, inside the root box or nearest to it) in one tree.
     pub fn landings(&self, tree: usize, coordinates: &[f64], lifetime: Lifetime) -> Vec<Landing> {
-        let mut locator = Locator::new(&self.trees[tree].0, &self.ground, &self.store, lifetime);
-        let mut x = vec![0.0; self.n_dims()];
-        let locate = |row: &[f64]| {
-            x.copy_from_slice(row);
-            self.ground.clamp(&mut x);
-            locator.locate(&x)
-        };
-        coordinates.chunks_exact(self.n_dims()).map(locate).collect()
+        let mut inside = coordinates.to_vec();
+        for x in inside.chunks_exact_mut(self.n_dims()) {
+            self.ground.clamp(x);
+        }
+        self.trees[tree].0.route(&self.ground, &self.store, &inside, lifetime, Frozen::Resumed)
     }
 }
 

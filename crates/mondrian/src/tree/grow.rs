@@ -5,11 +5,9 @@
 //! points show that it misses them all, whatever the number of dimensions.
 
 use super::leaf::PointList;
-use crate::process::{Cell, Cut, Side};
+use super::partition::partition;
+use crate::process::{Cell, Cut, NodeKey, Side};
 use crate::tree::{Child, Ground, Leaf, Node, PointStore, Tree};
-
-/// Cells with fewer points read coordinates row by row: their rows are in cache by then.
-const ROW_MAJOR_BELOW: usize = 8192;
 
 /// A cell still to be grown: a side of a node, and its points.
 #[derive(Debug)]
@@ -35,7 +33,6 @@ struct Known {
 #[derive(Debug)]
 pub(crate) struct Grower<'a> {
     store: &'a PointStore,
-    columns: Option<&'a [f64]>,
     lifetime: f64,
     pub(crate) cell: Cell,
     pub(crate) nodes: Vec<Node>,
@@ -46,20 +43,20 @@ pub(crate) struct Grower<'a> {
     log: Vec<Known>,
     scratch: Vec<u32>,
     tasks: Vec<Task>,
+    /// Every point has one row, so points count as rows.
+    is_distinct: bool,
 }
 
 impl<'a> Grower<'a> {
     /// A grower at the root of a tree, which adds to the given nodes and leaves.
     pub(crate) fn new(
         store: &'a PointStore,
-        columns: Option<&'a [f64]>,
         ground: &Ground,
         cell: Cell,
         (nodes, leaves): (Vec<Node>, Vec<Leaf>),
     ) -> Self {
         Self {
             store,
-            columns,
             lifetime: ground.lifetime().get(),
             cell,
             nodes,
@@ -69,6 +66,7 @@ impl<'a> Grower<'a> {
             log: Vec::new(),
             scratch: Vec::new(),
             tasks: Vec::new(),
+            is_distinct: store.n_rows() == store.n_points(),
         }
     }
 
@@ -79,9 +77,6 @@ impl<'a> Grower<'a> {
         }
         let first_node = self.nodes.len();
         let depth = self.cell.depth();
-        if self.scratch.len() < points.len() {
-            self.scratch.resize(points.len(), 0);
-        }
         self.forget_bounds();
         let root = self.grow_cell(points, 0, points.len(), None);
         while let Some(task) = self.tasks.pop() {
@@ -109,8 +104,7 @@ impl<'a> Grower<'a> {
         let mut top = None;
         loop {
             if end - start == 2 {
-                let pair = [points[start], points[start + 1]];
-                let child = self.grow_pair(pair);
+                let child = self.grow_pair([points[start], points[start + 1]]);
                 self.attach(parent, &mut top, child);
                 break;
             }
@@ -119,7 +113,7 @@ impl<'a> Grower<'a> {
                 self.attach(parent, &mut top, child);
                 break;
             };
-            let node = self.new_node(&cut);
+            let node = self.new_node(&cut, end - start);
             self.attach(parent, &mut top, Child::inner(node));
             let middle = start + self.split(&mut points[start..end], &cut);
             if middle == start || middle == end {
@@ -156,7 +150,7 @@ impl<'a> Grower<'a> {
                 self.attach(parent, &mut top, child);
                 break;
             };
-            let node = self.new_node(&cut);
+            let node = self.new_node(&cut, 2);
             self.attach(parent, &mut top, Child::inner(node));
             let dim = cut.dim as usize;
             let (a, b) = (Side::of(p[dim], cut.location), Side::of(q[dim], cut.location));
@@ -183,8 +177,11 @@ impl<'a> Grower<'a> {
         top.get_or_insert(child);
     }
 
-    fn new_node(&mut self, cut: &Cut) -> u32 {
-        self.nodes.push(Node::new(cut));
+    #[inline]
+    fn new_node(&mut self, cut: &Cut, n_points: usize) -> u32 {
+        let mut node = Node::new(cut);
+        node.count = n_points as u32;
+        self.nodes.push(node);
         self.nodes.len() as u32 - 1
     }
 
@@ -205,14 +202,8 @@ impl<'a> Grower<'a> {
         }
         let n_dims = self.store.n_dims();
         let rows = self.store.coordinates();
-        let below = match self.columns {
-            Some(columns) if points.len() >= ROW_MAJOR_BELOW => {
-                let n = self.store.n_slots();
-                let column = &columns[dim * n..][..n];
-                partition(points, &mut self.scratch, |p| column[p as usize] <= cut.location)
-            }
-            _ => partition(points, &mut self.scratch, |p| rows[p as usize * n_dims + dim] <= cut.location),
-        };
+        let is_below = |p: u32| rows[p as usize * n_dims + dim] <= cut.location;
+        let below = partition(points, &mut self.scratch, is_below);
         if below == 0 || below == points.len() {
             self.learn_bounds(points, dim);
         }
@@ -222,8 +213,9 @@ impl<'a> Grower<'a> {
     /// After a scan that separated nothing: the exact bounds of the points, which make further misses free.
     fn learn_bounds(&mut self, points: &[u32], dim: usize) {
         let (mut lo, mut hi) = (f64::INFINITY, f64::NEG_INFINITY);
+        let (rows, n_dims) = (self.store.coordinates(), self.store.n_dims());
         for p in points {
-            let x = self.store.point(*p)[dim];
+            let x = rows[*p as usize * n_dims + dim];
             lo = lo.min(x);
             hi = hi.max(x);
         }
@@ -261,6 +253,9 @@ impl<'a> Grower<'a> {
 
     /// Row counts of the nodes from `first` on, children before parents: a child is always younger.
     fn count_rows(&mut self, first: usize) {
+        if self.is_distinct {
+            return;
+        }
         for id in (first..self.nodes.len()).rev() {
             let node = self.nodes[id];
             self.nodes[id].count = self.rows_of(node.below) + self.rows_of(node.above);
@@ -283,39 +278,12 @@ pub(crate) fn rows_of(child: Child, nodes: &[Node], leaves: &[Leaf], store: &Poi
     }
 }
 
-/// Stable partition without branches: what `is_below` moves to the front, in order, and so the rest.
-#[inline]
-fn partition(points: &mut [u32], scratch: &mut [u32], is_below: impl Fn(u32) -> bool) -> usize {
-    let scratch = &mut scratch[..points.len()];
-    let (mut n_below, mut n_above) = (0, 0);
-    for i in 0..points.len() {
-        let point = points[i];
-        let below = usize::from(is_below(point));
-        points[n_below] = point;
-        scratch[n_above] = point;
-        n_below += below;
-        n_above += 1 - below;
-    }
-    points[n_below..].copy_from_slice(&scratch[..n_above]);
-    n_below
-}
-
 impl Tree {
     /// The tree of all points of the store.
-    pub fn grown(ground: &Ground, key: crate::process::NodeKey, store: &PointStore) -> Self {
-        let columns = (store.n_slots() >= ROW_MAJOR_BELOW).then(|| store.columns());
-        Self::grown_with(ground, key, store, columns.as_deref())
-    }
-
-    /// As [`Tree::grown`], with the store's columns at hand.
-    pub(crate) fn grown_with(
-        ground: &Ground,
-        key: crate::process::NodeKey,
-        store: &PointStore,
-        columns: Option<&[f64]>,
-    ) -> Self {
+    pub fn grown(ground: &Ground, key: NodeKey, store: &PointStore) -> Self {
         let mut points: Vec<u32> = store.points().collect();
-        let mut grower = Grower::new(store, columns, ground, ground.root_cell(key), (Vec::new(), Vec::new()));
+        let mut grower =
+            Grower::new(store, ground, ground.root_cell(key), (Vec::with_capacity(points.len()), Vec::new()));
         let root = grower.grow(&mut points);
         let (mut nodes, leaves) = (grower.nodes, grower.leaves);
         nodes.shrink_to_fit();

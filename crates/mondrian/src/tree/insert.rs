@@ -2,6 +2,7 @@
 
 use super::grow::{Grower, rows_of};
 use super::node::Kind;
+use super::partition::partition_by_swaps;
 use super::{Child, Ground, PointStore, Tree};
 use crate::process::{Cell, Cut, NodeKey, Side};
 
@@ -43,7 +44,7 @@ impl Tree {
                     node.count += batch.iter().map(|p| store.multiplicity(*p)).sum::<u32>();
                     touched.nodes.push(id);
                     let (dim, location) = (node.dim(), node.location);
-                    let middle = task.start + split(batch, |p| store.point(p)[dim] <= location);
+                    let middle = task.start + partition_by_swaps(batch, |p| store.point(p)[dim] <= location);
                     let depth = way.len();
                     for (start, end, side) in [(middle, task.end, Side::Above), (task.start, middle, Side::Below)] {
                         if start < end {
@@ -105,6 +106,21 @@ impl Tree {
         touched.walk = Some(cell);
     }
 
+    /// Reads the ways of a point down several trees in turns. Nothing else: the trees' nodes are then in cache when the
+    /// point is learned. One tree after the other would wait for memory at every node.
+    pub(crate) fn look_ahead<'a>(trees: impl Iterator<Item = &'a Self>, x: &[f64]) {
+        let mut ways: Vec<(&Self, u32)> = trees.filter_map(|tree| Some((tree, tree.root.as_inner()?))).collect();
+        while !ways.is_empty() {
+            ways.retain_mut(|(tree, id)| {
+                let node = &tree.nodes[*id as usize];
+                let next = node.child(node.side_of(x)).as_inner();
+                *id = next.unwrap_or(*id);
+                next.is_some()
+            });
+        }
+        // The loop ends by what it reads, so it cannot be optimised away.
+    }
+
     /// One more row of a point that the tree has: only counts change.
     pub fn count_again(&mut self, store: &PointStore, point: u32, touched: &mut Touched) {
         touched.clear();
@@ -158,7 +174,7 @@ impl Tree {
     ) -> (Child, Cell) {
         let parts = (std::mem::take(&mut self.nodes), std::mem::take(&mut self.leaves));
         let (n_nodes, n_leaves) = (parts.0.len(), parts.1.len());
-        let mut grower = Grower::new(store, None, ground, cell, parts);
+        let mut grower = Grower::new(store, ground, cell, parts);
         let child = grow(&mut grower);
         let cell;
         (cell, self.nodes, self.leaves) = (grower.cell, grower.nodes, grower.leaves);
@@ -235,16 +251,4 @@ impl Touched {
             None => ground.root_cell(key),
         }
     }
-}
-
-/// Partition of a small batch; order does not matter.
-fn split(points: &mut [u32], is_below: impl Fn(u32) -> bool) -> usize {
-    let mut n_below = 0;
-    for i in 0..points.len() {
-        if is_below(points[i]) {
-            points.swap(i, n_below);
-            n_below += 1;
-        }
-    }
-    n_below
 }

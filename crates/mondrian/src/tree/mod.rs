@@ -12,6 +12,8 @@ mod insert;
 mod leaf;
 mod locate;
 mod node;
+mod partition;
+mod route;
 mod shape;
 mod store;
 
@@ -20,6 +22,7 @@ pub use insert::Touched;
 pub use leaf::Leaf;
 pub use locate::{Landing, Locator};
 pub use node::{Child, Kind, Node};
+pub use route::Frozen;
 pub use store::PointStore;
 
 use crate::process::NodeKey;

@@ -156,23 +156,6 @@ impl PointStore {
         }
     }
 
-    /// Column-major coordinates by slot, for scanning large cells.
-    pub(crate) fn columns(&self) -> Vec<f64> {
-        let (n, d) = (self.n_slots(), self.n_dims);
-        let mut columns = vec![0.0; n * d];
-        // In blocks of rows, so that what is read stays in cache while it is scattered.
-        let block = 64;
-        for start in (0..n).step_by(block) {
-            let end = (start + block).min(n);
-            for dim in 0..d {
-                for row in start..end {
-                    columns[dim * n + row] = self.coordinates[row * d + dim];
-                }
-            }
-        }
-        columns
-    }
-
     /// The store of saved coordinates and multiplicities.
     ///
     /// # Errors

@@ -1,0 +1,61 @@
+//! Parting an array of numbers at a cut, in place.
+
+/// Smaller arrays are parted by swaps: a call to move memory would take longer than they do.
+const SWAP_BELOW: usize = 32;
+
+/// Moves what `is_below` to the front; how many those are. Large arrays keep their order, which keeps memory that is
+/// read through them in order too. `scratch` is room to use again.
+#[inline]
+pub(super) fn partition(numbers: &mut [u32], scratch: &mut Vec<u32>, is_below: impl Fn(u32) -> bool) -> usize {
+    if numbers.len() < SWAP_BELOW {
+        return partition_by_swaps(numbers, is_below);
+    }
+    if scratch.len() < numbers.len() {
+        scratch.resize(numbers.len(), 0);
+    }
+    let scratch = &mut scratch[..numbers.len()];
+    let (mut n_below, mut n_above) = (0, 0);
+    for i in 0..numbers.len() {
+        let number = numbers[i];
+        let below = usize::from(is_below(number));
+        numbers[n_below] = number;
+        scratch[n_above] = number;
+        n_below += below;
+        n_above += 1 - below;
+    }
+    numbers[n_below..].copy_from_slice(&scratch[..n_above]);
+    n_below
+}
+
+/// As [`partition`], without room and without branches; the order changes.
+#[inline]
+pub(super) fn partition_by_swaps(numbers: &mut [u32], is_below: impl Fn(u32) -> bool) -> usize {
+    let mut n_below = 0;
+    for i in 0..numbers.len() {
+        let number = numbers[i];
+        numbers.swap(i, n_below);
+        n_below += usize::from(is_below(number));
+    }
+    n_below
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_as_a_filter_does() {
+        let mut scratch = Vec::new();
+        for n in [0, 1, 5, 31, 32, 100] {
+            for divisor in [1, 2, 3, 1000] {
+                let mut numbers: Vec<u32> = (1..=n).collect();
+                let is_below = |p: u32| p.is_multiple_of(divisor);
+                let n_below = partition(&mut numbers, &mut scratch, is_below);
+                assert!(numbers[..n_below].iter().all(|p| is_below(*p)));
+                assert!(numbers[n_below..].iter().all(|p| !is_below(*p)));
+                numbers.sort_unstable();
+                assert_eq!(numbers, (1..=n).collect::<Vec<_>>());
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Where many points lie in a tree: they go down together and part at each cut.
+//!
+//! Gives what [`Locator::locate`](super::Locator::locate) gives for each row. Every node is looked at once for
+//! all rows that pass it, and the walk goes along, so that a frozen cell is resumed from where it stands.
+
+use super::node::Kind;
+use super::partition::partition;
+use super::{Child, Ground, Landing, PointStore, Tree};
+use crate::Lifetime;
+use crate::process::{Cell, Side};
+
+/// What becomes of a row that comes to a frozen cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frozen {
+    /// The cell is cut on, as its key says, until the row and the cell's point part or the lifetime ends: exact cells.
+    Resumed,
+    /// The cell counts as it stands: enough where a row that leaves it is treated as one that stays.
+    AsItStands,
+}
+
+/// Rows still to be routed: they stand at `parent` and go to one side of it.
+struct Task {
+    parent: u32,
+    side: Side,
+    start: usize,
+    end: usize,
+    /// Depth of the walk at the parent.
+    depth: usize,
+}
+
+struct Router<'a> {
+    tree: &'a Tree,
+    store: &'a PointStore,
+    rows: &'a [f64],
+    lifetime: f64,
+    /// The walk at the current cell, if frozen cells are resumed.
+    cell: Option<Cell>,
+    order: Vec<u32>,
+    scratch: Vec<u32>,
+    landings: Vec<Landing>,
+}
+
+impl Tree {
+    /// The cell of each row, row-major and inside the root box, at a lifetime of at most the ground's.
+    pub fn route(
+        &self,
+        ground: &Ground,
+        store: &PointStore,
+        rows: &[f64],
+        lifetime: Lifetime,
+        frozen: Frozen,
+    ) -> Vec<Landing> {
+        let n_rows = rows.len() / ground.n_dims();
+        let mut router = Router {
+            tree: self,
+            store,
+            rows,
+            lifetime: lifetime.min(ground.lifetime()).get(),
+            cell: (frozen == Frozen::Resumed).then(|| ground.root_cell(self.key)),
+            order: (0..n_rows as u32).collect(),
+            scratch: Vec::new(),
+            landings: vec![Landing::Seen(self.root); n_rows],
+        };
+        router.run();
+        router.landings
+    }
+}
+
+impl Router<'_> {
+    fn run(&mut self) {
+        let mut tasks: Vec<Task> = Vec::new();
+        self.descend(self.tree.root, (0, self.order.len()), None, &mut tasks);
+        while let Some(task) = tasks.pop() {
+            self.return_to(task.depth);
+            let node = self.tree.node(task.parent);
+            let (child, rows) = (node.child(task.side), (task.start, task.end));
+            self.enter(task.parent, task.side, child);
+            self.descend(child, rows, Some(task.parent), &mut tasks);
+        }
+    }
+
+    /// Takes rows that stand in a cell further down. Where they part, those above wait in `tasks`.
+    fn descend(
+        &mut self,
+        mut child: Child,
+        (start, mut end): (usize, usize),
+        mut parent: Option<u32>,
+        tasks: &mut Vec<Task>,
+    ) {
+        while start < end {
+            let Kind::Inner(id) = child.kind() else { return self.land(child, (start, end), parent) };
+            let node = *self.tree.node(id);
+            if node.time > self.lifetime {
+                return self.land_all((start, end), Landing::Seen(child));
+            }
+            let (rows, n_dims, dim) = (self.rows, self.store.n_dims(), node.dim());
+            let is_below = |row: u32| rows[row as usize * n_dims + dim] <= node.location;
+            let middle = start + partition(&mut self.order[start..end], &mut self.scratch, is_below);
+            let side = if middle == start { Side::Above } else { Side::Below };
+            if middle != start && middle != end {
+                let depth = self.cell.as_ref().map_or(0, Cell::depth);
+                tasks.push(Task { parent: id, side: Side::Above, start: middle, end, depth });
+                end = middle;
+            }
+            child = node.child(side);
+            parent = Some(id);
+            self.enter(id, side, child);
+        }
+    }
+
+    /// Rows that have come to the end of the stored tree.
+    fn land(&mut self, child: Child, (start, end): (usize, usize), parent: Option<u32>) {
+        match child.kind() {
+            Kind::Single(point) if self.cell.is_some() => self.resume(child, point, (start, end)),
+            Kind::Empty => {
+                let time = parent.map_or(0.0, |id| self.tree.node(id).time);
+                let parent = parent.map_or(child, Child::inner);
+                self.land_all((start, end), Landing::Unseen { time, parent });
+            }
+            _ => self.land_all((start, end), Landing::Seen(child)),
+        }
+    }
+
+    fn land_all(&mut self, (start, end): (usize, usize), landing: Landing) {
+        for row in &self.order[start..end] {
+            self.landings[*row as usize] = landing;
+        }
+    }
+
+    /// Cuts a frozen cell on until all rows have parted from its point or the lifetime ends.
+    fn resume(&mut self, child: Child, point: u32, (start, mut end): (usize, usize)) {
+        let (rows, n_dims, frozen) = (self.rows, self.store.n_dims(), self.store.point(point));
+        // Rows at the point itself never part from it; those from `end` on have landed.
+        let differs = |row: u32| &rows[row as usize * n_dims..][..n_dims] != frozen;
+        let n_left = partition(&mut self.order[start..end], &mut self.scratch, differs);
+        self.land_all((start + n_left, end), Landing::Seen(child));
+        end = start + n_left;
+        while start < end {
+            let cell = self.cell.as_mut().expect("frozen cells are resumed on a walk");
+            let Some(cut) = cell.next_cut().filter(|cut| cut.time <= self.lifetime) else { break };
+            let dim = cut.dim as usize;
+            let side = Side::of(frozen[dim], cut.location);
+            cell.enter(&cut, side);
+            let stays = |row: u32| Side::of(rows[row as usize * n_dims + dim], cut.location) == side;
+            let n_left = partition(&mut self.order[start..end], &mut self.scratch, stays);
+            self.land_all((start + n_left, end), Landing::Unseen { time: cut.time, parent: child });
+            end = start + n_left;
+        }
+        self.land_all((start, end), Landing::Seen(child));
+    }
+
+    /// Takes the walk along to a cell where it may be needed.
+    #[inline]
+    fn enter(&mut self, node: u32, side: Side, child: Child) {
+        if let (Some(cell), Kind::Inner(_) | Kind::Single(_)) = (&mut self.cell, child.kind()) {
+            cell.enter(&self.tree.node(node).cut(), side);
+        }
+    }
+
+    fn return_to(&mut self, depth: usize) {
+        if let Some(cell) = &mut self.cell {
+            while cell.depth() > depth {
+                cell.leave();
+            }
+        }
+    }
+}
