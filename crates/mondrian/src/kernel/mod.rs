@@ -13,6 +13,7 @@ mod fourier;
 mod laplace;
 mod map;
 mod numbering;
+mod path;
 mod ridge;
 
 pub use binning::RandomBinning;
@@ -21,4 +22,5 @@ pub use features::MondrianFeatures;
 pub use fourier::RandomFourier;
 pub use laplace::LaplaceKernel;
 pub use map::FeatureMap;
+pub use path::{KernelPath, PathDrift, PathMethod, ValidationSet};
 pub use ridge::{KernelRidge, KernelRidgeParams};

@@ -129,6 +129,11 @@ impl KernelRidge {
         self.model.report()
     }
 
+    /// The threads that one large product may use.
+    pub(super) fn threads(&self) -> crate::dense::Threads {
+        self.params.thread_limit()
+    }
+
     /// The training targets, one column each.
     pub fn targets(&self) -> &Matrix {
         &self.targets
@@ -156,6 +161,20 @@ impl KernelRidge {
     /// As for [`KernelRidge::predict`].
     pub fn equivalent_kernel(&self, points: Points<'_>) -> Result<Matrix> {
         self.model.equivalent_kernel(&self.features.transform(points)?)
+    }
+
+    /// The model on trees whose root box holds these rows too: what a path over them evaluates.
+    ///
+    /// # Errors
+    /// [`crate::Error::LengthMismatch`], [`crate::Error::TooLarge`] for rows too far away.
+    pub fn widened_for(&self, points: Points<'_>) -> Result<Self> {
+        let mut forest = (**self.features.forest()).clone();
+        let coordinates = forest.coordinates(points)?;
+        forest.widen_for(&(), &coordinates)?;
+        let features =
+            MondrianFeatures::of_forest(forest.into(), self.features.rows().to_vec(), self.features.lifetime())?;
+        let model = self.params.fit_many(features.training()?.into(), self.targets.view())?;
+        Ok(Self { params: self.params.clone(), features, model, targets: self.targets.clone() })
     }
 
     /// The model fitted at a smaller lifetime on the same trees, which are not grown again.

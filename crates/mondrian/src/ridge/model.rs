@@ -75,6 +75,11 @@ impl FeatureRidgeParams {
         Self { threads, ..self }
     }
 
+    /// The threads that one large product may use.
+    pub(crate) fn thread_limit(&self) -> Threads {
+        self.threads
+    }
+
     /// Fits one target.
     ///
     /// # Errors

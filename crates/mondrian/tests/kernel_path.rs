@@ -1,0 +1,130 @@
+//! The kernel path against refits, and its forms against each other.
+
+use mondrian::forest::WeightsChoice;
+use mondrian::kernel::{KernelRidge, PathMethod};
+use mondrian::path::no_progress;
+use mondrian::process::NodeKey;
+use mondrian::ridge::CgOptions;
+use mondrian::{Lifetime, Points};
+
+struct Data {
+    n_dims: usize,
+    x: Vec<f64>,
+    y: Vec<f64>,
+}
+
+fn data(n: usize, n_dims: usize, seed: u64) -> Data {
+    let mut x = Vec::new();
+    for row in 0..n as u64 {
+        let from = if row % 6 == 5 { row - 1 } else { row };
+        x.extend((0..n_dims as u64).map(|dim| NodeKey::root(seed, from).fork(dim).draw(0).uniform()));
+    }
+    let y = (0..n)
+        .map(|r| 3.0 + (5.0 * x[r * n_dims]).sin() + 0.1 * NodeKey::root(seed, r as u64).draw(1).normal())
+        .collect();
+    Data { n_dims, x, y }
+}
+
+impl Data {
+    fn points(&self) -> Points<'_> {
+        Points::row_major(&self.x, self.n_dims).unwrap()
+    }
+}
+
+fn model(train: &Data, n_trees: usize, lifetime: f64, alpha: f64, intercept: bool) -> KernelRidge {
+    let trees = mondrian::forest::ForestParams { weights: WeightsChoice::Raw, ..Default::default() };
+    KernelRidge::params()
+        .trees(trees)
+        .n_trees(n_trees)
+        .lifetime(Lifetime::new(lifetime).unwrap())
+        .alpha(alpha)
+        .fit_intercept(intercept)
+        .fit(train.points(), &train.y)
+        .unwrap()
+}
+
+fn rmse(model: &KernelRidge, data: &Data) -> f64 {
+    let found = model.predict(data.points()).unwrap();
+    let sum: f64 = data.y.iter().enumerate().map(|(r, y)| (found[(r, 0)] - y).powi(2)).sum();
+    (sum / data.y.len() as f64).sqrt()
+}
+
+#[test]
+fn every_form_of_the_path_equals_refits() {
+    for (n_dims, n_trees, lifetime) in [(1, 1, 10.0), (2, 7, 4.0), (5, 12, 1.5), (2, 5, f64::INFINITY)] {
+        for (alpha, intercept) in [(1e-6, true), (0.1, false), (10.0, true)] {
+            let (train, mut held) = (data(40, n_dims, 3), data(25, n_dims, 4));
+            held.x[0] = 1.8;
+            let model = model(&train, n_trees, lifetime, alpha, intercept);
+            let wide = model.widened_for(held.points()).unwrap();
+            let sets = [(held.points(), held.y.as_slice())];
+            let removal = model.path(&sets, &PathMethod::Removal, &mut no_progress()).unwrap().path;
+            assert!(removal.len() > 5);
+            // Fit and evaluate at 0, at the end, at cuts and just before them.
+            let step = (removal.len() / 10).max(1);
+            for at in (0..removal.len()).step_by(step).chain([removal.len() - 1]) {
+                for time in [removal.lifetimes()[at], removal.lifetimes()[at].next_down().max(0.0)] {
+                    let time = Lifetime::new(time).unwrap();
+                    let (index, refit) = (removal.index_at(time), wide.at(time).unwrap());
+                    for (found, set) in [(removal.train()[index], &train), (removal.validation()[0][index], &held)] {
+                        let expected = rmse(&refit, set);
+                        assert!(
+                            (found - expected).abs() < 1e-7 * removal.train()[0].max(1.0),
+                            "D = {n_dims}, M = {n_trees}, α = {alpha}, λ = {time}: {found} instead of {expected}"
+                        );
+                    }
+                }
+            }
+            for method in [PathMethod::Addition, PathMethod::Cholesky] {
+                let other = model.path(&sets, &method, &mut no_progress()).unwrap().path;
+                assert_eq!(other.lifetimes(), removal.lifetimes(), "{method:?}");
+                let both = [(other.train(), removal.train()), (&other.validation()[0], &removal.validation()[0])];
+                for (a, b) in both {
+                    let worst = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                    assert!(worst < 1e-7 * removal.train()[0].max(1.0), "{method:?}, α = {alpha}: {worst}");
+                }
+            }
+            let lifetimes: Vec<f64> = removal.lifetimes().iter().step_by(step).copied().collect();
+            let options = CgOptions { tolerance: 1e-12, max_steps: 20_000 };
+            let grid = PathMethod::ConjugateGradients { lifetimes: lifetimes.clone(), options };
+            let grid = model.path(&sets, &grid, &mut no_progress()).unwrap().path;
+            assert_eq!(grid.lifetimes(), lifetimes);
+            for (at, time) in lifetimes.iter().enumerate() {
+                let index = removal.index_at(Lifetime::new(*time).unwrap());
+                let pair = (grid.validation()[0][at], removal.validation()[0][index]);
+                assert!((pair.0 - pair.1).abs() < 1e-6 * removal.train()[0].max(1.0), "α = {alpha}: {pair:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn three_forms_agree_along_many_features() {
+    // The inverse in blocks, the Cholesky factor and fresh solves, along a few hundred features, δ² from 1e-6 to 10.
+    let (train, held) = (data(120, 3, 8), data(40, 3, 9));
+    for alpha in [1e-6, 1e-3, 10.0] {
+        let model = model(&train, 10, 8.0, alpha, true);
+        let sets = [(held.points(), held.y.as_slice())];
+        let removal = model.path(&sets, &PathMethod::Removal, &mut no_progress()).unwrap();
+        let cholesky = model.path(&sets, &PathMethod::Cholesky, &mut no_progress()).unwrap();
+        assert!(model.features().forest().n_trees() == 10 && removal.path.len() > 200);
+        let worst = removal.path.validation()[0]
+            .iter()
+            .zip(&cholesky.path.validation()[0])
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, f64::max);
+        assert!(worst < 1e-7 * removal.path.train()[0].max(1.0), "α = {alpha}: {worst}");
+        assert!(removal.drift.worst_residual < 1e-6, "{:?}", removal.drift);
+    }
+}
+
+#[test]
+fn a_path_can_be_cancelled_and_refuses_wrong_targets() {
+    let (train, held) = (data(60, 2, 1), data(10, 2, 2));
+    let model = model(&train, 10, 5.0, 0.1, true);
+    let mut stop = |_| std::ops::ControlFlow::Break(());
+    let sets = [(held.points(), held.y.as_slice())];
+    assert_eq!(model.path(&sets, &PathMethod::Removal, &mut stop).unwrap_err(), mondrian::Error::Cancelled);
+    let short = [(held.points(), &held.y[1..])];
+    assert!(model.path(&short, &PathMethod::Removal, &mut no_progress()).is_err());
+}
