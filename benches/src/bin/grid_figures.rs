@@ -90,16 +90,18 @@ fn best(search: &Search) -> f64 {
 }
 
 fn greedy_figure(folder: &Path, name: &str, title: &str, toy: &Toy) -> Outcome<()> {
-    const SIZE: usize = 31;
+    const SIZE: usize = 41;
     let values = toy.surface(SIZE)?;
     let (search, path) = toy.run(SearchKind::Greedy, 2 * 2 * (SIZE - 1))?;
     let inside: Vec<(f64, f64)> = path.iter().copied().take_while(|p| p.0 < SIZE as f64 && p.1 < SIZE as f64).collect();
     let least = values.iter().flatten().fold(f64::INFINITY, |m, &v| m.min(v));
     let last = inside[inside.len() - 1];
-    let found = inside.iter().fold(f64::INFINITY, |m, p| m.min(values[p.1 as usize][p.0 as usize]));
     println!(
-        "{name}: greedy from {:.4} to {found:.4}; least of the surface {least:.4}; cuts at its end {} and {}",
-        values[0][0], last.0, last.1
+        "{name}: greedy from {:.4} to {:.4}; least of the surface {least:.4}; cuts at its end {} and {}",
+        values[0][0],
+        best(&search),
+        last.0,
+        last.1
     );
     let surface = Surface {
         title: title.to_owned(),
@@ -203,9 +205,9 @@ fn main() -> Outcome<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "docs/figures".to_owned());
     let folder = Path::new(&folder);
     std::fs::create_dir_all(folder)?;
-    let smooth = Toy::new(5, 2, 0.3, |a, b| (3.0 * a).sin() + 0.7 * b);
+    let smooth = Toy::new(5, 5, 0.05, |a, b| (3.0 * a).sin() + 0.7 * b);
     greedy_figure(folder, "grid-toy-surface", "Greedy on an easy surface", &smooth)?;
-    let irrelevant = Toy::new(6, 2, 0.2, |a, _| (6.0 * a).sin());
+    let irrelevant = Toy::new(6, 5, 0.05, |a, _| (6.0 * a).sin());
     greedy_figure(folder, "grid-toy-irrelevant", "Dimension 2 is irrelevant", &irrelevant)?;
     let board = Toy::new(7, 10, 0.05, |a, b| if (a < 0.5) == (b < 0.5) { 1.0 } else { -1.0 });
     stuck_figure(folder, "grid-toy-stuck", "A chessboard: no single dimension helps", &board)?;

@@ -35,4 +35,7 @@ mod pages {
 
     #[doc = include_str!("../../../docs/density.md")]
     struct Density;
+
+    #[doc = include_str!("../../../docs/grid.md")]
+    struct Grid;
 }
