@@ -12,6 +12,8 @@ pub(crate) enum ModelKind {
     Laplace,
     /// A Mondrian forest: learns online, knows its uncertainty
     Forest,
+    /// Ridge regression on Mondrian features
+    Kernel,
     /// Ridge regression on a Mondrian grid, one searched lifetime an input
     Grid,
     /// A density: how likely rows are; needs no target
@@ -23,6 +25,8 @@ pub(crate) enum ModelKind {
 pub(crate) enum PathKind {
     /// A Mondrian forest
     Forest,
+    /// Ridge regression on Mondrian features
+    Kernel,
     /// A density
     Density,
 }
@@ -32,6 +36,7 @@ impl PathKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Forest => "forest",
+            Self::Kernel => "kernel",
             Self::Density => "density",
         }
     }
@@ -52,6 +57,7 @@ impl ModelKind {
         match self {
             Self::Laplace => "laplace",
             Self::Forest => "forest",
+            Self::Kernel => "kernel",
             Self::Grid => "grid",
             Self::Density => "density",
         }
@@ -96,7 +102,7 @@ impl FromStr for LifetimeArg {
 /// Parameters of the models; each kind takes those that concern it.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
-    /// Number of trees [default: 100; grid: 50]
+    /// Number of trees [default: 100; kernel and grid: 50]
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub(crate) trees: Option<usize>,
     /// How cells of a regression forest are modelled

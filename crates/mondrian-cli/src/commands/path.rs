@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use mondrian::density::DensityForest;
 use mondrian::forest::{ClassificationForest, LifetimeChoice, RegressionForest};
+use mondrian::kernel::PathMethod;
 use mondrian::path::RegularizationPath;
 use mondrian::process::{Bounds, Mondrian, NodeKey};
 use mondrian::{Lifetime, Points};
@@ -14,7 +15,7 @@ use super::fit::Opened;
 use super::tour::is_held_out;
 use crate::args::{LifetimeArg, PathArgs, PathKind};
 use crate::failure::{Failure, Outcome};
-use crate::model::{Training, classifier, density, forest, number, ranked};
+use crate::model::{Training, classifier, density, forest, kernel, number, ranked};
 use crate::prepare::{Preparation, Prepared, Task};
 use crate::report::partition::{Drawn, partition_block};
 use crate::report::parts::{
@@ -48,6 +49,7 @@ pub(crate) fn run(args: &PathArgs, screen: Screen) -> Outcome<()> {
     let found = match (args.model, opened.preparation.task()) {
         (PathKind::Density, _) => density_path(args, &training, &split, screen)?,
         (PathKind::Forest, Some(Task::Regression)) => forest_path(args, &training, &split, screen)?,
+        (PathKind::Kernel, Some(_)) => kernel_path(args, &training, &split, screen)?,
         (_, None) => return Err(Failure::input("--target is missing", "name the column to predict")),
         (PathKind::Forest, Some(Task::Classification)) => classifier_path(args, &training, &split, screen)?,
     };
@@ -261,6 +263,29 @@ fn relevance_section(preparation: &Preparation, relevance: &[f64]) -> Section {
     )
 }
 
+fn kernel_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: Screen) -> Outcome<Found> {
+    let preparation = training.preparation;
+    let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
+    let (params, _) = kernel::params(training, &args.params, train)?;
+    let model = params.fit(train, &split.train.y)?;
+    let mut progress = screen.progress("path", 1000);
+    let validation = [(held_out, split.held_out.y.as_slice())];
+    let found = model.path(&validation, &PathMethod::default(), &mut shown(&mut progress))?;
+    progress.finish();
+    let path = found.path;
+    let model = model.at(path.best_lifetime())?;
+    let mean = model.predict(held_out)?.column(0).to_vec();
+    let std: Vec<f64> = model.predict_variance(held_out)?.column(0).iter().map(|v| v.max(0.0).sqrt()).collect();
+    let truth = &split.held_out.y;
+    let held = coverage(truth, &mean, &std, 0.9);
+    let headline = vec![
+        ("Error held out", short(rmse(truth, &mean)), "root mean squared".to_owned()),
+        ("Coverage", format!("{:.1} %", 100.0 * held), "of 90 % intervals".to_owned()),
+    ];
+    let figures = vec![("coverage_90", json!(held)), ("worst_residual", json!(found.drift.worst_residual))];
+    Ok(Found { path, sections: prediction_sections(truth, &mean, &std), headline, figures })
+}
+
 fn density_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: Screen) -> Outcome<Found> {
     let preparation = training.preparation;
     let params = density::params(training, &args.params)?;
@@ -284,7 +309,7 @@ fn density_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen:
 fn page(args: &PathArgs, opened: &Opened, split: &Split, found: &Found) -> Report {
     let target = opened.preparation.target.as_ref().map(|t| t.name.clone());
     let title = match (&target, args.model) {
-        (Some(target), PathKind::Forest) => format!("{target}, at every lifetime"),
+        (Some(target), PathKind::Forest | PathKind::Kernel) => format!("{target}, at every lifetime"),
         _ => "A density at every lifetime".to_owned(),
     };
     let best = found.path.best_lifetime();

@@ -4,6 +4,7 @@ pub(crate) mod classifier;
 pub(crate) mod density;
 pub(crate) mod forest;
 mod grid;
+pub(crate) mod kernel;
 mod laplace;
 
 use std::path::Path;
@@ -11,6 +12,7 @@ use std::path::Path;
 use mondrian::density::DensityForest;
 use mondrian::forest::{ClassificationForest, LifetimeChoice, RegressionForest};
 use mondrian::grid::GridRidge;
+use mondrian::kernel::KernelRidge;
 use mondrian::model_file::{Archive, Saved};
 use mondrian::tuning::LaplaceKernelRidge;
 use mondrian::{Points, normal};
@@ -31,6 +33,7 @@ pub(crate) enum Model {
     Forest(RegressionForest),
     Classifier(ClassificationForest),
     Grid(GridRidge),
+    Kernel(Box<KernelRidge>),
     Density(Box<DensityForest>),
 }
 
@@ -84,6 +87,7 @@ impl Model {
     pub(crate) fn fit(kind: ModelKind, training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<Self> {
         match (kind, training.preparation.task()) {
             (ModelKind::Laplace, _) => laplace::fit(training, args, screen).map(Self::Laplace),
+            (ModelKind::Kernel, _) => kernel::fit(training, args).map(|model| Self::Kernel(Box::new(model))),
             (ModelKind::Grid, _) => grid::fit(training, args, screen).map(Self::Grid),
             (ModelKind::Density, _) => density::fit(training, args, screen).map(|model| Self::Density(Box::new(model))),
             (ModelKind::Forest, Some(Task::Regression)) => forest::fit(training, args, screen).map(Self::Forest),
@@ -97,9 +101,13 @@ impl Model {
             (Self::Laplace(model), None) => Ok(Answer::Mean(model.predict(points)?)),
             (Self::Laplace(model), Some(coverage)) => {
                 let (mean, std) = model.predict_with_std(points)?;
-                let half = normal::quantile(0.5 + coverage / 2.0);
-                let end = |sign: f64| mean.iter().zip(&std).map(|(m, s)| m + sign * half * s).collect();
-                Ok(Answer::Regression { lower: end(-1.0), upper: end(1.0), mean, std })
+                Ok(normal_answer(mean, std, coverage))
+            }
+            (Self::Kernel(model), None) => Ok(Answer::Mean(model.predict(points)?.column(0).to_vec())),
+            (Self::Kernel(model), Some(coverage)) => {
+                let mean = model.predict(points)?.column(0).to_vec();
+                let std = model.predict_variance(points)?.column(0).iter().map(|v| v.max(0.0).sqrt()).collect();
+                Ok(normal_answer(mean, std, coverage))
             }
             (Self::Grid(model), _) => Ok(Answer::Mean(model.predict(points)?)),
             (Self::Density(model), _) => Ok(Answer::Mean(model.log_density(points)?)),
@@ -120,7 +128,9 @@ impl Model {
         match self {
             Self::Density(_) => "log_density".to_owned(),
             _ if mean_only || matches!(self, Self::Grid(_)) => "prediction".to_owned(),
-            Self::Laplace(_) | Self::Forest(_) | Self::Grid(_) => "prediction,std,lower,upper".to_owned(),
+            Self::Laplace(_) | Self::Forest(_) | Self::Kernel(_) | Self::Grid(_) => {
+                "prediction,std,lower,upper".to_owned()
+            }
             Self::Classifier(_) => {
                 let names = classes.iter().map(|class| quoted(&format!("p_{class}")));
                 std::iter::once("prediction".to_owned()).chain(names).collect::<Vec<_>>().join(",")
@@ -134,7 +144,7 @@ impl Model {
             Self::Forest(model) => Ok(model.learn(points, &rows.y, None)?),
             Self::Classifier(model) => Ok(model.learn(points, &rows.classes(), model.n_classes(), None)?),
             Self::Density(model) => Ok(model.learn(points)?),
-            Self::Laplace(_) | Self::Grid(_) => Err(self.not_online("learn more rows")),
+            Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_) => Err(self.not_online("learn more rows")),
         }
     }
 
@@ -144,7 +154,7 @@ impl Model {
             (Self::Forest(model), Self::Forest(other)) => Ok(model.merge(other)?),
             (Self::Classifier(model), Self::Classifier(other)) => Ok(model.merge(other)?),
             (Self::Density(model), Self::Density(other)) => Ok(model.merge(other)?),
-            (Self::Laplace(_) | Self::Grid(_), _) => Err(self.not_online("be merged")),
+            (Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_), _) => Err(self.not_online("be merged")),
             _ => {
                 Err(Failure::input("two models of different kinds cannot be merged", "fit the second --like the first"))
             }
@@ -175,7 +185,7 @@ impl Model {
                 params.forest.lifetime = LifetimeChoice::Value(model.lifetime());
                 Ok(Self::Density(Box::new(DensityForest::fit(&params, points)?)))
             }
-            Self::Laplace(_) | Self::Grid(_) => Err(self.not_online("be grown alike")),
+            Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_) => Err(self.not_online("be grown alike")),
         }
     }
 
@@ -189,6 +199,7 @@ impl Model {
             Self::Laplace(_) => ModelKind::Laplace,
             Self::Forest(_) | Self::Classifier(_) => ModelKind::Forest,
             Self::Grid(_) => ModelKind::Grid,
+            Self::Kernel(_) => ModelKind::Kernel,
             Self::Density(_) => ModelKind::Density,
         }
     }
@@ -200,6 +211,7 @@ impl Model {
             Self::Forest(model) => forest::facts(model, features),
             Self::Classifier(model) => classifier::facts(model, features),
             Self::Grid(model) => grid::facts(model, features),
+            Self::Kernel(model) => kernel::facts(model),
             Self::Density(model) => density::facts(model),
         }
     }
@@ -210,6 +222,7 @@ impl Model {
             Self::Forest(model) => model.to_archive(),
             Self::Classifier(model) => model.to_archive(),
             Self::Grid(model) => model.to_archive(),
+            Self::Kernel(model) => model.to_archive(),
             Self::Density(model) => model.to_archive(),
         }
     }
@@ -218,6 +231,7 @@ impl Model {
         Ok(Some(match archive.kind() {
             LaplaceKernelRidge::KIND => Self::Laplace(LaplaceKernelRidge::from_archive(archive)?),
             ClassificationForest::KIND => Self::Classifier(ClassificationForest::from_archive(archive)?),
+            KernelRidge::KIND => Self::Kernel(Box::new(KernelRidge::from_archive(archive)?)),
             GridRidge::KIND => Self::Grid(GridRidge::from_archive(archive)?),
             DensityForest::KIND => Self::Density(Box::new(DensityForest::from_archive(archive)?)),
             RegressionForest::KIND => Self::Forest(RegressionForest::from_archive(archive)?),
@@ -280,6 +294,13 @@ impl Prepared {
     pub(crate) fn points(&self, preparation: &Preparation) -> Outcome<Points<'_>> {
         Ok(Points::row_major(&self.x, preparation.n_features())?)
     }
+}
+
+/// Means and deviations with the ends of a normal interval.
+fn normal_answer(mean: Vec<f64>, std: Vec<f64>, coverage: f64) -> Answer {
+    let half = normal::quantile(0.5 + coverage / 2.0);
+    let end = |sign: f64| mean.iter().zip(&std).map(|(m, s)| m + sign * half * s).collect();
+    Answer::Regression { lower: end(-1.0), upper: end(1.0), mean, std }
 }
 
 /// Inputs by relevance, greatest first.

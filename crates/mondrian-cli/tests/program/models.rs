@@ -271,3 +271,17 @@ fn classes_from_table_to_predictions() {
     assert_eq!(asked.succeeded().json()["classes"], 2);
     assert!(place.run("fit digits.csv --target label --out d").stderr.contains("--task classification"));
 }
+
+#[test]
+fn kernels_from_table_to_predictions() {
+    let place = Place::new();
+    place.write("t.csv", table(80));
+    let fit = "fit t.csv --target target --model kernel --trees 10 --lifetime 1 --alpha 0.1 --out k.mondrian";
+    place.run(fit).matches_but_for_fractions("fit-kernel");
+    place.run("predict k.mondrian t.csv --out p.csv").succeeded();
+    assert!(place.read("p.csv").starts_with("prediction,std,lower,upper\n"));
+    let told = place.run("path t.csv --target target --model kernel --trees 10 --alpha 0.1 --json --out r.html");
+    assert_eq!(told.succeeded().json()["loss"], "rmse");
+    assert!(told.json()["worst_residual"].as_f64().unwrap() < 1e-6);
+    place.run("fit t.csv --target colour --model kernel --out x").refused(2, &["numbers, not classes"]);
+}

@@ -15,6 +15,7 @@ mod map;
 mod numbering;
 mod path;
 mod ridge;
+mod saved;
 
 pub use binning::RandomBinning;
 pub use exact::{LaplaceRidge, LaplaceRidgeParams};

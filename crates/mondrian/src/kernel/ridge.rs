@@ -182,8 +182,16 @@ impl KernelRidge {
     /// # Errors
     /// [`crate::Error::InvalidParameter`] if it is above the lifetime the trees were grown to.
     pub fn at(&self, lifetime: Lifetime) -> Result<Self> {
-        let features = self.features.at(lifetime)?;
-        let model = self.params.fit_many(features.training()?.into(), self.targets.view())?;
-        Ok(Self { params: self.params.clone(), features, model, targets: self.targets.clone() })
+        Self::solved(self.params.clone(), self.features.at(lifetime)?, self.targets.view())
+    }
+
+    /// The model on features that have learned their rows already.
+    pub(super) fn solved(
+        params: FeatureRidgeParams,
+        features: MondrianFeatures,
+        targets: MatrixRef<'_>,
+    ) -> Result<Self> {
+        let model = params.fit_many(features.training()?.into(), targets)?;
+        Ok(Self { params, features, model, targets: targets.to_owned() })
     }
 }

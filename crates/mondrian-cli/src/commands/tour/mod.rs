@@ -3,6 +3,7 @@
 mod density;
 mod forest;
 mod grid;
+mod kernel;
 mod laplace;
 mod process;
 
@@ -88,6 +89,7 @@ pub(crate) fn run(args: &TourArgs, screen: Screen) -> Outcome<()> {
     process::chapter(&mut tour)?;
     forest::chapter(&mut tour, &data)?;
     density::chapter(&mut tour, &data)?;
+    kernel::chapter(&mut tour, &data)?;
     grid::chapter(&mut tour, &data)?;
     laplace::chapter(&mut tour, &data)?;
     compare(&mut tour, &data);
