@@ -57,17 +57,26 @@ impl Bounds {
         if points.n_rows() == 0 {
             return None;
         }
-        let (mut lower, mut upper) = (Vec::new(), Vec::new());
-        for dim in 0..points.n_columns() {
-            let (mut a, mut b) = (f64::INFINITY, f64::NEG_INFINITY);
-            for x in points.column(dim) {
-                a = a.min(x);
-                b = b.max(x);
+        let n_dims = points.n_columns();
+        let (mut lower, mut upper) = (vec![f64::INFINITY; n_dims], vec![f64::NEG_INFINITY; n_dims]);
+        for row in 0..points.n_rows() {
+            // Row by row: a wide table would be read from memory once a column otherwise.
+            let Some(x) = points.row_slice(row) else {
+                return Some(Self::of_columns(points));
+            };
+            for (dim, x) in x.iter().enumerate() {
+                lower[dim] = lower[dim].min(*x);
+                upper[dim] = upper[dim].max(*x);
             }
-            lower.push(a);
-            upper.push(b);
         }
         Some(Self { lower, upper })
+    }
+
+    fn of_columns(points: Points<'_>) -> Self {
+        let fold = |f: fn(f64, f64) -> f64, start: f64| -> Vec<f64> {
+            (0..points.n_columns()).map(|dim| points.column(dim).fold(start, f)).collect()
+        };
+        Self { lower: fold(f64::min, f64::INFINITY), upper: fold(f64::max, f64::NEG_INFINITY) }
     }
 
     /// Lower bounds a_d.

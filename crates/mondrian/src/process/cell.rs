@@ -119,12 +119,16 @@ impl Cell {
     #[inline]
     pub fn sink(&mut self, cut: &Cut, side: Side) {
         let (dim, level) = (cut.dim as usize, cut.level as usize);
-        if self.loses_inner(cut, side) {
+        if self.clocks.len() > 1 && self.loses_inner(cut, side) {
             self.lowest = level;
         }
         match side {
             Side::Below => self.upper[dim] = cut.location,
             Side::Above => self.lower[dim] = cut.location,
+        }
+        if let [clock] = &mut self.clocks[..] {
+            *clock = Clock { key: clock.key.child(side), birth: cut.time };
+            return;
         }
         for clock in &mut self.clocks[level..] {
             *clock = Clock { key: clock.key.child(side), birth: cut.time };
