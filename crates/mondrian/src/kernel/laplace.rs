@@ -101,25 +101,25 @@ impl LaplaceKernel {
         }
         let packed = PackedRows::new(rows);
         let others = columns.to_row_major();
-        let strip = |(group, strip): (usize, &mut [f64])| {
-            let others = &others[group * GROUP * rows.n_columns()..];
-            vectorise(|| fill_strip(&packed, others, &lifetimes, first_row(group * GROUP) / TILE, strip, n));
+        let strip = |(k, strip): (usize, &mut [f64])| {
+            let others = &others[k * STRIP * rows.n_columns()..];
+            vectorise(|| fill_strip(&packed, others, &lifetimes, first_row(k * STRIP), strip, n));
         };
         if threads == Threads::ONE {
-            out.as_mut_slice().chunks_mut(n * GROUP).enumerate().for_each(strip);
+            out.as_mut_slice().chunks_mut(n * STRIP).enumerate().for_each(strip);
         } else {
-            out.as_mut_slice().par_chunks_mut(n * GROUP).enumerate().for_each(strip);
+            out.as_mut_slice().par_chunks_mut(n * STRIP).enumerate().for_each(strip);
         }
         Ok(out)
     }
 }
 
-/// Rows of a tile: two vectors of four numbers.
-const TILE: usize = 8;
-/// Columns worked on together, so that a loaded coordinate is used four times. 8 × 4 sums fill half the registers.
-const GROUP: usize = 4;
+/// Rows of a block: a block of points stays in the first-level cache while a strip of columns passes over it.
+const BLOCK: usize = 128;
+/// Columns of a strip.
+const STRIP: usize = 16;
 
-/// Points in tiles of eight, within a tile dimension by dimension; the last tile repeats zeros.
+/// Points in blocks of rows, within a block dimension by dimension: every inner loop runs along memory.
 struct PackedRows {
     data: Vec<f64>,
     n_dims: usize,
@@ -128,52 +128,56 @@ struct PackedRows {
 impl PackedRows {
     fn new(points: Points<'_>) -> Self {
         let (n, n_dims) = (points.n_rows(), points.n_columns());
-        let mut data = vec![0.0; n.div_ceil(TILE) * TILE * n_dims];
-        for i in 0..n {
-            let tile = &mut data[i / TILE * TILE * n_dims..];
-            for (d, x) in points.row(i).enumerate() {
-                tile[d * TILE + i % TILE] = x;
+        let mut data = Vec::with_capacity(n * n_dims);
+        for first in (0..n).step_by(BLOCK) {
+            let rows = first..(first + BLOCK).min(n);
+            for d in 0..n_dims {
+                data.extend(rows.clone().map(|i| points.get(i, d)));
             }
         }
         Self { data, n_dims }
     }
 }
 
-/// Up to four columns of the kernel, from tile `first` on.
+/// Up to [`STRIP`] columns of the kernel, from the block of row `first` on.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 fn fill_strip(rows: &PackedRows, others: &[f64], lifetimes: &[f64], first: usize, strip: &mut [f64], n: usize) {
     let n_dims = rows.n_dims;
-    let width = strip.len() / n;
-    // A column that is not there repeats the last one and is not written.
-    let other = |k: usize| &others[k.min(width - 1) * n_dims..][..n_dims];
-    let others = [other(0), other(1), other(2), other(3)];
-    for (t, tile) in rows.data.chunks_exact(TILE * n_dims).enumerate().skip(first) {
-        let sums = distances(tile, others, lifetimes);
-        let (start, end) = (t * TILE, ((t + 1) * TILE).min(n));
-        for (k, sums) in sums.iter().enumerate().take(width) {
-            let values = sums.map(exp_minus);
-            strip[k * n + start..k * n + end].copy_from_slice(&values[..end - start]);
+    for (b, block) in rows.data.chunks(BLOCK * n_dims).enumerate().skip(first / BLOCK) {
+        for (column, other) in strip.chunks_exact_mut(n).zip(others.chunks_exact(n_dims)) {
+            let out = &mut column[b * BLOCK..][..block.len() / n_dims];
+            distances(block, other, lifetimes, out);
+            for value in out {
+                *value = exp_minus(*value);
+            }
         }
     }
 }
 
-/// Σ_d λ_d |x_d − x'_d| between eight points and four. Differences first: scaling the points
-/// beforehand would cost a pass and the low digits of coordinates far from zero.
+/// `out` ← Σ_d λ_d |x_d − x'_d| between the points of a block and one other, four dimensions a pass. Differences first:
+/// scaling the points beforehand would cost the low digits of coordinates far from zero.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
-fn distances(tile: &[f64], others: [&[f64]; GROUP], lifetimes: &[f64]) -> [[f64; TILE]; GROUP] {
-    let mut sums = [[0.0; TILE]; GROUP];
-    let (tile, _) = tile.as_chunks::<TILE>();
-    for (d, (x, lifetime)) in tile.iter().zip(lifetimes).enumerate() {
-        for k in 0..GROUP {
-            let other = others[k][d];
-            for l in 0..TILE {
-                sums[k][l] += lifetime * (x[l] - other).abs();
-            }
+fn distances(block: &[f64], other: &[f64], lifetimes: &[f64], out: &mut [f64]) {
+    let n = out.len();
+    let (groups, _) = other.as_chunks::<4>();
+    let (scales, _) = lifetimes.as_chunks::<4>();
+    out.fill(0.0);
+    for ((columns, other), scale) in block.chunks_exact(4 * n).zip(groups).zip(scales) {
+        let (a, rest) = columns.split_at(n);
+        let (b, rest) = rest.split_at(n);
+        let (c, d) = rest.split_at(n);
+        for ((((o, a), b), c), d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+            *o += (scale[0] * (a - other[0]).abs() + scale[1] * (b - other[1]).abs())
+                + (scale[2] * (c - other[2]).abs() + scale[3] * (d - other[3]).abs());
         }
     }
-    sums
+    for d in 4 * groups.len()..other.len() {
+        for (o, x) in out.iter_mut().zip(&block[d * n..]) {
+            *o += lifetimes[d] * (x - other[d]).abs();
+        }
+    }
 }
 
 #[cfg(test)]
@@ -186,12 +190,12 @@ mod tests {
 
     #[test]
     fn every_entry_is_the_kernel() {
-        let numbers: Vec<f64> = (0..300).map(|i| f64::from(i * 37 % 101) / 17.0).collect();
-        let lifetimes = [0.1, 2.0, 0.0];
+        let numbers: Vec<f64> = (0..3000).map(|i| f64::from(i * 37 % 1009) / 170.0).collect();
+        let lifetimes = [0.1, 2.0, 0.0, 1.0, 0.5, 0.3];
         let kernel = LaplaceKernel::per_dimension(&lifetimes.map(|l| Lifetime::new(l).unwrap())).unwrap();
-        for (n, m) in [(1, 1), (7, 3), (8, 4), (9, 5), (33, 18)] {
-            let x = Points::row_major(&numbers[..3 * n], 3).unwrap();
-            let y = Points::column_major(&numbers[100..][..3 * m], m, 3).unwrap();
+        for (n, m) in [(1, 1), (7, 3), (127, 15), (128, 16), (129, 17), (300, 40)] {
+            let x = Points::row_major(&numbers[..6 * n], 6).unwrap();
+            let y = Points::column_major(&numbers[100..][..6 * m], m, 6).unwrap();
             for threads in [Threads::ONE, Threads::up_to(2)] {
                 let cross = kernel.cross(x, y, threads).unwrap();
                 let gram = kernel.gram(x, threads).unwrap();
