@@ -25,3 +25,8 @@ pub use laplace::LaplaceKernel;
 pub use map::FeatureMap;
 pub use path::{KernelPath, PathDrift, PathMethod, ValidationSet};
 pub use ridge::{KernelRidge, KernelRidgeParams};
+
+/// The code of the page runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/kernel.md")]
+struct Page;
