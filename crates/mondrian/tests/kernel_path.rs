@@ -128,3 +128,19 @@ fn a_path_can_be_cancelled_and_refuses_wrong_targets() {
     let short = [(held.points(), &held.y[1..])];
     assert!(model.path(&short, &PathMethod::Removal, &mut no_progress()).is_err());
 }
+
+#[test]
+fn an_automatic_lifetime_is_good_on_unseen_rows_in_any_units() {
+    let (mut train, mut held) = (data(300, 2, 11), data(200, 2, 12));
+    for set in [&mut train, &mut held] {
+        set.x.iter_mut().for_each(|x| *x *= 1e4);
+    }
+    let auto = KernelRidge::params().n_trees(40).alpha(0.1).fit(train.points(), &train.y).unwrap();
+    // Noise 0.1; the function's own deviation is about 0.7.
+    let error = rmse(&auto, &held);
+    assert!(error < 0.25, "λ = {}: {error}", auto.features().lifetime());
+    for n in [1, 3] {
+        let few = data(n, 2, 13);
+        KernelRidge::params().n_trees(3).fit(few.points(), &few.y).unwrap();
+    }
+}

@@ -23,4 +23,5 @@ pub use posterior::Gaussian;
 pub use regression::{LeafModel, Prediction, RegressionForest, RegressionParams};
 pub use regression_path::ValidationSet;
 pub use resolve::Prior;
+pub(crate) use resolve::keyed_hash;
 pub use targets::{Sums, Targets};

@@ -5,6 +5,7 @@
 //! kernel. Random binning and random Fourier features reach the same kernel another way. All of them
 //! are a [`FeatureMap`], to be fitted with [`crate::ridge::FeatureRidge`]; [`LaplaceRidge`] is what they approach.
 
+mod auto;
 mod binning;
 mod exact;
 mod exp;

@@ -2,7 +2,7 @@
 
 use super::{FeatureMap, MondrianFeatures};
 use crate::dense::{Matrix, MatrixRef};
-use crate::forest::{ForestParams, LifetimeChoice};
+use crate::forest::{ForestParams, LifetimeChoice, WeightsChoice};
 use crate::ridge::{FeatureRidge, FeatureRidgeParams, SolveReport};
 use crate::{Lifetime, Points, Result};
 
@@ -10,7 +10,7 @@ use crate::{Lifetime, Points, Result};
 ///
 /// | field | default | meaning | range |
 /// | --- | --- | --- | --- |
-/// | `trees` | [`ForestParams::default`] | trees, seed, box, measure; an automatic lifetime counts as 1 | |
+/// | `trees` | [`ForestParams::default`] | trees, seed, box, measure; an automatic lifetime is chosen on the path, by a held-out fifth | |
 /// | `ridge` | [`FeatureRidgeParams::default`] | α, intercept, solver | |
 #[derive(Debug, Clone, Default)]
 pub struct KernelRidgeParams {
@@ -61,6 +61,16 @@ impl KernelRidgeParams {
         Self { ridge: self.ridge.fit_intercept(fit_intercept), ..self }
     }
 
+    /// The same with at most so many trees and this lifetime, for a choice of lifetimes.
+    pub(super) fn tuning(self, max_trees: usize, lifetime: Lifetime) -> Self {
+        let n_trees = self.trees.n_trees.min(max_trees);
+        self.n_trees(n_trees).lifetime(lifetime)
+    }
+
+    pub(super) fn seed_of(&self) -> u64 {
+        self.trees.seed
+    }
+
     /// Fits one target.
     ///
     /// # Errors
@@ -74,11 +84,18 @@ impl KernelRidgeParams {
     /// # Errors
     /// As for [`MondrianFeatures::on`] and [`FeatureRidgeParams::fit_many`].
     pub fn fit_many(&self, points: Points<'_>, targets: MatrixRef<'_>) -> Result<KernelRidge> {
-        let lifetime = match self.trees.lifetime {
+        let mut trees = self.trees.clone();
+        let lifetime = match trees.lifetime {
             LifetimeChoice::Value(lifetime) => lifetime,
-            LifetimeChoice::Auto => Lifetime::new(1.0)?,
+            LifetimeChoice::Auto => {
+                // Tuned in units of the columns' deviations, unless told otherwise.
+                if trees.weights == WeightsChoice::Auto {
+                    trees.weights = WeightsChoice::Deviation;
+                }
+                super::auto::choose_lifetime(&Self { trees: trees.clone(), ..self.clone() }, points, targets)?
+            }
         };
-        let mut features = MondrianFeatures::on(&self.trees, points, lifetime)?;
+        let mut features = MondrianFeatures::on(&trees, points, lifetime)?;
         let z = features.learn(points)?;
         let model = self.ridge.fit_many(z, targets)?;
         Ok(KernelRidge { params: self.ridge.clone(), features, model, targets: targets.to_owned() })
