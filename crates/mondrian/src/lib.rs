@@ -38,4 +38,7 @@ mod pages {
 
     #[doc = include_str!("../../../docs/grid.md")]
     struct Grid;
+
+    #[doc = include_str!("../../../docs/classification.md")]
+    struct Classification;
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::forest::Labels;
+use crate::process::Side;
 use crate::tree::{Child, Kind, Touched, Tree};
 use crate::{Error, Result};
 
@@ -105,27 +106,15 @@ impl PointClasses {
         }
     }
 
+    /// Adds a point's rows to dense counts.
+    fn add_to(&self, point: u32, counts: &mut [u32]) {
+        self.of(point).iter().for_each(|(k, n)| counts[*k as usize] += n);
+    }
+
     /// Sets the bits of a point's classes.
     pub(super) fn mark(&self, point: u32, mask: &mut [u64]) {
         for (class, _) in self.of(point) {
             mask[*class as usize / 64] |= 1 << (class % 64);
-        }
-    }
-
-    /// Adds the rows of all points below a child to dense counts.
-    pub(super) fn count_below(&self, tree: &Tree, child: Child, counts: &mut [u32], todo: &mut Vec<Child>) {
-        todo.push(child);
-        let mut take = |point: u32| self.of(point).iter().for_each(|(k, n)| counts[*k as usize] += n);
-        while let Some(child) = todo.pop() {
-            match child.kind() {
-                Kind::Inner(id) => {
-                    let node = tree.node(id);
-                    todo.extend([crate::process::Side::Below, crate::process::Side::Above].map(|s| node.child(s)));
-                }
-                Kind::Leaf(id) => tree.leaf(id).points().iter().for_each(|p| take(*p)),
-                Kind::Single(point) => take(point),
-                Kind::Empty => {}
-            }
         }
     }
 }
@@ -150,6 +139,34 @@ impl ClassMasks {
         }
     }
 
+    /// Adds the rows of all points below a child to dense counts.
+    ///
+    /// What has one class only is not looked into: deep down that is nearly everything.
+    pub(super) fn count_below(
+        &self,
+        tree: &Tree,
+        classes: &PointClasses,
+        child: Child,
+        counts: &mut [u32],
+        todo: &mut Vec<Child>,
+    ) {
+        todo.push(child);
+        while let Some(child) = todo.pop() {
+            match child.kind() {
+                Kind::Inner(id) => match only_class(&self.nodes[id as usize * self.n_words..][..self.n_words]) {
+                    Some(class) => counts[class] += tree.node(id).count(),
+                    None => todo.extend([Side::Below, Side::Above].map(|side| tree.node(id).child(side))),
+                },
+                Kind::Leaf(id) => match only_class(&self.leaves[id as usize * self.n_words..][..self.n_words]) {
+                    Some(class) => counts[class] += tree.leaf(id).count(),
+                    None => tree.leaf(id).points().iter().for_each(|p| classes.add_to(*p, counts)),
+                },
+                Kind::Single(point) => classes.add_to(point, counts),
+                Kind::Empty => {}
+            }
+        }
+    }
+
     /// Bytes taken.
     pub(super) fn n_bytes(&self) -> usize {
         size_of_val(self.nodes.as_slice()) + size_of_val(self.leaves.as_slice())
@@ -169,7 +186,7 @@ impl ClassMasks {
     fn mend_node(&mut self, tree: &Tree, classes: &PointClasses, id: u32, scratch: &mut [u64]) {
         scratch.fill(0);
         let node = tree.node(id);
-        for side in [crate::process::Side::Below, crate::process::Side::Above] {
+        for side in [Side::Below, Side::Above] {
             self.mark(classes, node.child(side), scratch);
         }
         self.nodes[id as usize * self.n_words..][..self.n_words].copy_from_slice(scratch);
@@ -197,6 +214,18 @@ impl Labels for PointClasses {
         let mut scratch = vec![0; stats.n_words];
         touched.nodes.iter().rev().for_each(|id| stats.mend_node(tree, self, *id, &mut scratch));
     }
+}
+
+/// The class of a mask that has one.
+fn only_class(mask: &[u64]) -> Option<usize> {
+    let mut found = None;
+    for (at, word) in mask.iter().enumerate().filter(|(_, word)| **word != 0) {
+        if found.is_some() || !word.is_power_of_two() {
+            return None;
+        }
+        found = Some(at * 64 + word.trailing_zeros() as usize);
+    }
+    found
 }
 
 /// Refuses labels that are no class numbers below `n_classes`, or not one a row.

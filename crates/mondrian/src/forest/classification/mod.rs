@@ -369,8 +369,8 @@ impl ClassificationForest {
 /// Rows that are carried down the trees together: enough to share work, few enough that all threads have some. A
 /// row's result does not depend on its company.
 fn rows_a_chunk(n_rows: usize, numbers_a_row: usize) -> usize {
-    let fits = (1 << 20) / numbers_a_row.max(1);
-    n_rows.div_ceil(16).clamp(64, 2048).min(fits.max(16))
+    let fits = (1 << 22) / numbers_a_row.max(1);
+    n_rows.div_ceil(8).clamp(64, 4096).min(fits.max(64))
 }
 
 /// The mean over trees, taken in tree order, of each row's distribution at each lifetime: row, lifetime, class.

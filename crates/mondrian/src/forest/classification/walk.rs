@@ -282,7 +282,7 @@ impl<F: FnMut(usize, usize, f64, &[f64])> Walk<'_, F> {
         }
         if !block.counted {
             block.counts.fill(0);
-            self.scene.classes.count_below(self.tree, block.child, &mut block.counts, &mut block.todo);
+            self.masks.count_below(self.tree, self.scene.classes, block.child, &mut block.counts, &mut block.todo);
             block.counted = true;
         }
         let d = discount(self.scene.gamma, self.lifetimes[number] - block.birth);
