@@ -1,0 +1,33 @@
+"""The Mondrian process in machine learning, as scikit-learn estimators over a Rust core.
+
+Every random choice is a function of ``random_state``: results depend on neither the number of threads nor the order in
+which rows arrive.
+"""
+
+from . import process
+from ._classification import MondrianForestClassifier
+from ._density import MondrianDensity, MondrianDensityClassifier
+from ._features import MondrianFeatures, MondrianGridFeatures, RandomBinningFeatures, RandomFourierFeatures
+from ._grid import MondrianGridRidge
+from ._laplace import LaplaceKernelRidge
+from ._mondrian import __version__
+from ._path import RegularizationPath
+from ._regression import MondrianForestRegressor
+from ._trajectory import Trajectory
+
+__all__ = [
+    "LaplaceKernelRidge",
+    "MondrianDensity",
+    "MondrianDensityClassifier",
+    "MondrianFeatures",
+    "MondrianForestClassifier",
+    "MondrianForestRegressor",
+    "MondrianGridFeatures",
+    "MondrianGridRidge",
+    "RandomBinningFeatures",
+    "RandomFourierFeatures",
+    "RegularizationPath",
+    "Trajectory",
+    "__version__",
+    "process",
+]

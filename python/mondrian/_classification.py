@@ -1,0 +1,325 @@
+"""Mondrian forests for classification."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import _mondrian
+from . import _parameters as parameters
+from ._base import sample_weights
+from ._path import RegularizationPath
+from ._trees import ViewedEstimator, documented, pairs
+
+
+@documented
+class MondrianForestClassifier(ClassifierMixin, ViewedEstimator):
+    """A Mondrian forest for classification that learns online, forgets and merges exactly.
+
+    Class probabilities of a cell are drawn around its parent's by a hierarchical normalized stable process.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    lifetime : float or "auto", default="auto"
+        How fine the partitions get; ``float("inf")`` parts all distinct rows. "auto" chooses on a held-out fifth; with
+        ``partial_fit`` it is infinite.
+    gamma : float or "auto", default="auto"
+        The rate at which a block forgets its parent; "auto" chooses it by leave-one-out log loss.
+    {tree_parameters}
+    unseen : {"keyed", "integrate"}, default="keyed"
+        Whether cuts that no training row has made anybody look at follow from the key or are integrated over.
+    random_state : int, RandomState or None, default=None
+        An integer is the core's seed.
+    n_jobs : int or None, default=None
+        Threads, in joblib's meaning; results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    lifetime_ : float
+        The lifetime looked at.
+    weights_ : ndarray of shape (n_features_in_,) or None
+        Factors of the measure; None for the quantile measure.
+    n_features_in_ : int
+        Number of inputs.
+
+    Notes
+    -----
+    A fitted forest, and so its pickle, contains the training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import MondrianForestClassifier
+    >>> X = np.linspace(0, 1, 40)[:, None]
+    >>> y = np.where(X[:, 0] < 0.5, "low", "high")
+    >>> MondrianForestClassifier(random_state=0).fit(X, y).predict([[0.1], [0.9]])
+    array(['low', 'high'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        n_estimators=100,
+        lifetime="auto",
+        gamma="auto",
+        lower=None,
+        upper=None,
+        measure="uniform",
+        weights="auto",
+        unseen="keyed",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_estimators = n_estimators
+        self.lifetime = lifetime
+        self.gamma = gamma
+        self.lower = lower
+        self.upper = upper
+        self.measure = measure
+        self.weights = weights
+        self.unseen = unseen
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Learn rows, forgetting all learned before.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How many times each row counts: whole numbers.
+
+        Returns
+        -------
+        self : MondrianForestClassifier
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        weights = sample_weights(sample_weight, X)
+        if weights is not None:
+            # Classes of rows that do not count are unknown, as if the rows were not there.
+            X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+        return self._plant(X, y, np.unique(y), weights, self._tree_arguments(X.shape[1]))
+
+    def _plant(self, X, y, classes, weights, trees):
+        model = _mondrian.ClassificationForest.fit(
+            X,
+            np.searchsorted(classes, y).tolist(),
+            len(classes),
+            weights,
+            trees,
+            parameters.auto_or_real("gamma", self.gamma, strict=True),
+            parameters.choice("unseen", self.unseen, ("keyed", "integrate")),
+            self._threads(),
+        )
+        model.find_lifetime(self._threads())
+        self.classes_ = classes
+        return self._take(model)
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn more rows: the model of all rows so far, whatever their order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Classes; new ones are welcome.
+        classes : array-like of shape (n_classes,), default=None
+            Classes that will be seen some time.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How many times each row counts: whole numbers.
+
+        Returns
+        -------
+        self : MondrianForestClassifier
+        """
+        first = not self.__sklearn_is_fitted__()
+        X, y = validate_data(self, X, y, reset=first, dtype=np.float64)
+        check_classification_targets(y)
+        weights = sample_weights(sample_weight, X)
+        known = np.unique(y) if classes is None else np.unique(column_or_1d(classes))
+        if classes is not None and not np.isin(y, known).all():
+            raise ValueError(f"y contains {np.setdiff1d(y, known).tolist()}, not among the given classes")
+        if first:
+            return self._plant(X, y, known, weights, self._online_tree_arguments(X.shape[1]))
+        all_classes = np.union1d(self.classes_, known)
+        numbers = np.searchsorted(all_classes, y).tolist()
+        model = self._numbered_for(all_classes)
+        model.learn(X, numbers, len(all_classes), weights, self._threads(len(X)))
+        self.classes_ = all_classes
+        self._model = model
+        self.lifetime_ = model.lifetime
+        return self
+
+    def _numbered_for(self, classes):
+        """The model with its classes numbered as in a larger sorted list; itself if the numbers stay."""
+        places = np.searchsorted(classes, self.classes_)
+        if np.array_equal(places, np.arange(len(places))):
+            return self._model
+        return self._model.renumbered(places.tolist(), len(classes))
+
+    def _labels(self, y):
+        """Numbers of known classes."""
+        y = np.asarray(y)
+        numbers = np.searchsorted(self.classes_, y)
+        known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == y
+        if not np.all(known):
+            raise ValueError(f"y contains {np.unique(y[~known]).tolist()}, classes the model has never seen")
+        return numbers.tolist()
+
+    def predict_proba(self, X):
+        """The probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_samples, n_classes)
+        """
+        X = self._query(X)
+        return self._model.predict_proba(X, self._threads(len(X)))
+
+    def predict(self, X):
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_samples,)
+        """
+        shares = self.predict_proba(X)
+        return self.classes_[np.argmax(shares, axis=1)]
+
+    def apply(self, X):
+        """The number of each row's cell in each tree; −1 for a cell without training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        cells : ndarray of int of shape (n_samples, n_estimators)
+        """
+        X = self._query(X)
+        return self._model.apply(X, self._threads(len(X)))
+
+    def path(self, X_val, y_val, loss="log_loss", lifetimes=None, progress=None):
+        """The loss at a grid of lifetimes up to that of the trees; ``value_at`` is exact at any other too.
+
+        Parameters
+        ----------
+        X_val : array-like of shape (n_samples, n_features), or list of such
+            Validation rows.
+        y_val : array-like of shape (n_samples,), or list of such
+            Their classes.
+        loss : {"log_loss", "error"}, default="log_loss"
+            Mean negative log probability of the true class, or share of errors.
+        lifetimes : array-like of shape (n,), default=None
+            The grid; chosen from the times at which training rows part without.
+        progress : callable, default=None
+            Called with the share of work done.
+
+        Returns
+        -------
+        path : RegularizationPath
+        """
+        check_is_fitted(self)
+        parameters.choice("loss", loss, ("log_loss", "error"))
+        sets, several = pairs(X_val, y_val, ("X_val", "y_val"))
+        checked = []
+        for X, y in sets:
+            X, y = validate_data(self, X, y, reset=False, dtype=np.float64)
+            checked.append((X, self._labels(y)))
+        if lifetimes is not None:
+            lifetimes = sorted(parameters.real("lifetimes", float(x), infinite=True) for x in np.ravel(lifetimes))
+        # What is learned later must not change the path: a view is a cheap copy.
+        model = self._model.at(self._model.grown)
+        found = model.path(checked, lifetimes, self._threads(), progress)
+        inner = found.error() if loss == "error" else found.log_loss()
+        return RegularizationPath(inner, several, exact=_Exact(model, checked, loss, found))
+
+    def merge(self, other):
+        """Learn all that another forest has learned: the model of both sets of rows.
+
+        Parameters
+        ----------
+        other : MondrianForestClassifier
+            With the same ``random_state``, root box, measure and parameters.
+
+        Returns
+        -------
+        self : MondrianForestClassifier
+        """
+        self._mergeable(other)
+        classes = np.union1d(self.classes_, other.classes_)
+        model = self._numbered_for(classes)
+        model.merge(other._numbered_for(classes), self._threads())
+        self.classes_ = classes
+        self._model = model
+        return self
+
+    def forget(self, X, y):
+        """Forget rows: the model that never saw them; classes stay. If a row was never learned, nothing changes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            The classes they were learned with.
+
+        Returns
+        -------
+        self : MondrianForestClassifier
+        """
+        check_is_fitted(self)
+        X, y = validate_data(self, X, y, reset=False, dtype=np.float64)
+        self._model.forget(X, self._labels(y), self._threads(len(X)))
+        return self
+
+    @property
+    def feature_importances_(self):
+        """How much the cuts of each input tell about the class; sums to one."""
+        check_is_fitted(self)
+        return self._model.relevance(self._threads())
+
+    @property
+    def gamma_(self):
+        """The rate at which a block forgets its parent, given or found."""
+        check_is_fitted(self)
+        return self._model.gamma(self._threads())
+
+
+class _Exact:
+    """The loss of the view at any lifetime; a pickle holds what the path was made of."""
+
+    def __init__(self, model, checked, loss, path=None):
+        self._model, self._checked, self._loss, self._path = model, checked, loss, path
+
+    def __call__(self, lifetime):
+        if self._path is None:
+            self._path = self._model.path(self._checked, [0.0], 1, None)
+        return self._path.value_at(self._loss, lifetime, 1)
+
+    def __reduce__(self):
+        return _Exact, (self._model, self._checked, self._loss)

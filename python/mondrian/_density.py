@@ -1,0 +1,429 @@
+"""Densities by Pólya-tree forests, and the classifier made of one density a class."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import ClassifierMixin, DensityMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import _mondrian
+from . import _parameters as parameters
+from ._path import RegularizationPath
+from ._plotting import axes_for
+from ._trees import TreeEstimator, ViewedEstimator, documented
+
+_SELECT_BY = ("held-out", "leave-one-out")
+
+
+@documented
+class MondrianDensity(DensityMixin, ViewedEstimator):
+    """A density: the average over Mondrian trees of Pólya-tree densities on a bounded box.
+
+    Outside the box the log density is minus infinity.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    lifetime : float or "auto", default="auto"
+        How fine the partitions get; finite. "auto" chooses it on the first data and keeps it.
+    gamma : float or "auto", default="auto"
+        Weight of the prior on masses, in rows; "auto" chooses it by leave-one-out likelihood.
+    {tree_parameters}
+    margin : float, default=0.1
+        How far the default box goes beyond the data on each side, in widths.
+    select_by : {"held-out", "leave-one-out"}, default="held-out"
+        What an automatic lifetime is chosen on.
+    random_state : int, RandomState or None, default=None
+        An integer is the core's seed.
+    n_jobs : int or None, default=None
+        Threads, in joblib's meaning; results do not depend on it.
+
+    Attributes
+    ----------
+    lifetime_ : float
+        The lifetime looked at.
+    lower_, upper_ : ndarray of shape (n_features_in_,)
+        The box.
+    weights_ : ndarray of shape (n_features_in_,) or None
+        Factors of the measure; None for the quantile measure.
+    n_features_in_ : int
+        Number of inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import MondrianDensity
+    >>> X = np.random.default_rng(0).normal(size=(100, 1))
+    >>> density = MondrianDensity(random_state=0).fit(X)
+    >>> logs = density.score_samples([[0.0], [2.0], [1000.0]])
+    >>> bool(logs[0] > logs[1] > logs[2] == -np.inf)
+    True
+    >>> density.sample(3, random_state=1).shape
+    (3, 1)
+    """
+
+    def __init__(
+        self,
+        n_estimators=100,
+        lifetime="auto",
+        gamma="auto",
+        lower=None,
+        upper=None,
+        measure="uniform",
+        weights="auto",
+        margin=0.1,
+        select_by="held-out",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_estimators = n_estimators
+        self.lifetime = lifetime
+        self.gamma = gamma
+        self.lower = lower
+        self.upper = upper
+        self.measure = measure
+        self.weights = weights
+        self.margin = margin
+        self.select_by = select_by
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None):
+        """Fit a density to rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+
+        Returns
+        -------
+        self : MondrianDensity
+        """
+        # One row has no box of its own: its sides would have length zero.
+        X = self._rows(X, reset=True, ensure_min_samples=2 if self.lower is None else 1)
+        model = _mondrian.DensityForest.fit(
+            X,
+            self._tree_arguments(X.shape[1]),
+            parameters.auto_or_real("gamma", self.gamma, strict=True),
+            parameters.real("margin", self.margin),
+            parameters.choice("select_by", self.select_by, _SELECT_BY),
+            self._threads(),
+        )
+        return self._take(model)
+
+    def _take(self, model):
+        super()._take(model)
+        self.lower_, self.upper_ = (np.asarray(corner) for corner in model.bounds)
+        return self
+
+    def partial_fit(self, X, y=None):
+        """Learn more rows, which must lie in the box; it and the lifetime stay.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+
+        Returns
+        -------
+        self : MondrianDensity
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X)
+        X = self._rows(X, reset=False)
+        self._model.learn(X, self._threads(len(X)))
+        return self
+
+    def merge(self, other):
+        """Learn all rows of another density with the same ``random_state``, box, measure and parameters.
+
+        Parameters
+        ----------
+        other : MondrianDensity
+            The other.
+
+        Returns
+        -------
+        self : MondrianDensity
+        """
+        self._model.merge(self._mergeable(other), self._threads())
+        return self
+
+    def forget(self, X):
+        """Forget rows: the model that never saw them. If one was never learned, nothing changes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        self : MondrianDensity
+        """
+        X = self._query(X)
+        self._model.forget(X, self._threads(len(X)))
+        return self
+
+    def score_samples(self, X):
+        """The log density of each row; minus infinity outside the box.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        logs : ndarray of shape (n_samples,)
+        """
+        X = self._query(X)
+        return self._model.log_density(X, self._threads(len(X)))
+
+    def score(self, X, y=None):
+        """The total log-likelihood of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+
+        Returns
+        -------
+        total : float
+        """
+        return float(np.sum(self.score_samples(X)))
+
+    def leave_one_out_score(self):
+        """The total log-likelihood of the learned rows, each under the density fitted without it.
+
+        Returns
+        -------
+        total : float
+        """
+        check_is_fitted(self)
+        return self._model.leave_one_out_score(self._threads())
+
+    def path(self, X_val=None, progress=None):
+        """Mean negative log densities at every lifetime the trees are grown to. The box never moves.
+
+        Parameters
+        ----------
+        X_val : array-like of shape (n_samples, n_features), list of such, or None, default=None
+            Validation rows; those outside the box are left out and counted in ``n_outside``.
+        progress : callable, default=None
+            Called with the share of work done.
+
+        Returns
+        -------
+        path : RegularizationPath
+            With ``leave_one_out`` too, which selects the best lifetime where no validation rows are given.
+        """
+        check_is_fitted(self)
+        several = isinstance(X_val, (list, tuple)) and len(X_val) > 0 and np.asarray(X_val[0]).ndim >= 2
+        sets = [] if X_val is None else list(X_val) if several else [X_val]
+        sets = [self._rows(X, reset=False) for X in sets]
+        inner, n_outside = self._model.path(sets, self._threads(), progress)
+        return RegularizationPath(inner, several, n_outside=n_outside)
+
+    def sample(self, n_samples=1, random_state=None):
+        """Draw rows from the density.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+        random_state : int, RandomState or None, default=None
+            Which.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        return self._model.sample(parameters.integer("n_samples", n_samples), parameters.seed_of(random_state))
+
+    def plot(self, ax=None, dims=(0, 1), n_points=200):
+        """Draw the density along one dimension or over two, the others held at the middle of the box.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; a new figure without.
+        dims : tuple of int, default=(0, 1)
+            The dimensions to draw; with one input only the first.
+        n_points : int, default=200
+            Points along each dimension.
+
+        Returns
+        -------
+        ax : matplotlib axes
+        """
+        check_is_fitted(self)
+        ax = axes_for(ax)
+        dims = tuple(dims)[: self.n_features_in_]
+        sides = [np.linspace(self.lower_[d], self.upper_[d], n_points) for d in dims]
+        mesh = np.meshgrid(*sides, indexing="ij")
+        rows = np.tile((self.lower_ + self.upper_) / 2, (mesh[0].size, 1))
+        for d, values in zip(dims, mesh):
+            rows[:, d] = values.ravel()
+        density = np.exp(self._model.log_density(rows, self._threads())).reshape(mesh[0].shape)
+        ax.set_xlabel(f"feature {dims[0]}")
+        if len(dims) == 1:
+            ax.fill_between(sides[0], density, alpha=0.4, linewidth=0)
+            ax.plot(sides[0], density, linewidth=1.4)
+            ax.set_ylabel("density")
+            return ax
+        image = ax.pcolormesh(*sides, density.T, shading="auto", cmap="viridis")
+        ax.figure.colorbar(image, ax=ax, label="density")
+        ax.set_ylabel(f"feature {dims[1]}")
+        return ax
+
+    @property
+    def gamma_(self):
+        """Weight of the prior, given or found."""
+        check_is_fitted(self)
+        return self._model.gamma(self._threads())
+
+
+@documented
+class MondrianDensityClassifier(ClassifierMixin, TreeEstimator):
+    """The class whose density is highest: one :class:`MondrianDensity` a class, on one box.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees of each class's density.
+    lifetime : float or "auto", default="auto"
+        Lifetime; finite. "auto" chooses one a class.
+    gamma : float or "auto", default="auto"
+        Weight of the prior on masses; "auto" chooses one a class.
+    {tree_parameters}
+    margin : float, default=0.1
+        How far the default box goes beyond the data on each side, in widths.
+    select_by : {"held-out", "leave-one-out"}, default="held-out"
+        What automatic lifetimes are chosen on.
+    class_prior : {"frequency", "equal"}, default="frequency"
+        How probable classes are before a row is seen: as in training, or all the same (the report's rule).
+    random_state : int, RandomState or None, default=None
+        An integer is the core's seed.
+    n_jobs : int or None, default=None
+        Threads, in joblib's meaning; results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    lifetimes_ : ndarray of shape (n_classes,)
+        Lifetime of each class's density.
+    weights_ : ndarray of shape (n_features_in_,) or None
+        Factors of the measure; None for the quantile measure.
+    n_features_in_ : int
+        Number of inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import MondrianDensityClassifier
+    >>> X = np.concatenate([np.linspace(0, 4, 40), np.linspace(5, 9, 40)])[:, None]
+    >>> y = np.repeat(["low", "high"], 40)
+    >>> MondrianDensityClassifier(random_state=0).fit(X, y).predict([[1.0], [7.0]])
+    array(['low', 'high'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        n_estimators=100,
+        lifetime="auto",
+        gamma="auto",
+        lower=None,
+        upper=None,
+        measure="uniform",
+        weights="auto",
+        margin=0.1,
+        select_by="held-out",
+        class_prior="frequency",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_estimators = n_estimators
+        self.lifetime = lifetime
+        self.gamma = gamma
+        self.lower = lower
+        self.upper = upper
+        self.measure = measure
+        self.weights = weights
+        self.margin = margin
+        self.select_by = select_by
+        self.class_prior = class_prior
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y):
+        """Fit a density to the rows of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Classes.
+
+        Returns
+        -------
+        self : MondrianDensityClassifier
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2 if self.lower is None else 1)
+        check_classification_targets(y)
+        classes, numbers = np.unique(y, return_inverse=True)
+        model = _mondrian.DensityClassifier.fit(
+            X,
+            numbers.ravel().tolist(),
+            parameters.choice("class_prior", self.class_prior, ("frequency", "equal")),
+            self._tree_arguments(X.shape[1]),
+            parameters.auto_or_real("gamma", self.gamma, strict=True),
+            parameters.real("margin", self.margin),
+            parameters.choice("select_by", self.select_by, _SELECT_BY),
+            self._threads(),
+        )
+        self.classes_ = classes
+        self._model = model
+        self.lifetimes_ = np.asarray(model.lifetimes)
+        self.weights_ = None if model.weights is None else np.asarray(model.weights)
+        return self
+
+    def predict_proba(self, X):
+        """The probability of each class; outside the box, where all densities are zero, the prior's.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_samples, n_classes)
+        """
+        X = self._query(X)
+        return self._model.predict_proba(X, self._threads(len(X)))
+
+    def predict(self, X):
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_samples,)
+        """
+        shares = self.predict_proba(X)
+        return self.classes_[np.argmax(shares, axis=1)]

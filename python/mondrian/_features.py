@@ -1,0 +1,284 @@
+"""Random features of the Laplace kernel, as transformers."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from . import _mondrian
+from . import _parameters as parameters
+from ._base import MondrianEstimator
+from ._trees import TreeEstimator, documented
+
+
+class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MondrianEstimator):
+    """Fits a map of the core and applies it."""
+
+    def fit(self, X, y=None):
+        """Learn the cells that rows fall into.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+
+        Returns
+        -------
+        self : transformer
+        """
+        X = self._rows(X, reset=True)
+        self._model = _mondrian.FeatureMap.fit(self._kind, X, self._arguments(X.shape[1]), self._threads())
+        self._n_features_out = self._model.n_columns
+        return self
+
+    def transform(self, X):
+        """The features of rows; a cell without training rows contributes nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Z : scipy.sparse.csr_matrix or ndarray of shape (n_samples, n_features_out)
+        """
+        X = self._query(X)
+        found = self._model.transform(X, self._threads(len(X)))
+        if not isinstance(found, tuple):
+            return found
+        matrix = sparse.csr_matrix(found, shape=(X.shape[0], self._n_features_out))
+        return matrix if self.sparse_output else matrix.toarray()
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags
+
+
+@documented
+class MondrianFeatures(_FeatureTransformer, TreeEstimator):
+    """Cells of Mondrian trees as features: inner products average to the Laplace kernel.
+
+    Entries are ``1/sqrt(n_estimators)``, smaller for rows outside the root box, so that the kernel holds there too.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    lifetime : float, default=1.0
+        Lifetime of the kernel ``exp(-lifetime * |x - z|₁)``.
+    {tree_parameters}
+    sparse_output : bool, default=True
+        Whether to return a sparse matrix.
+    random_state : int, RandomState or None, default=None
+        An integer is the core's seed.
+    n_jobs : int or None, default=None
+        Threads, in joblib's meaning; results do not depend on it.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_features_in_,) or None
+        Factors of the measure; None for the quantile measure.
+    n_features_in_ : int
+        Number of inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import MondrianFeatures
+    >>> X = np.array([[0.0, 0.0], [0.1, 0.2]])
+    >>> Z = MondrianFeatures(n_estimators=2000, random_state=0).fit_transform(X)
+    >>> bool(abs((Z @ Z.T)[0, 1] - np.exp(-0.3)) < 0.05)
+    True
+    """
+
+    _kind = "mondrian"
+
+    def __init__(
+        self,
+        n_estimators=100,
+        lifetime=1.0,
+        lower=None,
+        upper=None,
+        measure="uniform",
+        weights="auto",
+        sparse_output=True,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_estimators = n_estimators
+        self.lifetime = lifetime
+        self.lower = lower
+        self.upper = upper
+        self.measure = measure
+        self.weights = weights
+        self.sparse_output = sparse_output
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None):
+        """Learn the cells that rows fall into.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+
+        Returns
+        -------
+        self : MondrianFeatures
+        """
+        super().fit(X)
+        weights = self._model.weights
+        self.weights_ = None if weights is None else np.asarray(weights)
+        return self
+
+    def _arguments(self, n_dims):
+        arguments = self._tree_arguments(n_dims)
+        arguments["lifetime"] = parameters.real("lifetime", self.lifetime, infinite=True)
+        return arguments
+
+
+class RandomBinningFeatures(_FeatureTransformer):
+    """Random binning for the Laplace kernel: regular grids with random pitch and shift.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of grids.
+    lifetime : float or array-like of shape (n_features,), default=1.0
+        Lifetime of the kernel, for all dimensions or one a dimension.
+    sparse_output : bool, default=True
+        Whether to return a sparse matrix.
+    random_state : int, RandomState or None, default=None
+        An integer is the core's seed.
+    n_jobs : int or None, default=None
+        Threads, in joblib's meaning; results do not depend on it.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import RandomBinningFeatures
+    >>> X = np.array([[0.0, 0.0], [0.1, 0.2]])
+    >>> Z = RandomBinningFeatures(n_estimators=2000, random_state=0).fit_transform(X)
+    >>> bool(abs((Z @ Z.T)[0, 1] - np.exp(-0.3)) < 0.05)
+    True
+    """
+
+    _kind = "binning"
+
+    def __init__(self, n_estimators=100, lifetime=1.0, sparse_output=True, random_state=None, n_jobs=None):
+        self.n_estimators = n_estimators
+        self.lifetime = lifetime
+        self.sparse_output = sparse_output
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _arguments(self, n_dims):
+        return {
+            "n": parameters.integer("n_estimators", self.n_estimators),
+            "lifetimes": parameters.vector("lifetime", self.lifetime, n_dims, low=0.0),
+            "seed": parameters.seed_of(self.random_state),
+        }
+
+
+class RandomFourierFeatures(_FeatureTransformer):
+    """Random Fourier features for the Laplace kernel: cosines and sines at Cauchy frequencies.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        Number of features.
+    lifetime : float or array-like of shape (n_features,), default=1.0
+        Lifetime of the kernel, for all dimensions or one a dimension.
+    random_state : int, RandomState or None, default=None
+        An integer is the core's seed.
+    n_jobs : int or None, default=None
+        Threads, in joblib's meaning; results do not depend on it.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import RandomFourierFeatures
+    >>> X = np.array([[0.0, 0.0], [0.1, 0.2]])
+    >>> Z = RandomFourierFeatures(n_components=4000, random_state=0).fit_transform(X)
+    >>> bool(abs((Z @ Z.T)[0, 1] - np.exp(-0.3)) < 0.05)
+    True
+    """
+
+    _kind = "fourier"
+
+    def __init__(self, n_components=100, lifetime=1.0, random_state=None, n_jobs=None):
+        self.n_components = n_components
+        self.lifetime = lifetime
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _arguments(self, n_dims):
+        return {
+            "n": parameters.integer("n_components", self.n_components),
+            "lifetimes": parameters.vector("lifetime", self.lifetime, n_dims, low=0.0),
+            "seed": parameters.seed_of(self.random_state),
+        }
+
+
+class MondrianGridFeatures(_FeatureTransformer):
+    """Cells of Mondrian grids as features: a lifetime for every dimension.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of grids.
+    lifetimes : float or array-like of shape (n_features,), default=1.0
+        Lifetimes, for all dimensions or one a dimension.
+    sparse_output : bool, default=True
+        Whether to return a sparse matrix.
+    random_state : int, RandomState or None, default=None
+        An integer is the core's seed.
+    n_jobs : int or None, default=None
+        Threads, in joblib's meaning; results do not depend on it.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import MondrianGridFeatures
+    >>> X = np.array([[0.0, 0.0], [0.1, 5.0]])
+    >>> Z = MondrianGridFeatures(n_estimators=2000, lifetimes=[3.0, 0.0], random_state=0).fit_transform(X)
+    >>> bool(abs((Z @ Z.T)[0, 1] - np.exp(-0.3)) < 0.05)
+    True
+    """
+
+    _kind = "grid"
+
+    def __init__(self, n_estimators=100, lifetimes=1.0, sparse_output=True, random_state=None, n_jobs=None):
+        self.n_estimators = n_estimators
+        self.lifetimes = lifetimes
+        self.sparse_output = sparse_output
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _arguments(self, n_dims):
+        return {
+            "n": parameters.integer("n_estimators", self.n_estimators),
+            "lifetimes": parameters.vector("lifetimes", self.lifetimes, n_dims, low=0.0),
+            "seed": parameters.seed_of(self.random_state),
+        }

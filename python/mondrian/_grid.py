@@ -1,0 +1,170 @@
+"""Ridge regression on Mondrian grids: a lifetime for every dimension."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from . import _mondrian
+from . import _parameters as parameters
+from ._base import MondrianEstimator
+from ._trajectory import Trajectory, progress_of
+
+_SEARCHES = ("auto", "greedy", "greedy-both", "lookahead", "coordinate", "gradient", "spsa", "bayes")
+
+
+class MondrianGridRidge(RegressorMixin, MondrianEstimator):
+    """Ridge regression on Mondrian-grid features with a lifetime for every dimension, found without refitting.
+
+    Parameters
+    ----------
+    n_estimators : int, default=50
+        Number of grids.
+    lifetimes : float, array-like of shape (n_features,) or "auto", default="auto"
+        One lifetime for all dimensions, one a dimension, or searched for.
+    alpha : float or "auto", default=1.0
+        Regularization, the report's δ²; "auto" takes the one tuned for the exact kernel.
+    search : {"auto", "greedy", "greedy-both", "lookahead", "coordinate", "gradient", "spsa", "bayes"}, default="auto"
+        How lifetimes are looked for.
+    budget : int, default=400
+        Most evaluations of the search.
+    patience : int, default=50
+        Steps without a new least error after which it ends.
+    search_rows : int, default=3000
+        Most rows searched on; a fifth of them is held out.
+    epsilon : float, default=0.01
+        ``get_support`` names the inputs whose lifetime is at least this.
+    fit_intercept : bool, default=True
+        Whether targets are centred.
+    random_state : int, RandomState or None, default=None
+        An integer is the core's seed.
+    n_jobs : int or None, default=None
+        Threads, in joblib's meaning.
+    verbose : bool or callable, default=False
+        True prints every evaluation of the search; a callable gets it as a dictionary.
+
+    Attributes
+    ----------
+    lifetimes_ : ndarray of shape (n_features_in_,)
+        Lifetimes, found or given. As ``weights`` of a forest or of Mondrian features they carry over.
+    alpha_ : float
+        Regularization.
+    trajectory_ : Trajectory
+        Every evaluation of the search.
+    ranking_ : ndarray of shape (n_features_in_,)
+        Column numbers, most important first.
+    n_features_in_ : int
+        Number of inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import MondrianGridRidge
+    >>> X = np.random.default_rng(0).uniform(size=(200, 2))
+    >>> model = MondrianGridRidge(random_state=0).fit(X, np.sin(9 * X[:, 0]))
+    >>> int(model.ranking_[0])
+    0
+    """
+
+    def __init__(
+        self,
+        n_estimators=50,
+        lifetimes="auto",
+        alpha=1.0,
+        search="auto",
+        budget=400,
+        patience=50,
+        search_rows=3000,
+        epsilon=0.01,
+        fit_intercept=True,
+        random_state=None,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.n_estimators = n_estimators
+        self.lifetimes = lifetimes
+        self.alpha = alpha
+        self.search = search
+        self.budget = budget
+        self.patience = patience
+        self.search_rows = search_rows
+        self.epsilon = epsilon
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y):
+        """Search lifetimes if asked, then solve on all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+
+        Returns
+        -------
+        self : MondrianGridRidge
+        """
+        X, y = self._rows_and_targets(X, y, reset=True)
+        automatic = isinstance(self.lifetimes, str)
+        if automatic:
+            parameters.choice("lifetimes", self.lifetimes, ("auto",))
+        parameters.real("epsilon", self.epsilon)
+        model = _mondrian.GridRidge.fit(
+            X,
+            y,
+            parameters.integer("n_estimators", self.n_estimators),
+            None if automatic else parameters.vector("lifetimes", self.lifetimes, X.shape[1], low=0.0),
+            parameters.auto_or_real("alpha", self.alpha, strict=True),
+            parameters.choice("search", self.search, _SEARCHES),
+            parameters.integer("budget", self.budget),
+            parameters.integer("patience", self.patience),
+            parameters.integer("search_rows", self.search_rows, 10),
+            parameters.boolean("fit_intercept", self.fit_intercept),
+            parameters.seed_of(self.random_state),
+            self._threads(),
+            progress_of(self.verbose),
+        )
+        self._model = model
+        self.lifetimes_ = model.lifetimes
+        self.alpha_ = model.alpha
+        self.ranking_ = np.asarray(model.ranking())
+        self.trajectory_ = Trajectory(model.trajectory())
+        return self
+
+    def predict(self, X):
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+        """
+        X = self._query(X)
+        return self._model.predict(X, self._threads(len(X)))
+
+    def get_support(self, indices=False):
+        """The inputs whose lifetime is at least ``epsilon``.
+
+        An input that copies another may be left out although it would predict as well.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Whether to return column numbers instead of a mask.
+
+        Returns
+        -------
+        support : ndarray
+        """
+        check_is_fitted(self)
+        mask = np.asarray(self._model.support(parameters.real("epsilon", self.epsilon)))
+        return np.flatnonzero(mask) if indices else mask

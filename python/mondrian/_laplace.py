@@ -1,0 +1,207 @@
+"""Ridge regression with the exact Laplace kernel."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from . import _mondrian
+from . import _parameters as parameters
+from ._base import MondrianEstimator
+from ._trajectory import Trajectory, progress_of
+
+
+class LaplaceKernelRidge(RegressorMixin, MondrianEstimator):
+    """Ridge regression with the exact general Laplace kernel, its lifetimes and alpha tuned if asked.
+
+    The kernel is ``exp(-sum(lifetimes * abs(x - z)))``. With ``lifetime="auto"`` each dimension has its own
+    lifetime, found by descending the derivatives of the exact leave-one-out error, so that inputs that do not
+    matter fade out: this is the estimator to try first.
+
+    Parameters
+    ----------
+    lifetime : float, array-like of shape (n_features,) or "auto", default="auto"
+        Lifetime of the kernel, for all dimensions or one a dimension; "auto" tunes one a dimension.
+    alpha : float or "auto", default="auto"
+        Regularization, the report's δ²; "auto" tunes it.
+    search : {"auto", "gradient", "coordinate"}, default="auto"
+        How lifetimes are looked for: along derivatives (what "auto" means) or one at a time.
+    fit_intercept : bool, default=True
+        Whether targets are centred; without it far predictions return to zero.
+    max_exact_rows : int, default=20000
+        The most training rows that are solved exactly. Beyond them the cells of Mondrian grids stand in for the kernel,
+        solved by conjugate gradients; a warning says so, and standard deviations and the equivalent kernel are refused.
+    n_estimators : int, default=200
+        Number of grids that stand in for the kernel beyond ``max_exact_rows``.
+    epsilon : float, default=0.01
+        ``get_support`` names the inputs whose importance is at least this share of the largest.
+    random_state : int, RandomState or None, default=None
+        Which rows the tuning looks at; an integer is the core's seed.
+    n_jobs : int or None, default=None
+        Threads, in joblib's meaning.
+    verbose : bool or callable, default=False
+        True prints every evaluation of the tuning; a callable gets it as a dictionary.
+
+    Attributes
+    ----------
+    lifetimes_ : ndarray of shape (n_features_in_,)
+        Lifetimes, tuned or given.
+    alpha_ : float
+        Regularization, tuned or given.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Lifetime times spread of each input, as a share of the largest.
+    trajectory_ : Trajectory
+        Every evaluation of the tuning; empty if nothing was tuned.
+    is_exact_ : bool
+        Whether the kernel is exact, or grids stand in for it.
+    dual_coef_ : ndarray of shape (n_samples,) or None
+        Weight of each training row; None where grids stand in.
+    intercept_ : float or None
+        The centre of the targets, or zero; None where grids stand in.
+    n_features_in_ : int
+        Number of inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import LaplaceKernelRidge
+    >>> X = np.random.default_rng(0).uniform(size=(80, 2))
+    >>> model = LaplaceKernelRidge(random_state=0).fit(X, np.sin(9 * X[:, 0]))
+    >>> model.get_support()
+    array([ True, False])
+    >>> mean, std = model.predict([[0.5, 0.5], [40.0, 0.5]], return_std=True)
+    >>> bool(std[1] > 3 * std[0])
+    True
+    """
+
+    def __init__(
+        self,
+        lifetime="auto",
+        alpha="auto",
+        search="auto",
+        fit_intercept=True,
+        max_exact_rows=20_000,
+        n_estimators=200,
+        epsilon=0.01,
+        random_state=None,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.lifetime = lifetime
+        self.alpha = alpha
+        self.search = search
+        self.fit_intercept = fit_intercept
+        self.max_exact_rows = max_exact_rows
+        self.n_estimators = n_estimators
+        self.epsilon = epsilon
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y):
+        """Tune what is "auto", then solve on all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+
+        Returns
+        -------
+        self : LaplaceKernelRidge
+        """
+        X, y = self._rows_and_targets(X, y, reset=True)
+        automatic = isinstance(self.lifetime, str)
+        if automatic:
+            parameters.choice("lifetime", self.lifetime, ("auto",))
+        search = parameters.choice("search", self.search, ("auto", "gradient", "coordinate"))
+        parameters.real("epsilon", self.epsilon)
+        model = _mondrian.LaplaceKernelRidge.fit(
+            X,
+            y,
+            None if automatic else parameters.vector("lifetime", self.lifetime, X.shape[1], low=0.0),
+            parameters.auto_or_real("alpha", self.alpha, strict=True),
+            "gradient" if search == "auto" else search,
+            parameters.boolean("fit_intercept", self.fit_intercept),
+            parameters.integer("max_exact_rows", self.max_exact_rows),
+            parameters.integer("n_estimators", self.n_estimators),
+            parameters.seed_of(self.random_state),
+            self._threads(),
+            progress_of(self.verbose),
+        )
+        if not model.is_exact:
+            warnings.warn(
+                f"{len(X)} rows are more than max_exact_rows={self.max_exact_rows}: {self.n_estimators} Mondrian grids "
+                "stand in for the exact kernel",
+                stacklevel=2,
+            )
+        return self._take(model)
+
+    def _take(self, model):
+        self._model = model
+        self.lifetimes_ = model.lifetimes
+        self.alpha_ = model.alpha
+        self.is_exact_ = model.is_exact
+        self.dual_coef_, self.intercept_ = model.solution() or (None, None)
+        self.feature_importances_ = model.importances()
+        self.trajectory_ = Trajectory(model.trajectory())
+        return self
+
+    def predict(self, X, return_std=False):
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        return_std : bool, default=False
+            Whether to return the standard deviation of a new target there too, noise included.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+        std : ndarray of shape (n_samples,)
+            Only if ``return_std``.
+        """
+        X = self._query(X)
+        if return_std:
+            return self._model.predict_with_std(X, self._threads(len(X)))
+        return self._model.predict(X, self._threads(len(X)))
+
+    def equivalent_kernel(self, X):
+        """The smoothing matrix: predictions are this matrix times the training targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_query, n_features)
+            Rows.
+
+        Returns
+        -------
+        smoothing : ndarray of shape (n_query, n_samples)
+        """
+        X = self._query(X)
+        return self._model.equivalent_kernel(X, self._threads(len(X)))
+
+    def get_support(self, indices=False):
+        """The inputs that matter: importance at least ``epsilon`` times the largest.
+
+        An input that copies another may be left out although it would predict as well.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Whether to return column numbers instead of a mask.
+
+        Returns
+        -------
+        support : ndarray
+        """
+        check_is_fitted(self)
+        mask = (self.feature_importances_ > 0) & (self.feature_importances_ >= self.epsilon)
+        return np.flatnonzero(mask) if indices else mask

@@ -1,0 +1,111 @@
+"""Checks of parameters, made when ``fit`` is called and never earlier."""
+
+from __future__ import annotations
+
+import numbers
+
+import joblib
+import numpy as np
+from sklearn.utils import check_random_state
+
+#: Seeds of the core are 64 bits wide.
+_SEEDS = 2**64
+
+
+def seed_of(random_state):
+    """The core's seed: an integer as it is, else drawn from the generator.
+
+    Examples
+    --------
+    >>> seed_of(7)
+    7
+    """
+    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
+        if not 0 <= random_state < _SEEDS:
+            raise ValueError(f"random_state is {random_state}, but must be between 0 and 2**64 - 1")
+        return int(random_state)
+    return int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
+
+
+def threads_of(n_jobs):
+    """The number of threads that joblib's ``n_jobs`` means, in its current context."""
+    if n_jobs is not None and not isinstance(n_jobs, numbers.Integral):
+        raise TypeError(f"n_jobs is {n_jobs!r}, but must be an integer or None")
+    return joblib.effective_n_jobs(n_jobs)
+
+
+def integer(name, value, low=1):
+    """``value`` as an integer of at least ``low``."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} is {value!r}, but must be an integer")
+    if value < low:
+        raise ValueError(f"{name} is {value}, but must be at least {low}")
+    return int(value)
+
+
+def real(name, value, low=0.0, *, strict=False, infinite=False):
+    """``value`` as a float of at least ``low`` (above it, if strict)."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} is {value!r}, but must be a number")
+    value = float(value)
+    above = value > low if strict else value >= low
+    if not above or (not infinite and not np.isfinite(value)):
+        kind = "number" if infinite else "finite number"
+        raise ValueError(f"{name} is {value}, but must be a {kind} {'>' if strict else '≥'} {low}")
+    return value
+
+
+def auto_or_real(name, value, low=0.0, **limits):
+    """None for "auto", else a checked float."""
+    if isinstance(value, str):
+        if value == "auto":
+            return None
+        raise ValueError(f'{name} is {value!r}, but must be "auto" or a number')
+    return real(name, value, low, **limits)
+
+
+def choice(name, value, choices):
+    """``value`` if it is one of the strings."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} is {value!r}, but must be one of {', '.join(choices)}")
+    return value
+
+
+def boolean(name, value):
+    """``value`` as a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} is {value!r}, but must be True or False")
+    return bool(value)
+
+
+def vector(name, value, n_dims, low=None):
+    """A number for all dimensions or one a dimension, as a list of ``n_dims`` floats."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}, but must be numbers") from None
+    if array.ndim == 0:
+        array = np.full(n_dims, array)
+    if array.shape != (n_dims,):
+        raise ValueError(f"{name} has shape {array.shape}, but must have one number a dimension: ({n_dims},)")
+    if not np.isfinite(array).all() or (low is not None and (array < low).any()):
+        raise ValueError(f"{name} is {value!r}, but must be finite" + ("" if low is None else f" and ≥ {low}"))
+    return array.tolist()
+
+
+def root_box(lower, upper, n_dims):
+    """The corners of the root box, or None twice for the box of the first data."""
+    if lower is None and upper is None:
+        return None, None
+    if lower is None or upper is None:
+        raise ValueError("lower and upper are given together or not at all")
+    return vector("lower", lower, n_dims), vector("upper", upper, n_dims)
+
+
+def weights_of(weights, n_dims):
+    """What the core takes for ``weights``: a word or a list."""
+    if weights is None:
+        return "raw"
+    if isinstance(weights, str):
+        return choice("weights", weights, ("auto", "std"))
+    return vector("weights", weights, n_dims, low=0.0)

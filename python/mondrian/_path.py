@@ -1,0 +1,156 @@
+"""A model's error at every lifetime, from one fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _parameters as parameters
+from ._plotting import axes_for, frame_of
+
+_LABELS = {"rmse": "RMSE", "log_loss": "log loss", "error": "share of errors", "neg_log_density": "mean −log density"}
+
+
+class RegularizationPath:
+    """Losses as functions of the lifetime: value ``i`` holds from ``lifetimes[i]`` up to ``lifetimes[i + 1]``.
+
+    Made by the ``path`` method of an estimator.
+
+    Attributes
+    ----------
+    lifetimes : ndarray of shape (n_values,)
+        Where values change, ascending from 0.
+    train : ndarray of shape (n_values,)
+        Mean loss on the training rows.
+    validation : ndarray of shape (n_values,), or list of such
+        Mean loss on the validation rows; a list if several sets were given.
+    leave_one_out : ndarray of shape (n_values,) or None
+        Densities only: mean loss of the training rows left out one by one.
+    loss : {"rmse", "log_loss", "error", "neg_log_density"}
+        What is measured.
+    best_lifetime : float
+        Where the first validation set's loss (or leave-one-out) is least.
+    best_lifetime_1se : float
+        The smallest lifetime whose loss is within one standard error of the least.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import MondrianForestRegressor
+    >>> X = np.linspace(0, 1, 60)[:, None]
+    >>> y = np.sin(6 * X[:, 0])
+    >>> forest = MondrianForestRegressor(n_estimators=10, lifetime=8.0, random_state=0).fit(X[::2], y[::2])
+    >>> path = forest.path(X[1::2], y[1::2])
+    >>> view = forest.at(path.best_lifetime)
+    >>> path.value_at(path.best_lifetime) == path.validation.min()
+    True
+    """
+
+    def __init__(self, inner, several=False, exact=None, n_outside=None):
+        self._inner = inner
+        self._several = several
+        self._exact = exact
+        self.loss = inner.loss
+        self.lifetimes = inner.lifetimes
+        self.train = inner.train
+        curves = inner.validation
+        self.validation = curves if several else (curves[0] if curves else None)
+        self.leave_one_out = inner.leave_one_out
+        self.n_outside = n_outside
+
+    @property
+    def best_lifetime(self):
+        """The lifetime of least loss."""
+        return self._inner.best_lifetime
+
+    @property
+    def best_lifetime_1se(self):
+        """The smallest lifetime within one standard error of the least loss."""
+        return self._inner.best_lifetime_1se
+
+    @property
+    def standard_error(self):
+        """Standard error of the least loss over the validation rows, or None."""
+        return self._inner.standard_error
+
+    def value_at(self, lifetime):
+        """The selecting loss at a lifetime: the first validation set's, else leave-one-out, else training.
+
+        Parameters
+        ----------
+        lifetime : float
+            Any lifetime of the path.
+
+        Returns
+        -------
+        value : float
+        """
+        lifetime = parameters.real("lifetime", lifetime, infinite=True)
+        return self._inner.value_at(lifetime) if self._exact is None else self._exact(lifetime)
+
+    def _curves(self):
+        curves = {"train": self.train}
+        validation = [] if self.validation is None else self.validation if self._several else [self.validation]
+        for number, curve in enumerate(validation):
+            curves["validation" if not self._several else f"validation{number}"] = curve
+        if self.leave_one_out is not None:
+            curves["leave_one_out"] = self.leave_one_out
+        return curves
+
+    def to_frame(self):
+        """The whole path as a pandas frame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+        return frame_of({"lifetime": self.lifetimes, **self._curves()})
+
+    def to_svg(self, path=None):
+        """The path as an SVG picture.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write.
+
+        Returns
+        -------
+        svg : str
+        """
+        svg = self._inner.to_svg()
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(svg)
+        return svg
+
+    def plot(self, ax=None):
+        """Draw all curves and mark the best lifetime.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; a new figure without.
+
+        Returns
+        -------
+        ax : matplotlib axes
+        """
+        ax = axes_for(ax)
+        drawn = self if len(self.lifetimes) <= 4000 else RegularizationPath(self._inner.thinned(4000), self._several)
+        for name, curve in drawn._curves().items():
+            shown = np.where(np.isfinite(curve), curve, np.nan)
+            ax.step(drawn.lifetimes, shown, where="post", label=name.replace("_", " "), linewidth=1.4)
+        ax.axvline(self.best_lifetime, color="0.4", linestyle="--", linewidth=1.0, label=f"best: {self.best_lifetime:.4g}")
+        positive = drawn.lifetimes[drawn.lifetimes > 0]
+        if len(positive):
+            ax.set_xscale("symlog", linthresh=float(np.quantile(positive, 0.1)))
+        ax.set_xlabel("lifetime")
+        ax.set_ylabel(_LABELS[self.loss])
+        ax.legend(frameon=False)
+        return ax
+
+    def __len__(self):
+        return len(self.lifetimes)
+
+    def __repr__(self):
+        return f"RegularizationPath({self.loss}, {len(self)} values, best lifetime {self.best_lifetime:.6g})"

@@ -1,0 +1,99 @@
+"""What a search for lifetimes has seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._plotting import axes_for, frame_of
+
+
+class Trajectory:
+    """Every configuration that a search has evaluated, in order.
+
+    Attributes
+    ----------
+    lifetimes : ndarray of shape (n_steps, n_features)
+        The lifetimes of each evaluation.
+    alpha : ndarray of shape (n_steps,)
+        Its regularization.
+    error : ndarray of shape (n_steps,)
+        Its root mean squared error, by leave-one-out or on held-out rows.
+    cost : ndarray of shape (n_steps,)
+        Estimated floating-point operations spent until then.
+    rows : ndarray of shape (n_steps,)
+        Training rows behind the error; errors compare only among equal numbers of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import LaplaceKernelRidge
+    >>> X = np.random.default_rng(0).uniform(size=(30, 1))
+    >>> trajectory = LaplaceKernelRidge(random_state=0).fit(X, X[:, 0] ** 2).trajectory_
+    >>> len(trajectory) == len(trajectory.error)
+    True
+    >>> trajectory.lifetimes.shape[1]
+    1
+    """
+
+    def __init__(self, columns):
+        self.lifetimes = columns["lifetimes"]
+        self.alpha = columns["alpha"]
+        self.error = columns["error"]
+        self.cost = columns["cost"]
+        self.rows = columns["rows"]
+
+    def __len__(self):
+        return len(self.error)
+
+    def __repr__(self):
+        best = f", best error {self.error[self.best_index]:.6g}" if len(self) else ""
+        return f"Trajectory({len(self)} evaluations{best})"
+
+    @property
+    def best_index(self):
+        """The least error among the evaluations on as many rows as the last."""
+        if not len(self):
+            raise ValueError("nothing was evaluated")
+        return int(np.argmin(np.where(self.rows == self.rows[-1], self.error, np.inf)))
+
+    def to_frame(self):
+        """All evaluations as a pandas frame, one row an evaluation."""
+        columns = {"error": self.error, "alpha": self.alpha, "rows": self.rows, "cost": self.cost}
+        columns |= {f"lifetime{d}": self.lifetimes[:, d] for d in range(self.lifetimes.shape[1])}
+        return frame_of(columns)
+
+    def plot(self, ax=None, names=None):
+        """Draw the lifetimes against the number of the evaluation.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; a new figure without.
+        names : sequence of str, default=None
+            Names of the inputs.
+
+        Returns
+        -------
+        ax : matplotlib axes
+        """
+        ax = axes_for(ax)
+        for dim in range(self.lifetimes.shape[1]):
+            label = f"input {dim}" if names is None else str(names[dim])
+            ax.plot(np.arange(1, len(self) + 1), self.lifetimes[:, dim], label=label, linewidth=1.2)
+        ax.set_yscale("symlog", linthresh=max(1e-6, float(self.lifetimes.max(initial=0.0)) * 1e-3))
+        ax.set_xlabel("evaluation")
+        ax.set_ylabel("lifetime")
+        if 0 < self.lifetimes.shape[1] <= 12:
+            ax.legend(frameon=False)
+        return ax
+
+
+def progress_of(verbose):
+    """The callback that ``verbose`` means."""
+    if callable(verbose):
+        return verbose
+    return _print_step if verbose else None
+
+
+def _print_step(step):
+    print(f"rows {step['rows']}, error {step['error']:.6g}, alpha {step['alpha']:.3g}", flush=True)

@@ -1,0 +1,412 @@
+"""The Mondrian process itself: sample it, look at it earlier, restrict it, extend it.
+
+Examples
+--------
+>>> from mondrian import process
+>>> sample = process.sample([0, 0], [1, 1], lifetime=3.0, seed=7)
+>>> part = sample.restrict([0.2, 0.2], [0.6, 0.6])
+>>> part.extend([0, 0], [2, 1]).restrict([0.2, 0.2], [0.6, 0.6]) == part
+True
+"""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+from sklearn.utils import check_array
+
+from . import _mondrian
+from . import _parameters as parameters
+from ._plotting import axes_for
+
+__all__ = ["InfiniteMondrian", "Partition", "poisson", "sample"]
+
+
+def sample(lower, upper, lifetime, seed=0, weights=None):
+    """Sample a Mondrian process on a box up to a lifetime.
+
+    Parameters
+    ----------
+    lower, upper : array-like of shape (n_dims,)
+        The corners of the box.
+    lifetime : float
+        The lifetime λ ≥ 0.
+    seed : int, default=0
+        The same seed gives the same process: a larger lifetime refines it.
+    weights : array-like of shape (n_dims,), default=None
+        One factor a dimension on lengths; 1 without.
+
+    Returns
+    -------
+    partition : Partition
+
+    Examples
+    --------
+    >>> from mondrian.process import sample
+    >>> fine = sample([0, 0], [1, 1], 4.0, seed=1)
+    >>> fine.at(2.0) == sample([0, 0], [1, 1], 2.0, seed=1)
+    True
+    """
+    lower, upper = _corners(lower, upper)
+    if weights is not None:
+        weights = parameters.vector("weights", weights, len(lower), low=0.0)
+    lifetime = parameters.real("lifetime", lifetime, infinite=True)
+    return Partition(_mondrian.Partition.sample(lower, upper, lifetime, _seed(seed), weights, 1))
+
+
+def poisson(a, b, intensity, seed=0, measure=None):
+    """A Poisson process on an interval: the Mondrian process in one dimension.
+
+    Parameters
+    ----------
+    a, b : float
+        The ends of the interval.
+    intensity : float
+        Points a unit of length, or of the measure.
+    seed : int, default=0
+        The same seed with a larger intensity gives the same points and more.
+    measure : array-like of shape (n,), default=None
+        Data whose distribution is the measure; plain length without.
+
+    Returns
+    -------
+    points : structured ndarray with fields ``location`` (ascending) and ``time``
+        Each point with the intensity at which it appears.
+
+    Examples
+    --------
+    >>> from mondrian.process import poisson
+    >>> points = poisson(0, 10, 2.0, seed=1)
+    >>> fewer = poisson(0, 10, 1.0, seed=1)
+    >>> bool((fewer == points[points["time"] <= 1.0]).all())
+    True
+    """
+    a, b = parameters.real("a", a, -np.inf), parameters.real("b", b, -np.inf)
+    intensity = parameters.real("intensity", intensity, infinite=True)
+    if measure is not None:
+        measure = check_array(measure, ensure_2d=False, dtype=np.float64).ravel().tolist()
+    locations, times = _mondrian.poisson(a, b, intensity, _seed(seed), measure)
+    points = np.empty(len(locations), dtype=[("location", np.float64), ("time", np.float64)])
+    points["location"], points["time"] = locations, times
+    return points
+
+
+class Partition:
+    """A sample of a Mondrian process on a box: cells, and the history of cuts that made them.
+
+    Made by :func:`sample`, :meth:`InfiniteMondrian.restrict` and the methods below; never changed.
+
+    Examples
+    --------
+    >>> from mondrian.process import sample
+    >>> partition = sample([0, 0], [1, 1], 3.0, seed=1)
+    >>> lower, upper = partition.cells()
+    >>> round(float((upper - lower).prod(axis=1).sum()), 12)
+    1.0
+    >>> partition.n_cuts + 1 == len(lower)
+    True
+    """
+
+    def __init__(self, inner):
+        self._inner = inner
+
+    @property
+    def lower(self):
+        """Lower corner of the box."""
+        return self._inner.lower
+
+    @property
+    def upper(self):
+        """Upper corner of the box."""
+        return self._inner.upper
+
+    @property
+    def lifetime(self):
+        """The lifetime λ."""
+        return self._inner.lifetime
+
+    @property
+    def n_cuts(self):
+        """Number of cuts."""
+        return self._inner.n_cuts
+
+    @property
+    def cuts(self):
+        """All cuts by time: a structured array with time, dim, location, and the box each one cuts (birth, lower, upper)."""
+        columns = self._inner.cuts()
+        n_dims = len(self.lower)
+        fields = [("time", "f8"), ("dim", "i8"), ("location", "f8"), ("lower", "f8", (n_dims,)),
+                  ("upper", "f8", (n_dims,)), ("birth", "f8")]  # fmt: skip
+        cuts = np.empty(self.n_cuts, dtype=fields)
+        for name in cuts.dtype.names:
+            cuts[name] = columns[name]
+        return cuts
+
+    def cells(self, time=None):
+        """The boxes of all cells.
+
+        Parameters
+        ----------
+        time : float, default=None
+            Look at this earlier time instead of the lifetime.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_cells, n_dims)
+        """
+        return self._view(time).cells()
+
+    def cell_of(self, X, time=None):
+        """The number of each row's cell.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_dims)
+            Rows inside the box.
+        time : float, default=None
+            Look at this earlier time instead of the lifetime.
+
+        Returns
+        -------
+        cells : ndarray of int of shape (n_samples,)
+        """
+        return self._view(time).cell_of(check_array(X, dtype=np.float64))
+
+    def at(self, time):
+        """The partition at an earlier time.
+
+        Parameters
+        ----------
+        time : float
+            At most the lifetime.
+
+        Returns
+        -------
+        partition : Partition
+        """
+        return Partition(self._inner.at(parameters.real("time", time, infinite=True)))
+
+    def grow(self, lifetime):
+        """The same sample at another lifetime; a larger one refines it.
+
+        Parameters
+        ----------
+        lifetime : float
+            The new lifetime.
+
+        Returns
+        -------
+        partition : Partition
+        """
+        return Partition(self._inner.grown(parameters.real("lifetime", lifetime, infinite=True), 1))
+
+    def restrict(self, lower, upper):
+        """The same cuts in a box inside; a side of length zero makes it a slice.
+
+        Parameters
+        ----------
+        lower, upper : array-like of shape (n_dims,)
+            The corners of the smaller box.
+
+        Returns
+        -------
+        partition : Partition
+        """
+        return Partition(self._inner.restrict(*_corners(lower, upper)))
+
+    def extend(self, lower, upper, seed=None):
+        """A sample on a box around that agrees with this one inside.
+
+        Parameters
+        ----------
+        lower, upper : array-like of shape (n_dims,)
+            The corners of the larger box.
+        seed : int, default=None
+            Each seed gives another extension; without one it follows from the sample's own.
+
+        Returns
+        -------
+        partition : Partition
+        """
+        return Partition(self._inner.extend(*_corners(lower, upper), None if seed is None else _seed(seed)))
+
+    def plot(self, ax=None, axes=(0, 1), times=False):
+        """Draw the partition: its cells in two dimensions, the time–location diagram in one.
+
+        In more dimensions the slice through the middle of the box is drawn.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; a new figure without.
+        axes : (int, int), default=(0, 1)
+            The dimensions to draw.
+        times : bool, default=False
+            Whether to colour the cuts by their time.
+
+        Returns
+        -------
+        ax : matplotlib axes
+        """
+        ax = axes_for(ax)
+        if len(self.lower) == 1:
+            return _draw_diagram(self, ax)
+        return _draw_plane(self._slice(axes), ax, axes, times)
+
+    def _slice(self, axes):
+        """Through the middle of the box in every dimension that is not drawn."""
+        middle = (self.lower + self.upper) / 2
+        lower, upper = middle.copy(), middle.copy()
+        lower[list(axes)], upper[list(axes)] = self.lower[list(axes)], self.upper[list(axes)]
+        return self if len(self.lower) == 2 else self.restrict(lower, upper)
+
+    def to_svg(self, path=None, *, paint=False, times=False, axes=None):
+        """The partition as an SVG picture.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write.
+        paint : bool, default=False
+            Fill cells in Piet Mondrian's manner.
+        times : bool, default=False
+            Write birth times.
+        axes : (int, int), default=None
+            The dimensions to draw; the first two without.
+
+        Returns
+        -------
+        svg : str
+        """
+        svg = self._inner.to_svg(bool(paint), bool(times), axes)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(svg)
+        return svg
+
+    def _repr_svg_(self):
+        return self.to_svg()
+
+    def _view(self, time):
+        return self._inner if time is None else self.at(time)._inner
+
+    def __eq__(self, other):
+        return self._inner.is_same_sample(other._inner) if isinstance(other, Partition) else NotImplemented
+
+    def __hash__(self):
+        return hash((self.lifetime, self.n_cuts, self.lower.tobytes(), self.upper.tobytes()))
+
+    def __repr__(self):
+        return f"Partition(n_dims={len(self.lower)}, lifetime={self.lifetime:g}, n_cuts={self.n_cuts})"
+
+
+class InfiniteMondrian:
+    """The process on all of space, looked at where asked; two looks agree where they overlap.
+
+    Parameters
+    ----------
+    n_dims : int
+        Number of dimensions.
+    lifetime : float
+        The lifetime λ.
+    seed : int, default=0
+        All randomness follows from it.
+    weights : array-like of shape (n_dims,), default=None
+        One factor a dimension on lengths; 1 without.
+
+    Examples
+    --------
+    >>> from mondrian.process import InfiniteMondrian
+    >>> plane = InfiniteMondrian(2, lifetime=1.0, seed=3)
+    >>> near, wide = plane.restrict([0, 0], [2, 2]), plane.restrict([-50, -9], [2, 70])
+    >>> wide.restrict([0, 0], [2, 2]) == near
+    True
+    """
+
+    def __init__(self, n_dims, lifetime, seed=0, weights=None):
+        self.n_dims = parameters.integer("n_dims", n_dims)
+        self.lifetime = parameters.real("lifetime", lifetime, infinite=True)
+        self.seed = _seed(seed)
+        self.weights = None if weights is None else parameters.vector("weights", weights, self.n_dims, low=0.0)
+        self._inner = _mondrian.InfiniteMondrian(self.n_dims, self.lifetime, self.seed, self.weights)
+
+    def restrict(self, lower, upper):
+        """What of it lies in a box.
+
+        Parameters
+        ----------
+        lower, upper : array-like of shape (n_dims,)
+            The corners of the box.
+
+        Returns
+        -------
+        partition : Partition
+        """
+        return Partition(self._inner.restrict(*_corners(lower, upper)))
+
+    def cell_of(self, X):
+        """A name for each row's cell: equal names mean equal cells, in every call.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_dims)
+            Rows anywhere.
+
+        Returns
+        -------
+        cells : ndarray of uint64 of shape (n_samples,)
+        """
+        return self._inner.cell_of(check_array(X, dtype=np.float64))
+
+    def __reduce__(self):
+        return InfiniteMondrian, (self.n_dims, self.lifetime, self.seed, self.weights)
+
+    def __repr__(self):
+        return f"InfiniteMondrian(n_dims={self.n_dims}, lifetime={self.lifetime:g}, seed={self.seed})"
+
+
+def _seed(seed):
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
+        raise TypeError(f"seed is {seed!r}, but must be an integer")
+    return parameters.seed_of(seed)
+
+
+def _corners(lower, upper):
+    n_dims = np.size(lower)
+    return parameters.vector("lower", lower, n_dims), parameters.vector("upper", upper, n_dims)
+
+
+def _draw_diagram(partition, ax):
+    """Cuts over location and time, each with the interval that it splits."""
+    cuts = partition.cuts
+    ax.hlines(cuts["time"], cuts["lower"][:, 0], cuts["upper"][:, 0], color="0.8", linewidth=0.8)
+    ax.vlines(cuts["location"], cuts["time"], partition.lifetime, color="black", linewidth=1.0)
+    ax.set_xlim(partition.lower[0], partition.upper[0])
+    ax.set_ylim(0, partition.lifetime)
+    ax.set_xlabel("location")
+    ax.set_ylabel("time")
+    return ax
+
+
+def _draw_plane(partition, ax, axes, times):
+    """The cuts of a two-dimensional partition."""
+    cuts = partition.cuts
+    first, second = axes
+    upright = cuts["dim"] == first
+    starts = np.where(upright[:, None], np.column_stack([cuts["location"], cuts["lower"][:, second]]),
+                      np.column_stack([cuts["lower"][:, first], cuts["location"]]))  # fmt: skip
+    ends = np.where(upright[:, None], np.column_stack([cuts["location"], cuts["upper"][:, second]]),
+                    np.column_stack([cuts["upper"][:, first], cuts["location"]]))  # fmt: skip
+    from matplotlib.collections import LineCollection
+
+    lines = LineCollection(np.stack([starts, ends], axis=1), linewidths=1.2, colors=None if times else "black")
+    if times:
+        lines.set_array(cuts["time"])
+        ax.figure.colorbar(lines, ax=ax, label="time of the cut")
+    ax.add_collection(lines)
+    ax.set_xlim(partition.lower[first], partition.upper[first])
+    ax.set_ylim(partition.lower[second], partition.upper[second])
+    ax.set_xlabel(f"dimension {first}")
+    ax.set_ylabel(f"dimension {second}")
+    return ax

@@ -1,0 +1,93 @@
+//! Arrays across the border: NumPy tables of either order are read where they lie.
+
+use mondrian::{Points, Result};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+/// A table of numbers from Python: borrowed where it is `float64` in C or Fortran order, else copied.
+pub(crate) enum Table<'py> {
+    Borrowed(PyReadonlyArray2<'py, f64>),
+    Copied { numbers: Vec<f64>, n_columns: usize },
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Table<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = object.cast::<PyArray2<f64>>() {
+            let array = array.try_readonly()?;
+            if array.is_c_contiguous() || array.is_fortran_contiguous() {
+                return Ok(Self::Borrowed(array));
+            }
+            let n_columns = array.shape()[1];
+            return Ok(Self::Copied { numbers: array.as_array().iter().copied().collect(), n_columns });
+        }
+        if let Ok(array) = object.cast::<PyArray2<f32>>() {
+            let array = array.try_readonly()?;
+            let n_columns = array.shape()[1];
+            return Ok(Self::Copied { numbers: array.as_array().iter().copied().map(f64::from).collect(), n_columns });
+        }
+        Err(PyTypeError::new_err("a two-dimensional array of float64 or float32 is expected"))
+    }
+}
+
+impl Table<'_> {
+    /// The checked view that the library takes.
+    pub(crate) fn points(&self) -> Result<Points<'_>> {
+        match self {
+            Self::Copied { numbers, n_columns } => Points::row_major(numbers, *n_columns),
+            Self::Borrowed(array) => {
+                let (n_rows, n_columns) = (array.shape()[0], array.shape()[1]);
+                let numbers = array.as_slice().unwrap_or_default();
+                if array.is_c_contiguous() {
+                    Points::row_major(numbers, n_columns)
+                } else {
+                    Points::column_major(numbers, n_rows, n_columns)
+                }
+            }
+        }
+    }
+}
+
+/// A vector of numbers from Python, borrowed where it is contiguous `float64`.
+pub(crate) enum Column<'py> {
+    Borrowed(PyReadonlyArray1<'py, f64>),
+    Copied(Vec<f64>),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Column<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = object.cast::<PyArray1<f64>>() {
+            let array = array.try_readonly()?;
+            if array.as_slice().is_ok() {
+                return Ok(Self::Borrowed(array));
+            }
+            return Ok(Self::Copied(array.as_array().iter().copied().collect()));
+        }
+        Ok(Self::Copied(object.extract()?))
+    }
+}
+
+impl std::ops::Deref for Column<'_> {
+    type Target = [f64];
+
+    fn deref(&self) -> &[f64] {
+        match self {
+            Self::Borrowed(array) => array.as_slice().unwrap_or_default(),
+            Self::Copied(numbers) => numbers,
+        }
+    }
+}
+
+/// A row-major table for Python.
+pub(crate) fn table<T: numpy::Element>(
+    py: Python<'_>,
+    numbers: Vec<T>,
+    n_columns: usize,
+) -> PyResult<Bound<'_, PyArray2<T>>> {
+    let n_rows = if n_columns == 0 { 0 } else { numbers.len() / n_columns };
+    PyArray1::from_vec(py, numbers).reshape([n_rows, n_columns])
+}

@@ -1,0 +1,45 @@
+//! The binding of the Python package `mondrian`: arguments in, library call without the interpreter's lock, arrays out.
+//!
+//! What makes a scikit-learn estimator (parameters, validation, feature names) is Python, in `mondrian/`; nothing here
+//! computes.
+
+mod arrays;
+mod classification;
+mod density;
+mod errors;
+mod features;
+mod grid;
+mod laplace;
+mod model;
+mod path;
+mod process;
+mod regression;
+mod threads;
+mod trees;
+
+#[pyo3::pymodule]
+mod _mondrian {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::classification::{PyClassificationForest, PyClassificationPath};
+    #[pymodule_export]
+    use crate::density::{PyDensityClassifier, PyDensityForest};
+    #[pymodule_export]
+    use crate::features::PyFeatureMap;
+    #[pymodule_export]
+    use crate::grid::PyGridRidge;
+    #[pymodule_export]
+    use crate::laplace::PyLaplaceKernelRidge;
+    #[pymodule_export]
+    use crate::path::PyPath;
+    #[pymodule_export]
+    use crate::process::{PyInfiniteMondrian, PyPartition, py_poisson};
+    #[pymodule_export]
+    use crate::regression::PyRegressionForest;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,120 @@
+//! How work runs: without the interpreter's lock, on as many threads as `n_jobs` says, and open to Ctrl-C.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use mondrian::{Error, Result};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::errors;
+
+/// How often the main thread looks for Ctrl-C while others work.
+const LOOK_AROUND: Duration = Duration::from_millis(20);
+
+thread_local! {
+    /// A pool whose only member is the calling thread: one job, nothing to wake, and threads of Python that each
+    /// ask for one job do not wait for each other.
+    static OWN_POOL: Option<ThreadPool> = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().ok();
+}
+
+/// Pools by process and size. A forked child has none of its parent's threads, so it makes its own.
+fn shared_pool(n_threads: usize) -> std::result::Result<Arc<ThreadPool>, rayon::ThreadPoolBuildError> {
+    static POOLS: OnceLock<Mutex<HashMap<(u32, usize), Arc<ThreadPool>>>> = OnceLock::new();
+    let mut pools = POOLS.get_or_init(Mutex::default).lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let id = (std::process::id(), n_threads);
+    if let Some(pool) = pools.get(&id) {
+        return Ok(Arc::clone(pool));
+    }
+    let pool = Arc::new(ThreadPoolBuilder::new().num_threads(n_threads).build()?);
+    pools.insert(id, Arc::clone(&pool));
+    Ok(pool)
+}
+
+fn on_threads<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    if n_threads > 1 {
+        let pool = shared_pool(n_threads).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        return Ok(pool.install(work));
+    }
+    OWN_POOL.with(|pool| {
+        let pool = pool.as_ref().ok_or_else(|| PyRuntimeError::new_err("no thread to work on"))?;
+        Ok(pool.install(work))
+    })
+}
+
+/// Runs `work` without the interpreter's lock on `n_threads` threads.
+pub(crate) fn run<T: Send>(py: Python<'_>, n_threads: usize, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+    let done = py.detach(|| catch_unwind(AssertUnwindSafe(|| on_threads(n_threads, work))));
+    match done {
+        Ok(result) => result?.map_err(|error| errors::to_python(py, &error)),
+        Err(payload) => Err(errors::from_panic(&*payload)),
+    }
+}
+
+/// What long work is handed: asks whether to go on, and passes news to the caller.
+pub(crate) struct Watch<N> {
+    cancelled: Arc<AtomicBool>,
+    news: std::sync::mpsc::Sender<N>,
+}
+
+impl<N> Watch<N> {
+    /// Passes on news; breaks when the work should end.
+    pub(crate) fn tell(&self, news: N) -> std::ops::ControlFlow<()> {
+        // Nobody listening means the same as cancelled.
+        if self.news.send(news).is_err() || self.cancelled.load(Ordering::Relaxed) {
+            return std::ops::ControlFlow::Break(());
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+}
+
+/// Runs long `work` beside the calling thread, which meanwhile hears its news and Ctrl-C.
+///
+/// An exception of `hear` or a signal cancels the work; it is raised once the work has ended.
+pub(crate) fn run_watched<T: Send, N: Send>(
+    py: Python<'_>,
+    n_threads: usize,
+    mut hear: impl FnMut(Python<'_>, N) -> PyResult<()>,
+    work: impl FnOnce(Watch<N>) -> Result<T> + Send,
+) -> PyResult<T> {
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(n_threads.max(1))
+        .build()
+        .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let (news, heard) = channel();
+    // Only for the compiler: a receiver may not be looked at from a part that has let go of the interpreter.
+    let heard = Mutex::new(heard);
+    let watch = Watch { cancelled: Arc::clone(&cancelled), news };
+    let mut raised: Option<PyErr> = None;
+    let done = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| catch_unwind(AssertUnwindSafe(|| pool.install(|| work(watch)))));
+        loop {
+            let message =
+                py.detach(|| heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner).recv_timeout(LOOK_AROUND));
+            let outcome = match message {
+                Ok(_) if raised.is_some() => continue,
+                Ok(message) => hear(py, message),
+                Err(RecvTimeoutError::Timeout) => py.check_signals(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if let Err(error) = outcome {
+                raised.get_or_insert(error);
+                cancelled.store(true, Ordering::Relaxed);
+            }
+        }
+        py.detach(|| worker.join())
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    match done {
+        Ok(Ok(result)) => result.map_err(|error: Error| errors::to_python(py, &error)),
+        Ok(Err(payload)) | Err(payload) => Err(errors::from_panic(&*payload)),
+    }
+}
