@@ -1,0 +1,147 @@
+"""A member of the scikit-learn family: clones, pickles, pipelines, searches, frames."""
+
+import pickle
+
+import estimators
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import mondrian
+
+
+def small(cls):
+    """The estimator with few trees and a seed."""
+    fast = {"n_estimators": 5, "random_state": 0}
+    return cls(**{name: value for name, value in fast.items() if name in cls().get_params()})
+
+
+def target(cls, X):
+    y = np.sin(5 * X[:, 0])
+    return (y > 0).astype(int) if is_classifier(cls()) else y
+
+
+def answer(model, X):
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba(X)
+    if hasattr(model, "predict"):
+        return model.predict(X)
+    if hasattr(model, "score_samples"):
+        return model.score_samples(X)
+    found = model.transform(X)
+    return found.toarray() if sparse.issparse(found) else found
+
+
+@pytest.mark.parametrize("cls", estimators.ALL)
+def test_clone_pickle_and_joblib_keep_every_bit(cls, rng, tmp_path):
+    X = rng.uniform(size=(40, 2))
+    model = small(cls).fit(X, target(cls, X))
+    before = answer(model, X)
+    assert np.array_equal(answer(pickle.loads(pickle.dumps(model)), X), before)
+    joblib.dump(model, tmp_path / "model.joblib")
+    assert np.array_equal(answer(joblib.load(tmp_path / "model.joblib"), X), before)
+    assert np.array_equal(answer(clone(model).fit(X, target(cls, X)), X), before)
+
+
+@pytest.mark.parametrize("cls", estimators.ALL)
+def test_threads_and_memory_layout_change_nothing(cls, rng):
+    X = rng.uniform(size=(40, 3))
+    y = target(cls, X)
+    plain = answer(small(cls).fit(X, y), X)
+    for n_jobs in (2, -1):
+        assert np.array_equal(answer(small(cls).set_params(n_jobs=n_jobs).fit(X, y), X), plain)
+    fortran = np.asfortranarray(X)
+    assert np.array_equal(answer(small(cls).fit(fortran, y), fortran), plain)
+    strided = np.repeat(X, 2, axis=0)[::2]
+    assert np.array_equal(answer(small(cls).fit(strided, y), strided), plain)
+
+
+@pytest.mark.parametrize("cls", estimators.ALL)
+def test_frames_in_arrays_out_with_names_checked(cls, rng):
+    X = rng.uniform(size=(40, 2))
+    y = target(cls, X)
+    plain = answer(small(cls).fit(X, y), X)
+    for frame in (pd.DataFrame(X, columns=["a", "b"]), pl.DataFrame(X, schema=["a", "b"])):
+        model = small(cls).fit(frame, y)
+        assert model.feature_names_in_.tolist() == ["a", "b"]
+        found = answer(model, frame)
+        assert isinstance(found, np.ndarray) and np.array_equal(found, plain)
+    with pytest.raises(ValueError, match="feature names"):
+        answer(model, pd.DataFrame(X, columns=["b", "a"]))
+
+
+@pytest.mark.parametrize("cls", estimators.ALL)
+def test_the_same_seed_is_the_same_model_and_none_is_another(cls, rng):
+    X = rng.uniform(size=(40, 2))
+    y = target(cls, X)
+    if "random_state" not in cls().get_params() or cls is mondrian.LaplaceKernelRidge:
+        pytest.skip("samples nothing that shows on forty rows")
+    by_state = [answer(small(cls).set_params(random_state=np.random.RandomState(3)).fit(X, y), X) for _ in range(2)]
+    assert np.array_equal(*by_state)
+
+
+@pytest.mark.parametrize("cls", [cls for cls in estimators.ALL if is_regressor(cls())])
+def test_regressors_in_a_pipeline_and_a_search(cls, regression):
+    X, y = regression
+    pipeline = make_pipeline(StandardScaler(), small(cls))
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.2
+
+
+@pytest.mark.parametrize("cls", [cls for cls in estimators.ALL if hasattr(cls, "transform")])
+def test_transformers_before_a_linear_model(cls, regression):
+    X, y = regression
+    name = "lifetimes" if "lifetimes" in cls().get_params() else "lifetime"
+    search = GridSearchCV(
+        make_pipeline(small(cls).set_params(random_state=1), Ridge(alpha=0.1)),
+        {f"{cls.__name__.lower()}__{name}": [0.5, 2.0]},
+        cv=3,
+    ).fit(X, y)
+    assert search.best_score_ > 0
+
+
+@pytest.mark.parametrize("cls", [cls for cls in estimators.ALL if hasattr(cls, "transform")])
+def test_set_output_names_the_columns(cls, regression):
+    X, _ = regression
+    transformer = small(cls)
+    if "sparse_output" in transformer.get_params():
+        transformer.set_params(sparse_output=False)
+    frame = transformer.set_output(transform="pandas").fit_transform(X)
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns) == list(transformer.get_feature_names_out())
+    assert frame.columns[0] == cls.__name__.lower() + "0"
+
+
+@pytest.mark.parametrize("cls", estimators.ALL)
+def test_asking_before_fitting_says_so(cls):
+    for method in ("predict", "predict_proba", "score_samples", "transform", "apply", "get_support", "equivalent_kernel"):
+        if hasattr(cls, method):
+            arguments = [] if method == "get_support" else [[[0.0, 1.0]]]
+            with pytest.raises(NotFittedError):
+                getattr(cls(), method)(*arguments)
+
+
+def test_default_fit_on_fifty_rows_is_quick(rng):
+    # Time of the processor, so that neighbours on the machine do not count.
+    from time import process_time
+
+    X = rng.normal(size=(50, 4))
+    slow = {}
+    for cls in estimators.ALL:
+        y = target(cls, X)
+        times = []
+        for _ in range(3):
+            start = process_time()
+            cls(random_state=0).fit(X, y)
+            times.append(process_time() - start)
+        if min(times) > 0.2:
+            slow[cls.__name__] = min(times)
+    assert not slow

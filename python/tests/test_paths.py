@@ -1,0 +1,87 @@
+"""Regularization paths: what they hold, how they are drawn, that they equal refits."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import mondrian
+
+
+def test_a_path_is_the_error_of_every_view(regression):
+    X, y = regression
+    forest = mondrian.MondrianForestRegressor(n_estimators=5, lifetime=6.0, random_state=0).fit(X[:80], y[:80])
+    path = forest.path(X[80:], y[80:])
+    assert path.loss == "rmse" and path.lifetimes[0] == 0.0 and (np.diff(path.lifetimes) > 0).all()
+    assert path.train.shape == path.validation.shape == path.lifetimes.shape
+    assert path.leave_one_out is None
+    index = int(np.argmin(path.validation))
+    assert path.best_lifetime == path.lifetimes[index] and path.best_lifetime_1se <= path.best_lifetime
+    for lifetime in (0.0, 1.0, 6.0):
+        rmse = np.sqrt(np.mean((forest.at(lifetime).predict(X[:80]) - y[:80]) ** 2))
+        at = np.searchsorted(path.lifetimes, lifetime, side="right") - 1
+        assert abs(path.train[at] - rmse) < 1e-9 * path.train[0]
+    again = pickle.loads(pickle.dumps(path))
+    assert np.array_equal(again.validation, path.validation) and again.best_lifetime == path.best_lifetime
+    with pytest.raises(ValueError):
+        path.value_at(-1.0)
+
+
+def test_several_validation_sets_are_a_list(regression):
+    X, y = regression
+    forest = mondrian.MondrianForestRegressor(n_estimators=3, lifetime=3.0, random_state=0).fit(X[:60], y[:60])
+    path = forest.path([X[60:90], X[90:]], [y[60:90], y[90:]])
+    assert len(path.validation) == 2
+    assert np.array_equal(path.validation[0], forest.path([X[60:90], X[90:]], [y[60:90], y[90:]]).validation[0])
+    assert list(path.to_frame().columns) == ["lifetime", "train", "validation0", "validation1"]
+    with pytest.raises(ValueError):
+        forest.path([X[60:90], X[90:]], y[60:])
+
+
+def test_density_paths_leave_one_out(rng):
+    X = rng.normal(size=(40, 2))
+    density = mondrian.MondrianDensity(n_estimators=5, lifetime=3.0, gamma=1.0, random_state=0).fit(X)
+    path = density.path()
+    assert path.loss == "neg_log_density" and path.validation is None
+    total = density.leave_one_out_score()
+    assert abs(path.leave_one_out[-1] + total / len(X)) < 1e-9
+    assert abs(path.train[-1] + density.score(X) / len(X)) < 1e-9
+    view = density.at(path.best_lifetime)
+    assert abs(-view.leave_one_out_score() / len(X) - path.leave_one_out.min()) < 1e-9
+    outside = density.path(np.vstack([X[:3], [[1e6, 0.0]]]))
+    assert outside.n_outside == [1]
+
+
+@pytest.mark.skipif(not hasattr(mondrian, "MondrianForestClassifier"), reason="not there yet")
+def test_classification_paths_are_exact_anywhere(classes):
+    from sklearn.metrics import log_loss
+
+    X, y = classes
+    forest = mondrian.MondrianForestClassifier(n_estimators=5, lifetime=5.0, gamma=2.0, random_state=0)
+    forest.fit(X[:80], y[:80])
+    path = forest.path(X[80:], y[80:])
+    assert path.loss == "log_loss"
+    box = {"lower": X[:80].min(axis=0), "upper": X[:80].max(axis=0)}
+    inside = ((X[80:] >= box["lower"]) & (X[80:] <= box["upper"])).all(axis=1)
+    path = forest.path(X[80:][inside], y[80:][inside])
+    expected = log_loss(y[80:][inside], forest.at(1.7).predict_proba(X[80:][inside]), labels=forest.classes_)
+    assert abs(path.value_at(1.7) - expected) < 1e-9
+    assert abs(pickle.loads(pickle.dumps(path)).value_at(1.7) - expected) < 1e-9
+    errors = forest.path(X[80:], y[80:], loss="error", lifetimes=[1.0, 2.0])
+    assert errors.loss == "error" and errors.lifetimes.tolist()[:3] == [0.0, 1.0, 2.0]
+
+
+def test_everything_draws(regression, rng, tmp_path):
+    X, y = regression
+    forest = mondrian.MondrianForestRegressor(n_estimators=3, lifetime=3.0, random_state=0).fit(X, y)
+    path = forest.path(X, y)
+    axes = path.plot()
+    assert len(axes.lines) == 3 and axes.get_ylabel() == "RMSE"
+    assert path.plot(ax=axes) is axes
+    assert path.to_svg(tmp_path / "path.svg").startswith("<svg")
+    model = mondrian.LaplaceKernelRidge(random_state=0).fit(X, y)
+    assert model.trajectory_.plot(names=["a", "b", "c"]).get_xlabel() == "evaluation"
+    assert len(model.trajectory_.to_frame()) == len(model.trajectory_)
+    for n_dims in (1, 2, 3):
+        density = mondrian.MondrianDensity(n_estimators=3, lifetime=2.0, gamma=1.0, random_state=0)
+        density.fit(rng.normal(size=(30, n_dims))).plot(n_points=20)
