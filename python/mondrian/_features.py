@@ -185,7 +185,7 @@ class RandomBinningFeatures(_FeatureTransformer):
 
     def _arguments(self, n_dims):
         return {
-            "n": parameters.integer("n_estimators", self.n_estimators),
+            "n": parameters.n_estimators(self.n_estimators),
             "lifetimes": parameters.vector("lifetime", self.lifetime, n_dims, low=0.0),
             "seed": parameters.seed_of(self.random_state),
         }
@@ -230,7 +230,7 @@ class RandomFourierFeatures(_FeatureTransformer):
 
     def _arguments(self, n_dims):
         return {
-            "n": parameters.integer("n_components", self.n_components),
+            "n": parameters.n_estimators(self.n_components, "n_components"),
             "lifetimes": parameters.vector("lifetime", self.lifetime, n_dims, low=0.0),
             "seed": parameters.seed_of(self.random_state),
         }
@@ -278,7 +278,7 @@ class MondrianGridFeatures(_FeatureTransformer):
 
     def _arguments(self, n_dims):
         return {
-            "n": parameters.integer("n_estimators", self.n_estimators),
+            "n": parameters.n_estimators(self.n_estimators),
             "lifetimes": parameters.vector("lifetimes", self.lifetimes, n_dims, low=0.0),
             "seed": parameters.seed_of(self.random_state),
         }

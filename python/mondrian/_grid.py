@@ -117,7 +117,7 @@ class MondrianGridRidge(RegressorMixin, MondrianEstimator):
         model = _mondrian.GridRidge.fit(
             X,
             y,
-            parameters.integer("n_estimators", self.n_estimators),
+            parameters.n_estimators(self.n_estimators),
             None if automatic else parameters.vector("lifetimes", self.lifetimes, X.shape[1], low=0.0),
             parameters.auto_or_real("alpha", self.alpha, strict=True),
             parameters.choice("search", self.search, _SEARCHES),

@@ -129,7 +129,7 @@ class LaplaceKernelRidge(RegressorMixin, MondrianEstimator):
             "gradient" if search == "auto" else search,
             parameters.boolean("fit_intercept", self.fit_intercept),
             parameters.integer("max_exact_rows", self.max_exact_rows),
-            parameters.integer("n_estimators", self.n_estimators),
+            parameters.n_estimators(self.n_estimators),
             parameters.seed_of(self.random_state),
             self._threads(),
             progress_of(self.verbose),

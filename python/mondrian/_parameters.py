@@ -34,13 +34,24 @@ def threads_of(n_jobs):
     return joblib.effective_n_jobs(n_jobs)
 
 
-def integer(name, value, low=1):
-    """``value`` as an integer of at least ``low``."""
+#: More trees, grids, rows or steps than this are a slip of the keyboard.
+_MANY = 2**31
+
+
+def integer(name, value, low=1, high=_MANY):
+    """``value`` as an integer from ``low`` to ``high``."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} is {value!r}, but must be an integer")
     if value < low:
         raise ValueError(f"{name} is {value}, but must be at least {low}")
+    if value > high:
+        raise ValueError(f"{name} is {value}, but must be at most {high}")
     return int(value)
+
+
+def n_estimators(value, name="n_estimators"):
+    """A number of trees, grids or features: at most as many as the core takes."""
+    return integer(name, value, 1, 2**24)
 
 
 def real(name, value, low=0.0, *, strict=False, infinite=False):

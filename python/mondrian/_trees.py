@@ -32,7 +32,7 @@ class TreeEstimator(MondrianEstimator):
     def _tree_arguments(self, n_dims):
         lower, upper = parameters.root_box(self.lower, self.upper, n_dims)
         return {
-            "n_trees": parameters.integer("n_estimators", self.n_estimators),
+            "n_trees": parameters.n_estimators(self.n_estimators),
             "lifetime": parameters.auto_or_real("lifetime", self.lifetime, infinite=True),
             "seed": parameters.seed_of(self.random_state),
             "lower": lower,

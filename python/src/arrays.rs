@@ -88,6 +88,6 @@ pub(crate) fn table<T: numpy::Element>(
     numbers: Vec<T>,
     n_columns: usize,
 ) -> PyResult<Bound<'_, PyArray2<T>>> {
-    let n_rows = if n_columns == 0 { 0 } else { numbers.len() / n_columns };
+    let n_rows = numbers.len().checked_div(n_columns).unwrap_or(0);
     PyArray1::from_vec(py, numbers).reshape([n_rows, n_columns])
 }

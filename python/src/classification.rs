@@ -24,7 +24,6 @@ saved_as_bytes!(PyClassificationForest, ClassificationForest);
 #[pymethods]
 impl PyClassificationForest {
     #[staticmethod]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn fit<'py>(
         py: Python<'py>,
         x: Table<'py>,

@@ -41,7 +41,6 @@ saved_as_bytes!(PyDensityForest, DensityForest);
 #[pymethods]
 impl PyDensityForest {
     #[staticmethod]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn fit<'py>(
         py: Python<'py>,
         x: Table<'py>,
@@ -189,7 +188,6 @@ saved_as_bytes!(PyDensityClassifier, DensityClassifier);
 #[pymethods]
 impl PyDensityClassifier {
     #[staticmethod]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn fit<'py>(
         py: Python<'py>,
         x: Table<'py>,

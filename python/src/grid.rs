@@ -40,7 +40,6 @@ saved_as_bytes!(PyGridRidge, GridRidge);
 #[pymethods]
 impl PyGridRidge {
     #[staticmethod]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn fit<'py>(
         py: Python<'py>,
         x: Table<'py>,

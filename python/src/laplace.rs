@@ -28,7 +28,6 @@ impl PyLaplaceKernelRidge {
     /// Tunes what is `None`, then solves. `progress` is called with a dictionary an evaluation.
     #[staticmethod]
     #[pyo3(signature = (x, y, lifetimes, alpha, search, fit_intercept, exact_rows, n_grids, seed, n_threads, progress))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn fit<'py>(
         py: Python<'py>,
         x: Table<'py>,
@@ -79,7 +78,6 @@ impl PyLaplaceKernelRidge {
         Ok(PyArray1::from_vec(py, mean))
     }
 
-    #[expect(clippy::type_complexity, reason = "two arrays")]
     fn predict_with_std<'py>(
         &self,
         py: Python<'py>,
@@ -123,7 +121,6 @@ impl PyLaplaceKernelRidge {
     }
 
     /// Weights of the training rows and the intercept; `None` if cells of grids stand in for the kernel.
-    #[expect(clippy::type_complexity, reason = "an array and a number")]
     fn solution<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyArray1<f64>>, f64)>> {
         let found = run(py, 1, || {
             Ok(match self.model.read().solution() {

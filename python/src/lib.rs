@@ -3,6 +3,9 @@
 //! What makes a scikit-learn estimator (parameters, validation, feature names) is Python, in `mondrian/`; nothing here
 //! computes.
 
+// Python's calling convention: arguments are extracted by value, there may be many, and results are tuples of arrays.
+#![allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::type_complexity)]
+
 mod arrays;
 mod classification;
 mod density;

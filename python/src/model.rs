@@ -44,7 +44,6 @@ macro_rules! saved_as_bytes {
                 Ok(Self { model: $crate::model::Shared::new(model) })
             }
 
-            #[expect(clippy::type_complexity, reason = "what pickle asks for")]
             fn __reduce__<'py>(
                 slf: &pyo3::Bound<'py, Self>,
             ) -> pyo3::PyResult<(pyo3::Bound<'py, pyo3::PyAny>, (pyo3::Bound<'py, pyo3::types::PyBytes>,))> {

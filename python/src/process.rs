@@ -78,7 +78,6 @@ impl PyPartition {
         Ok(dict)
     }
 
-    #[expect(clippy::type_complexity, reason = "two arrays")]
     fn cells<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
         let n_dims = self.sample.n_dims();
         let cells = run(py, 1, || Ok(self.sample.cells()))?;
@@ -164,15 +163,14 @@ impl PyInfiniteMondrian {
 /// Locations and times of a Poisson process on an interval; `data` gives the measure, plain length without.
 #[pyfunction]
 #[pyo3(name = "poisson")]
-#[expect(clippy::type_complexity, reason = "two arrays")]
-pub(crate) fn py_poisson<'py>(
-    py: Python<'py>,
+pub(crate) fn py_poisson(
+    py: Python<'_>,
     a: f64,
     b: f64,
     intensity: f64,
     seed: u64,
     data: Option<Vec<f64>>,
-) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+) -> PyResult<(Bound<'_, PyArray1<f64>>, Bound<'_, PyArray1<f64>>)> {
     let points = run(py, 1, || {
         let measure = match &data {
             None => BuiltInMeasure::Uniform,

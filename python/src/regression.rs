@@ -24,7 +24,6 @@ saved_as_bytes!(PyRegressionForest, RegressionForest);
 #[pymethods]
 impl PyRegressionForest {
     #[staticmethod]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn fit<'py>(
         py: Python<'py>,
         x: Table<'py>,
@@ -90,7 +89,6 @@ impl PyRegressionForest {
         Ok(PyArray1::from_vec(py, run(py, n_threads, || self.model.read().predict(points))?))
     }
 
-    #[expect(clippy::type_complexity, reason = "two arrays")]
     fn predict_with_std<'py>(
         &self,
         py: Python<'py>,
