@@ -1,0 +1,92 @@
+"""Times against scikit-learn and river, one thread, printed as ratios: build the package in release first.
+
+    maturin develop --release && python benches/against_others.py [--quick]
+
+Each figure is the least of several alternating runs, so that a busy neighbour does not decide.
+"""
+
+import sys
+from time import perf_counter
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesRegressor
+
+from mondrian import MondrianForestRegressor
+
+QUICK = "--quick" in sys.argv
+RUNS = 2 if QUICK else 5
+
+
+def least(*calls, runs=RUNS):
+    """The least time of each call, alternating."""
+    times = [[] for _ in calls]
+    for _ in range(runs):
+        for slot, call in zip(times, calls):
+            start = perf_counter()
+            call()
+            slot.append(perf_counter() - start)
+    return [min(slot) for slot in times]
+
+
+def batch():
+    n = 20_000 if QUICK else 200_000
+    rng = np.random.default_rng(0)
+    X, queries = rng.uniform(size=(n, 10)), rng.uniform(size=(n, 10))
+    y = X @ np.arange(10.0) + rng.normal(size=n)
+    ours = MondrianForestRegressor(
+        n_estimators=5, lifetime=5.0, lower=[0.0] * 10, upper=[1.0] * 10, random_state=0, n_jobs=1
+    )
+    theirs = ExtraTreesRegressor(n_estimators=5, max_features=1, random_state=0, n_jobs=1)
+    fit = least(lambda: ours.fit(X, y), lambda: theirs.fit(X, y))
+    predict = least(lambda: ours.predict(queries), lambda: theirs.predict(queries))
+    for name, (a, b) in (("fit", fit), ("predict", predict)):
+        print(f"{name}/n={n}/d=10/trees=5: ours {a:.3f} s, extra trees {b:.3f} s, ratio {b / a:.1f}")
+
+
+def row_by_row():
+    try:
+        from river.forest import AMFRegressor
+    except ImportError:
+        print("row by row: river is not installed (pip install 'mondrian[bench]')")
+        return
+    n = 300 if QUICK else 1000
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(n, 10)), rng.uniform(size=n)
+    dictionaries = [dict(enumerate(row)) for row in X]
+
+    def ours():
+        model = MondrianForestRegressor(n_estimators=10, random_state=0, lower=[0.0] * 10, upper=[1.0] * 10, weights=None, n_jobs=1)
+        for i in range(n):
+            model.partial_fit(X[i : i + 1], y[i : i + 1])
+
+    def theirs():
+        model = AMFRegressor(n_estimators=10, seed=0)
+        for row, target in zip(dictionaries, y):
+            model.learn_one(row, target)
+
+    a, b = least(ours, theirs, runs=2)
+    print(f"row_by_row/n={n}/d=10/trees=10: ours {n / a:.0f} rows/s, river {n / b:.0f} rows/s, ratio {b / a:.1f}")
+
+
+def single_row():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(100, 10))
+    # One tree that is one cell: what is left is the way from Python to the library and back.
+    model = MondrianForestRegressor(n_estimators=1, lifetime=0.0, random_state=0, n_jobs=1).fit(X, X[:, 0])
+    row, calls = X[:1].copy(), 2000
+
+    def many(call):
+        for _ in range(calls):
+            call()
+
+    bound, whole = least(
+        lambda: many(lambda: model._model.predict(row, 1)),
+        lambda: many(lambda: model.predict(row)),
+    )
+    print(f"single_row_predict: binding {bound / calls * 1e6:.1f} µs, whole predict {whole / calls * 1e6:.1f} µs")
+
+
+if __name__ == "__main__":
+    batch()
+    row_by_row()
+    single_row()
