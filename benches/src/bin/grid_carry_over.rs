@@ -1,0 +1,40 @@
+//! What tuned lifetimes give to a forest when they carry over as weights of the measure.
+//!
+//! `grid_carry_over [NAME...]`, by default cpu_act and house_16h: test error of a regression forest of 30 trees at an
+//! infinite lifetime, under 1/standard deviation and under the tuned lifetimes of the exact Laplace kernel.
+
+use std::ops::ControlFlow;
+
+use mondrian::forest::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams, WeightsChoice};
+use mondrian::process::Weights;
+use mondrian::tuning::{TuningParams, tune};
+use mondrian::{Lifetime, Points};
+use mondrian_benches::{Table, rmse, timed};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut names: Vec<String> = std::env::args().skip(1).collect();
+    if names.is_empty() {
+        names = vec!["cpu_act".into(), "house_16h".into()];
+    }
+    println!("| data | weights | fit s | test RMSE |");
+    println!("| --- | --- | ---: | ---: |");
+    for name in &names {
+        let split = Table::read(name)?.split(0);
+        let train = Points::row_major(&split.train_x, split.n_columns)?;
+        let test = Points::row_major(&split.test_x, split.n_columns)?;
+        let tuned = tune(train, &split.train_y, &TuningParams::default(), &mut |_| ControlFlow::Continue(()))?;
+        let ways = [
+            ("1/standard deviation", WeightsChoice::Deviation),
+            ("tuned lifetimes", WeightsChoice::Given(Weights::new(tuned.lifetimes)?)),
+        ];
+        for (way, weights) in ways {
+            let lifetime = LifetimeChoice::Value(Lifetime::INFINITE);
+            let forest = ForestParams { n_trees: 30, lifetime, weights, ..ForestParams::default() };
+            let params = RegressionParams { forest, ..RegressionParams::default() };
+            let (model, seconds) = timed(|| RegressionForest::fit(params, train, &split.train_y, None));
+            let error = rmse(&model?.predict(test)?, &split.test_y);
+            println!("| {name} | {way} | {seconds:.1} | {error:.4} |");
+        }
+    }
+    Ok(())
+}
