@@ -9,6 +9,7 @@ from ._classification import MondrianForestClassifier
 from ._density import MondrianDensity, MondrianDensityClassifier
 from ._features import MondrianFeatures, MondrianGridFeatures, RandomBinningFeatures, RandomFourierFeatures
 from ._grid import MondrianGridRidge
+from ._kernel import MondrianKernelRidge
 from ._laplace import LaplaceKernelRidge
 from ._mondrian import __version__
 from ._path import RegularizationPath
@@ -24,6 +25,7 @@ __all__ = [
     "MondrianForestRegressor",
     "MondrianGridFeatures",
     "MondrianGridRidge",
+    "MondrianKernelRidge",
     "RandomBinningFeatures",
     "RandomFourierFeatures",
     "RegularizationPath",

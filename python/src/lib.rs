@@ -12,6 +12,7 @@ mod density;
 mod errors;
 mod features;
 mod grid;
+mod kernel;
 mod laplace;
 mod model;
 mod path;
@@ -32,6 +33,8 @@ mod _mondrian {
     use crate::features::PyFeatureMap;
     #[pymodule_export]
     use crate::grid::PyGridRidge;
+    #[pymodule_export]
+    use crate::kernel::PyKernelRidge;
     #[pymodule_export]
     use crate::laplace::PyLaplaceKernelRidge;
     #[pymodule_export]

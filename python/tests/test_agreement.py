@@ -53,6 +53,21 @@ def test_grid_ridge_is_scikit_learns_ridge_on_the_same_features(regression, fit_
     assert np.abs(ours.predict(queries) - expected).max() < 1e-8
 
 
+@pytest.mark.parametrize("solver", ["primal", "dual", "cg"])
+def test_kernel_ridge_is_scikit_learns_ridge_on_mondrian_features(regression, solver):
+    X, y = regression
+    features = mondrian.MondrianFeatures(n_estimators=20, lifetime=3.0, random_state=5).fit(X)
+    ours = mondrian.MondrianKernelRidge(20, lifetime=3.0, alpha=0.3, solver=solver, fit_intercept=False, random_state=5)
+    ours.fit(X, y)
+    theirs = Ridge(alpha=0.3, fit_intercept=False, solver="cholesky").fit(features.transform(X).toarray(), y)
+    queries = np.random.default_rng(1).uniform(-0.2, 1.2, size=(30, 3))
+    # Conjugate gradients stop at a relative residual of their own.
+    tolerance = 1e-3 if solver == "cg" else 1e-8
+    assert np.abs(ours.predict(queries) - theirs.predict(features.transform(queries).toarray())).max() < tolerance
+    assert np.abs(ours.equivalent_kernel(queries) @ y - ours.predict(queries)).max() < tolerance
+    assert ours.solver_ == solver and ours.predict(queries, return_std=True)[1].shape == (30,)
+
+
 def test_inner_products_of_features_average_to_the_kernel(rng):
     # Each of 6 inner products is a mean of at least 4000 bounded terms: standard error below 0.016 (0.008 for cells);
     # five of them are a false alarm in under 1e-5 of seeds. Power: a lifetime wrong by a factor 1.3 shows as 0.07 or more.

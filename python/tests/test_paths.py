@@ -71,6 +71,16 @@ def test_classification_paths_are_exact_anywhere(classes):
     assert errors.loss == "error" and errors.lifetimes.tolist()[:3] == [0.0, 1.0, 2.0]
 
 
+def test_the_kernels_path_is_the_error_of_every_view(regression):
+    X, y = regression
+    model = mondrian.MondrianKernelRidge(n_estimators=5, lifetime=6.0, alpha=0.1, random_state=0).fit(X[:80], y[:80])
+    path = model.path(X[:80], y[:80])
+    for lifetime in (0.0, 1.0, 6.0):
+        rmse = np.sqrt(np.mean((model.at(lifetime).predict(X[:80]) - y[:80]) ** 2))
+        assert abs(path.value_at(lifetime) - rmse) < 1e-7 * path.validation[0]
+    assert path.worst_residual < 1e-6
+
+
 def test_everything_draws(regression, rng, tmp_path):
     X, y = regression
     forest = mondrian.MondrianForestRegressor(n_estimators=3, lifetime=3.0, random_state=0).fit(X, y)
