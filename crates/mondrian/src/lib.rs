@@ -41,4 +41,10 @@ mod pages {
 
     #[doc = include_str!("../../../docs/classification.md")]
     struct Classification;
+
+    #[doc = include_str!("../../../docs/regression.md")]
+    struct Regression;
+
+    #[doc = include_str!("../../../docs/paths.md")]
+    struct Paths;
 }
