@@ -115,7 +115,7 @@ fn masses_sum_to_one_and_cells_fill_the_box() {
         for params in cases(n_dims, 4.0) {
             let model = DensityForest::fit(&params, points(&data, n_dims)).unwrap();
             for tree in 0..model.forest().n_trees() {
-                let cells = model.cells(tree);
+                let cells = model.cells(tree).unwrap();
                 let mass: f64 = cells.iter().map(|cell| cell.mass).sum();
                 let volume =
                     |lower: &[f64], upper: &[f64]| lower.iter().zip(upper).map(|(a, b)| b - a).product::<f64>();
@@ -305,7 +305,7 @@ fn samples_follow_the_masses() {
         let samples = model.sample(n, 12);
         assert_eq!(samples, model.sample(n, 12));
         assert_ne!(samples[..10], model.sample(5, 13)[..]);
-        for cell in model.cells(0) {
+        for cell in model.cells(0).unwrap() {
             let inside = |x: &[f64]| (0..2).all(|d| cell.lower[d] < x[d] && x[d] <= cell.upper[d]);
             let count = samples.chunks_exact(2).filter(|x| inside(x)).count() as f64;
             let expected = cell.mass * n as f64;
@@ -333,6 +333,7 @@ fn refuses_with_reasons_and_changes_nothing() {
     assert!(matches!(model.log_density(points(&data, 3)), Err(Error::LengthMismatch { .. })));
     assert!(matches!(model.at(Lifetime::new(5.0).unwrap()), Err(Error::InvalidParameter { name: "lifetime", .. })));
     assert!(model.set_lifetime(Lifetime::INFINITE).is_err());
+    assert!(matches!(model.cells(3), Err(Error::InvalidParameter { name: "tree", .. })));
     assert!(matches!(model.path(&[points(&far[2..], 2)], &mut no_progress()), Err(Error::Empty { .. })));
     for (what, change) in [("seeds", 0), ("numbers of trees", 1), ("values of gamma", 2)] {
         let mut other = params(3, 4.0, 1.0);

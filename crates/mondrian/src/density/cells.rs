@@ -5,6 +5,7 @@ use super::polya::Polya;
 use super::way::{Way, index_of};
 use crate::process::{Measure, Side};
 use crate::tree::Kind;
+use crate::{Error, Result};
 
 /// A cell of a tree's density.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,10 +24,13 @@ impl DensityView<'_> {
     /// The cells that tree `tree` divides the box into. A region without rows is one cell, however the process
     /// would cut it: its expected density is the same everywhere.
     ///
-    /// # Panics
-    /// If there is no such tree.
-    pub fn cells(&self, tree: usize) -> Vec<DensityCell> {
+    /// # Errors
+    /// [`Error::InvalidParameter`] if there is no such tree.
+    pub fn cells(&self, tree: usize) -> Result<Vec<DensityCell>> {
         let forest = self.model.forest();
+        if tree >= forest.n_trees() {
+            return Err(Error::InvalidParameter { name: "tree", value: tree as f64, expected: "below n_trees" });
+        }
         let (structure, store) = (&forest.trees()[tree].0, forest.store());
         let polya = Polya { gamma: self.model.gamma() };
         let mut way = Way::new(forest.ground().root_cell(structure.key()));
@@ -51,7 +55,7 @@ impl DensityView<'_> {
                 _ => cells.push(self.cell(&way, mass, structure.rows_of(child, store))),
             }
         }
-        cells
+        Ok(cells)
     }
 
     /// The cells that a frozen cell is cut into along its point.

@@ -252,7 +252,7 @@ impl DensityForest {
     }
 
     /// [`DensityView::cells`] at the model's own lifetime.
-    pub fn cells(&self, tree: usize) -> Vec<DensityCell> {
+    pub fn cells(&self, tree: usize) -> Result<Vec<DensityCell>> {
         self.view().cells(tree)
     }
 
