@@ -52,6 +52,10 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let params: GroundParams = archive.params("ground")?;
         let first = Bounds::new(archive.slice("root_lower")?, archive.slice("root_upper")?)?;
         let multiplicity: Vec<u32> = archive.vec("multiplicity")?;
+        // Nodes count rows in 32 bits: more than that no learning could have given.
+        if multiplicity.iter().map(|n| u64::from(*n)).sum::<u64>() > u64::from(u32::MAX) {
+            return Err(ModelFileError::Inconsistent { what: "more rows than a forest can count" }.into());
+        }
         let n_dims = first.n_dims();
         let points: Vec<f64> = archive.matrix_slice("points", &[multiplicity.len(), n_dims])?.to_vec();
         let store = PointStore::restored(n_dims, points, multiplicity)?;
