@@ -41,7 +41,7 @@ class RegularizationPath:
     >>> forest = MondrianForestRegressor(n_estimators=10, lifetime=8.0, random_state=0).fit(X[::2], y[::2])
     >>> path = forest.path(X[1::2], y[1::2])
     >>> view = forest.at(path.best_lifetime)
-    >>> path.value_at(path.best_lifetime) == path.validation.min()
+    >>> bool(path.value_at(path.best_lifetime) == path.validation.min())
     True
     """
 
