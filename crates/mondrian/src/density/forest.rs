@@ -302,8 +302,16 @@ impl DensityForest {
     }
 
     /// Learns rows given in measure coordinates, each so many times.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] for points repeated absurdly often: a file of a few bytes can claim billions of rows, and
+    /// each would be written out here.
     pub(super) fn take_points(&mut self, coordinates: &[f64], rows: &[u32]) -> Result<()> {
         let n_dims = self.forest.n_dims();
+        let (total, limit) = (rows.iter().map(|n| u64::from(*n)).sum::<u64>(), (64 * rows.len() as u64).max(1 << 22));
+        if total > limit {
+            return Err(Error::TooLarge { what: "repeated rows", expected: total as f64, limit: limit as f64 });
+        }
         let repeated: Vec<f64> = coordinates
             .chunks_exact(n_dims)
             .zip(rows)
