@@ -217,7 +217,7 @@ impl DeferredInverse {
     }
 
     /// Merges features `i` and `j` of A = ZᵀZ + `delta2`·I into `i`; the last one takes the place of `j`. See the
-    /// [module](self) and [`super::Inverse::merge`].
+    /// module's description and [`super::Inverse::merge`].
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] if `i` = `j`, [`Error::LengthMismatch`] if there is no such row,

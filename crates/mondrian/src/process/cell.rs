@@ -48,7 +48,7 @@ struct Step {
     side: Side,
 }
 
-/// The current cell of a walk; see the [module](self).
+/// The current cell of a walk; see the module.
 #[derive(Debug, Clone)]
 pub struct Cell {
     lower: Vec<f64>,

@@ -59,7 +59,7 @@ impl Side {
     }
 }
 
-/// The key of a node; see the [module](self) for the exact function.
+/// The key of a node; the exact function is described at the top of `key.rs`.
 ///
 /// Stored as 32 hexadecimal digits, since most formats have no 128-bit number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -34,7 +34,7 @@ struct LabelledRows {
 
 impl ClassificationForest {
     /// Error rate and log loss on the training rows and on validation sets, at a grid of lifetimes up to that of the
-    /// trees: those given, or 0, [40 numbers](GRID) spread over the times at which training points part, and the last.
+    /// trees: those given, or 0, 40 numbers spread over the times at which training points part, and the last.
     ///
     /// The root box is first widened to hold the validation rows; the model evaluated is that one. Lifetime 0 is added to
     /// a given grid that lacks it.
