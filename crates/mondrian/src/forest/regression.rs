@@ -157,10 +157,15 @@ impl RegressionForest {
             return Ok(());
         }
         let coordinates = self.core.forest.coordinates(Points::row_major(&rows.x, self.n_dims())?)?;
+        self.take(&coordinates, &rows.y, rows.weights.as_deref())
+    }
+
+    /// Learns checked rows given in measure coordinates. On error nothing has changed.
+    fn take(&mut self, coordinates: &[f64], y: &[f64], weights: Option<&[f64]>) -> Result<()> {
         let core = Arc::make_mut(&mut self.core);
         let rung = core.forest.ground().rung();
-        let learned = core.forest.take_rows(&coordinates)?;
-        let changed = core.targets.add(&learned.points, &rows.y, rows.weights.as_deref());
+        let learned = core.forest.take_rows(coordinates)?;
+        let changed = core.targets.add(&learned.points, y, weights);
         core.forest.grow(&core.targets, &learned, rung);
         if changed {
             core.forest.gather(&core.targets);
@@ -213,16 +218,7 @@ impl RegressionForest {
             y.extend_from_slice(targets);
             w.push(weight);
         }
-        let core = Arc::make_mut(&mut self.core);
-        let rung = core.forest.ground().rung();
-        let learned = core.forest.take_rows(&coordinates)?;
-        let changed = core.targets.add(&learned.points, &y, Some(&w));
-        core.forest.grow(&core.targets, &learned, rung);
-        if changed {
-            core.forest.gather(&core.targets);
-        }
-        core.gaussians = OnceLock::new();
-        Ok(())
+        self.take(&coordinates, &y, Some(&w))
     }
 
     /// The model at a smaller lifetime, without retraining; a larger one is cut to what was grown.
