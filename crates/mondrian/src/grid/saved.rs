@@ -9,53 +9,40 @@ use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::NodeKey;
 
 #[derive(Serialize, Deserialize)]
-struct Numbers {
+struct Grids {
     seed: u64,
     n_grids: usize,
-    alpha: f64,
-    intercept: f64,
-    solver: Solver,
 }
 
-impl Saved for FeatureRidge {
-    const KIND: &'static str = "grid.features";
-
-    fn to_archive(&self) -> Result<Archive> {
-        let features = &self.features;
-        let (seed, n_grids) = (features.grid.seed(), features.grid.n_grids());
-        let mut archive = Archive::new(Self::KIND);
-        let numbers = Numbers { seed, n_grids, alpha: self.alpha, intercept: self.intercept, solver: self.solver };
-        archive.set_params("grid", &numbers)?;
+impl GridFeatures {
+    fn write_to(&self, archive: &mut Archive) -> Result<()> {
+        archive.set_params("grids", &Grids { seed: self.grid.seed(), n_grids: self.grid.n_grids() })?;
         // In order of their numbers, so that equal models are equal bytes.
-        let mut keys = vec![0_u64; 2 * features.n_features];
-        for (key, &number) in features.grids.iter().flat_map(|one| &one.cells) {
+        let mut keys = vec![0_u64; 2 * self.n_features];
+        for (key, &number) in self.grids.iter().flat_map(|one| &one.cells) {
             keys[2 * number as usize] = (key.to_bits() >> 64) as u64;
             keys[2 * number as usize + 1] = key.to_bits() as u64;
         }
-        archive.insert("cells", &[features.n_features, 2], keys)?;
-        archive.insert_vec("cells_of_grid", features.grids.iter().map(|one| one.cells.len() as u64).collect())?;
-        archive.insert_vec("coefficients", self.theta.clone())?;
-        archive.insert_vec("lifetimes", features.lifetimes.clone())?;
-        archive.insert_vec("lower", features.ranges.iter().map(|range| range.0).collect())?;
-        archive.insert_vec("upper", features.ranges.iter().map(|range| range.1).collect())?;
-        Ok(archive)
+        archive.insert("cells", &[self.n_features, 2], keys)?;
+        archive.insert_vec("cells_of_grid", self.grids.iter().map(|one| one.cells.len() as u64).collect())?;
+        archive.insert_vec("lifetimes", self.lifetimes.clone())?;
+        archive.insert_vec("lower", self.ranges.iter().map(|range| range.0).collect())?;
+        archive.insert_vec("upper", self.ranges.iter().map(|range| range.1).collect())
     }
 
-    fn from_archive(archive: &Archive) -> Result<Self> {
-        let Numbers { seed, n_grids, alpha, intercept, solver } = archive.params("grid")?;
-        let theta: Vec<f64> = archive.vec("coefficients")?;
+    fn read_from(archive: &Archive) -> Result<Self> {
+        let Grids { seed, n_grids } = archive.params("grids")?;
         let lifetimes: Vec<f64> = archive.vec("lifetimes")?;
         let lower: &[f64] = archive.matrix_slice("lower", &[lifetimes.len()])?;
         let upper: &[f64] = archive.matrix_slice("upper", &[lifetimes.len()])?;
-        let keys: &[u64] = archive.matrix_slice("cells", &[theta.len(), 2])?;
         let counts: &[u64] = archive.matrix_slice("cells_of_grid", &[n_grids])?;
-        let finite = |numbers: &[f64]| numbers.iter().all(|x| x.is_finite());
-        let total = counts.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count));
+        let n_features =
+            counts.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count)).ok_or_else(inconsistent)?;
+        let n_features = usize::try_from(n_features).map_err(|_| inconsistent())?;
+        let keys: &[u64] = archive.matrix_slice("cells", &[n_features, 2])?;
         if lifetimes.is_empty()
-            || !(finite(&theta) && finite(&lifetimes) && finite(lower) && finite(upper))
+            || !(finite(&lifetimes) && finite(lower) && finite(upper))
             || lower.iter().zip(upper).any(|(lower, upper)| lower > upper)
-            || !(alpha > 0.0 && alpha.is_finite() && intercept.is_finite())
-            || total != Some(theta.len() as u64)
         {
             return Err(inconsistent());
         }
@@ -75,8 +62,55 @@ impl Saved for FeatureRidge {
             }
             grids.push(one);
         }
-        let features = GridFeatures { grid, lifetimes, ranges, grids, n_features: theta.len() };
-        Ok(Self { features, theta, intercept, alpha, solver })
+        Ok(Self { grid, lifetimes, ranges, grids, n_features })
+    }
+}
+
+fn finite(numbers: &[f64]) -> bool {
+    numbers.iter().all(|x| x.is_finite())
+}
+
+impl Saved for GridFeatures {
+    const KIND: &'static str = "features.grid";
+
+    fn to_archive(&self) -> Result<Archive> {
+        let mut archive = Archive::new(Self::KIND);
+        self.write_to(&mut archive)?;
+        Ok(archive)
+    }
+
+    fn from_archive(archive: &Archive) -> Result<Self> {
+        Self::read_from(archive)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Numbers {
+    alpha: f64,
+    intercept: f64,
+    solver: Solver,
+}
+
+impl Saved for FeatureRidge {
+    const KIND: &'static str = "grid.features";
+
+    fn to_archive(&self) -> Result<Archive> {
+        let mut archive = Archive::new(Self::KIND);
+        self.features.write_to(&mut archive)?;
+        let numbers = Numbers { alpha: self.alpha, intercept: self.intercept, solver: self.solver };
+        archive.set_params("ridge", &numbers)?;
+        archive.insert_vec("coefficients", self.theta.clone())?;
+        Ok(archive)
+    }
+
+    fn from_archive(archive: &Archive) -> Result<Self> {
+        let Numbers { alpha, intercept, solver } = archive.params("ridge")?;
+        let features = GridFeatures::read_from(archive)?;
+        let theta: &[f64] = archive.matrix_slice("coefficients", &[features.n_features])?;
+        if !(finite(theta) && alpha > 0.0 && alpha.is_finite() && intercept.is_finite()) {
+            return Err(inconsistent());
+        }
+        Ok(Self { features, theta: theta.to_vec(), intercept, alpha, solver })
     }
 }
 

@@ -24,9 +24,9 @@ use crate::{Error, Points, Result};
 /// ```
 #[derive(Debug, Clone)]
 pub struct RandomBinning {
-    lifetimes: Vec<f64>,
-    roots: Vec<NodeKey>,
-    numbering: Numbering,
+    pub(super) lifetimes: Vec<f64>,
+    pub(super) roots: Vec<NodeKey>,
+    pub(super) numbering: Numbering,
 }
 
 /// Sets the keys of grids apart from those of trees under the same seed.

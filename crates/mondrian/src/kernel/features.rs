@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::FeatureMap;
 use super::exp::exp_minus;
 use crate::forest::{Forest, ForestParams};
+use crate::model_file::ModelFileError;
 use crate::ridge::{CellArray, Features, UNSEEN};
 use crate::tree::{Child, Kind, Landing, Locator, Tree};
 use crate::{Error, Lifetime, Points, Result};
@@ -97,6 +98,41 @@ impl MondrianFeatures {
         }
         let columns = vec![TreeColumns::default(); forest.n_trees()];
         Self { forest, lifetime, rows: Vec::new(), columns, n_columns: 0 }.seen_at(rows, lifetime)
+    }
+
+    /// The map of saved parts: the column of every stored point's cell, one run of points a tree.
+    pub(super) fn restored(forest: Forest, rows: Vec<u32>, lifetime: Lifetime, columns: &[u32]) -> Result<Self> {
+        let mut map = Self::of_forest(Arc::new(forest), rows, lifetime)?;
+        let n_slots = map.forest.store().n_slots();
+        let unfit = || ModelFileError::Inconsistent { what: "the columns of a feature map" }.into();
+        // Columns differ from those of one big batch by their order alone: as many, each of one cell.
+        let mut owners = vec![UNSEEN; map.n_columns];
+        for (tree, saved) in map.columns.iter_mut().zip(columns.chunks_exact(n_slots.max(1))) {
+            for (own, saved) in tree.point.iter().zip(saved) {
+                if (*own == UNSEEN) != (*saved == UNSEEN) {
+                    return Err(unfit());
+                }
+                if *saved != UNSEEN {
+                    let owner = owners.get_mut(*saved as usize).ok_or_else(unfit)?;
+                    if *owner != UNSEEN && *owner != *own {
+                        return Err(unfit());
+                    }
+                    *owner = *own;
+                }
+            }
+            tree.point = saved.to_vec();
+        }
+        owners.sort_unstable();
+        if owners.iter().enumerate().any(|(at, own)| *own != at as u32) {
+            return Err(unfit());
+        }
+        map.number(&[]);
+        Ok(map)
+    }
+
+    /// The column of every stored point's cell, one run of points a tree.
+    pub(super) fn columns_of_points(&self) -> Vec<u32> {
+        self.columns.iter().flat_map(|tree| tree.point.iter().copied()).collect()
     }
 
     /// The same trees at a smaller lifetime: exactly those that would have been grown to it.

@@ -15,12 +15,12 @@ use crate::{Error, Points, Result};
 /// random phase.
 #[derive(Debug, Clone)]
 pub struct RandomFourier {
-    n_dims: usize,
-    n_columns: usize,
+    pub(super) n_dims: usize,
+    pub(super) n_columns: usize,
     /// One frequency vector a pair of columns, one after the other.
-    frequencies: Vec<f64>,
+    pub(super) frequencies: Vec<f64>,
     /// Of the unpaired last column.
-    phase: f64,
+    pub(super) phase: f64,
 }
 
 /// Sets these keys apart from those of trees under the same seed.

@@ -17,6 +17,7 @@ mod numbering;
 mod path;
 mod ridge;
 mod saved;
+mod saved_maps;
 
 pub use binning::RandomBinning;
 pub use exact::{LaplaceRidge, LaplaceRidgeParams};

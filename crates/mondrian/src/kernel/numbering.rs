@@ -18,6 +18,28 @@ impl Numbering {
         Self { trees: vec![HashMap::default(); n_trees], n_columns: 0 }
     }
 
+    /// The grid and the name of every column, in the columns' order.
+    pub(super) fn named(&self) -> Vec<(u32, u128)> {
+        let mut named = vec![(0, 0); self.n_columns];
+        for (tree, cells) in self.trees.iter().enumerate() {
+            cells.iter().for_each(|(name, column)| named[*column as usize] = (tree as u32, *name));
+        }
+        named
+    }
+
+    /// The numbering in which column i has the i-th tree and name; `None` where a tree or a name cannot be.
+    pub(super) fn of(n_trees: usize, named: impl ExactSizeIterator<Item = (u32, u128)>) -> Option<Self> {
+        let mut numbering = Self::new(n_trees);
+        numbering.n_columns = named.len();
+        for (column, (tree, name)) in named.enumerate() {
+            let column = u32::try_from(column).ok().filter(|column| *column != UNSEEN)?;
+            if numbering.trees.get_mut(tree as usize)?.insert(name, column).is_some() {
+                return None;
+            }
+        }
+        Some(numbering)
+    }
+
     pub(super) fn n_columns(&self) -> usize {
         self.n_columns
     }
