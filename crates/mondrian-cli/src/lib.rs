@@ -7,6 +7,7 @@ mod commands;
 mod failure;
 pub mod fuzz;
 mod model;
+mod pixels;
 mod prepare;
 mod report;
 mod save;

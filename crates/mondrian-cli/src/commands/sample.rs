@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use mondrian::process::{Bounds, BuiltInMeasure, Mondrian, NodeKey, Partition, Picture, Weights};
+use mondrian::process::{Bounds, BuiltInMeasure, Drawing, Mondrian, NodeKey, Partition, Picture, Weights};
 use serde_json::json;
 
 use crate::args::SampleArgs;
 use crate::failure::{Failure, Outcome};
+use crate::pixels;
 use crate::screen::Screen;
 
 /// Cuts listed in the JSON object at most.
@@ -14,10 +15,9 @@ const LISTED: usize = 100_000;
 
 pub(crate) fn run(args: &SampleArgs, screen: Screen) -> Outcome<()> {
     let partition = sample(args)?;
-    let drawing = args.out.as_deref().map(|out| Drawing::plan(out, screen)).transpose()?;
-    if let (Some(drawing), Some(out)) = (drawing, args.out.as_deref()) {
-        let svg = picture(args).svg(&partition)?;
-        drawing.write(&svg, args, out)?;
+    let form = args.out.as_deref().map(|out| Form::plan(out, screen)).transpose()?;
+    if let (Some(form), Some(out)) = (form, args.out.as_deref()) {
+        form.write(&picture(args).drawing(&partition)?, args, out)?;
     }
     let text = format!(
         "{} cells by {} cuts at lifetime {} (seed {})",
@@ -83,28 +83,21 @@ fn picture(args: &SampleArgs) -> Picture {
 }
 
 /// In which form a drawing is written: settled before any work is done.
-enum Drawing {
+enum Form {
     Svg,
-    #[cfg(feature = "png")]
     Png,
 }
 
-impl Drawing {
+impl Form {
     fn plan(out: &Path, screen: Screen) -> Outcome<Self> {
         let ending = out.extension().map(|e| e.to_string_lossy().to_lowercase());
         match ending.as_deref() {
             Some("svg") => Ok(Self::Svg),
+            Some("png") => Ok(Self::Png),
             None if out == Path::new("-") && screen.json => {
                 Err(Failure::input("--json and a drawing cannot both go to standard output", "give --out a file name"))
             }
             None if out == Path::new("-") => Ok(Self::Svg),
-            #[cfg(feature = "png")]
-            Some("png") => Ok(Self::Png),
-            #[cfg(not(feature = "png"))]
-            Some("png") => Err(Failure::input(
-                format!("{}: this program was built without PNG", out.display()),
-                "end the name in .svg, or build with --features png",
-            )),
             _ => Err(Failure::input(
                 format!("{}: a drawing is SVG or PNG", out.display()),
                 "end the name of --out in .svg or .png",
@@ -112,29 +105,11 @@ impl Drawing {
         }
     }
 
-    #[cfg_attr(not(feature = "png"), expect(unused_variables))]
-    fn write(&self, svg: &str, args: &SampleArgs, out: &Path) -> Outcome<()> {
+    fn write(&self, drawing: &Drawing, args: &SampleArgs, out: &Path) -> Outcome<()> {
         match self {
-            Self::Svg if out == Path::new("-") => crate::screen::print_line(svg),
-            Self::Svg => crate::save::write_file(out, svg.as_bytes()),
-            #[cfg(feature = "png")]
-            Self::Png => crate::save::write_file(out, &to_png(svg, args.size)?),
+            Self::Svg if out == Path::new("-") => crate::screen::print_line(&drawing.to_svg()),
+            Self::Svg => crate::save::write_file(out, drawing.to_svg().as_bytes()),
+            Self::Png => crate::save::write_file(out, &pixels::png(drawing, args.size)?),
         }
     }
-}
-
-/// The drawing in pixels. It has no text elements, so no fonts are needed.
-#[cfg(feature = "png")]
-fn to_png(svg: &str, size: f64) -> Outcome<Vec<u8>> {
-    use resvg::{tiny_skia, usvg};
-    let fail =
-        |what: &dyn std::fmt::Display| Failure::Other(format!("the drawing cannot be turned into pixels: {what}"));
-    let tree = usvg::Tree::from_str(svg, &usvg::Options::default()).map_err(|e| fail(&e))?;
-    let longer = tree.size().width().max(tree.size().height());
-    let scale = size as f32 / longer;
-    let side = |length: f32| (length * scale).round().max(1.0) as u32;
-    let mut pixels = tiny_skia::Pixmap::new(side(tree.size().width()), side(tree.size().height()))
-        .ok_or_else(|| fail(&"it is too large"))?;
-    resvg::render(&tree, tiny_skia::Transform::from_scale(scale, scale), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|e| fail(&e))
 }

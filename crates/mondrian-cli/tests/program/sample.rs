@@ -44,13 +44,29 @@ fn samples_that_cannot_be() {
     assert!(place.files().is_empty(), "nothing is left behind");
 }
 
-#[cfg(feature = "png")]
+/// The same drawings in pixels: of the size asked for, with letters and colours in them.
 #[test]
 fn pixels() {
     let place = Place::new();
-    place.run("sample --lower 0,0 --upper 2,1 --lifetime 3 --paint --size 64 --out p.png").succeeded();
-    let bytes = std::fs::read(place.path("p.png")).unwrap();
-    assert!(bytes.starts_with(b"\x89PNG"));
+    let draw = |name: &str, arguments: &str| {
+        place.run(&format!("sample --lifetime 5 --seed 1 --size 360 --out {name} {arguments}")).succeeded();
+        let png = tiny_skia::Pixmap::load_png(place.path(name)).expect("a PNG file");
+        assert_eq!(png.width().max(png.height()), 360, "{arguments}");
+        png
+    };
+    let dark = |png: &tiny_skia::Pixmap| png.pixels().iter().filter(|p| p.green() < 128).count();
+    let plane = "--lower 0,0 --upper 2,1";
+    let (lines, times) = (draw("lines.png", plane), draw("times.PNG", &format!("{plane} --times")));
+    assert!(dark(&lines) > 2000, "a frame and cuts");
+    assert_ne!(lines.data(), times.data(), "birth times are drawn");
+    let red = |p: &tiny_skia::PremultipliedColorU8| p.red() > 150 && p.green() < 60;
+    let painted = draw("painted.png", &format!("{plane} --paint"));
+    assert!(painted.pixels().iter().any(red), "there is a red field");
+    let line = draw("line.png", "--lower 0 --upper 1 --times");
+    assert!(line.pixels().iter().any(red), "cuts are red dots");
+    draw("slice.png", "--lower=-1,0,0 --upper 1,1,1 --axes 0,2 --through=-0.5,0.5,0.5 --times");
+    let huge = "sample --lower 0,0 --upper 1,1 --lifetime 1 --size 100000 --out huge.png";
+    place.run(huge).refused(2, &["100000 by 100000 pixels are too many", "--size"]);
 }
 
 #[test]

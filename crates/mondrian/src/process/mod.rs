@@ -27,7 +27,7 @@ pub use key::{Draw, NodeKey, Side};
 pub use measure::{BuiltInMeasure, Measure, QuantileAxis, QuantileMeasure, Weights};
 pub use mondrian::{MAX_EXPECTED_CELLS, Mondrian};
 pub use partition::{Node, Partition};
-pub use picture::Picture;
+pub use picture::{Colour, Drawing, PathStep, Picture, Shape, Text};
 pub use poisson::poisson;
 pub use sampling::Child;
 pub use sides::Sides;

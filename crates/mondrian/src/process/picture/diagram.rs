@@ -1,12 +1,12 @@
 //! One dimension: time to the right, location upwards, a line from every cut on (report, "Mondrian process in 1D").
 
+use super::drawing::{Align, Colour, Drawing};
 use super::lettering::{self, number};
-use super::svg::{Align, Svg};
 use super::{INK, PAPER, Picture};
 use crate::process::{Measure, Partition, PoissonPoint};
 
-const GREY: &str = "#8a8f98";
-const ACCENT: &str = "#c8102e";
+const GREY: Colour = Colour(0x8a, 0x8f, 0x98);
+const ACCENT: Colour = Colour(0xc8, 0x10, 0x2e);
 
 /// The page: where time and location lie on it.
 struct Page {
@@ -35,7 +35,7 @@ impl Page {
     }
 }
 
-pub(super) fn draw<M: Measure + Clone>(picture: &Picture, partition: &Partition<M>, dim: usize) -> String {
+pub(super) fn draw<M: Measure + Clone>(picture: &Picture, partition: &Partition<M>, dim: usize) -> Drawing {
     let bounds = partition.bounds();
     let (lo, hi) = (bounds.lower()[dim], bounds.upper()[dim]);
     let cuts = partition.crossings(bounds.lower(), dim).expect("the corner of the box lies in it");
@@ -43,61 +43,62 @@ pub(super) fn draw<M: Measure + Clone>(picture: &Picture, partition: &Partition<
     let margin = 26.0 + labels.iter().map(|text| lettering::width(text, 10.0)).fold(24.0, f64::max);
     let (width, height) = (picture.size - margin - 50.0, 0.55 * picture.size);
     let page = Page { left: margin, top: 30.0, width, height, lifetime: partition.lifetime().get(), lo, hi };
-    let mut svg = Svg::new(picture.size, height + 80.0);
-    svg.rect((0.0, 0.0), (picture.size, height + 80.0), PAPER);
-    draw_axes(&mut svg, &page);
-    draw_cuts(&mut svg, &page, &cuts, picture.times);
-    label_axes(&mut svg, &page, &cuts);
-    svg.finish(&format!("One-dimensional Mondrian process, lifetime {}, {} cuts", number(page.lifetime), cuts.len()))
+    let title = format!("One-dimensional Mondrian process, lifetime {}, {} cuts", number(page.lifetime), cuts.len());
+    let mut drawing = Drawing::new(picture.size, height + 80.0, title);
+    drawing.rect((0.0, 0.0), (picture.size, height + 80.0), PAPER);
+    draw_axes(&mut drawing, &page);
+    draw_cuts(&mut drawing, &page, &cuts, picture.times);
+    label_axes(&mut drawing, &page, &cuts);
+    drawing
 }
 
-fn draw_axes(svg: &mut Svg, page: &Page) {
+fn draw_axes(drawing: &mut Drawing, page: &Page) {
     let (top, bottom) = (page.y(page.hi), page.y(page.lo));
-    svg.line((page.left, top), (page.right(), top), INK, 2.0);
-    svg.line((page.left, bottom), (page.right() + 18.0, bottom), INK, 2.0);
-    svg.line((page.left, top - 6.0), (page.left, bottom + 6.0), INK, 2.0);
+    drawing.line((page.left, top), (page.right(), top), INK, 2.0);
+    drawing.line((page.left, bottom), (page.right() + 18.0, bottom), INK, 2.0);
+    drawing.line((page.left, top - 6.0), (page.left, bottom + 6.0), INK, 2.0);
     // The arrow of time.
     let tip = page.right() + 24.0;
-    svg.line((tip - 8.0, bottom - 5.0), (tip, bottom), INK, 2.0);
-    svg.line((tip - 8.0, bottom + 5.0), (tip, bottom), INK, 2.0);
+    drawing.line((tip - 8.0, bottom - 5.0), (tip, bottom), INK, 2.0);
+    drawing.line((tip - 8.0, bottom + 5.0), (tip, bottom), INK, 2.0);
 }
 
-fn draw_cuts(svg: &mut Svg, page: &Page, cuts: &[PoissonPoint], times: bool) {
+fn draw_cuts(drawing: &mut Drawing, page: &Page, cuts: &[PoissonPoint], times: bool) {
     // Many cuts need finer lines than few.
     let weight = (60.0 / cuts.len() as f64).clamp(0.5, 1.6);
     for cut in cuts {
         let y = page.y(cut.location);
-        svg.line((page.x(cut.time), y), (page.right(), y), INK, weight);
-        svg.line((page.left - 5.0, y), (page.left, y), INK, 1.0);
+        drawing.line((page.x(cut.time), y), (page.right(), y), INK, weight);
+        drawing.line((page.left - 5.0, y), (page.left, y), INK, 1.0);
     }
     for cut in cuts {
-        svg.dot((page.x(cut.time), page.y(cut.location)), 1.6 + 1.4 * weight, ACCENT);
+        drawing.dot((page.x(cut.time), page.y(cut.location)), 1.6 + 1.4 * weight, ACCENT);
     }
     if times && cuts.len() <= 60 {
         for cut in cuts {
             let at = (page.x(cut.time) - 7.0, page.y(cut.location) - 7.0);
             let align = if at.0 - page.left < 30.0 { Align::Left } else { Align::Right };
-            svg.text(at, &number(cut.time), 7.5, align, GREY);
+            drawing.text(at, &number(cut.time), 7.5, align, GREY);
         }
     }
 }
 
-fn label_axes(svg: &mut Svg, page: &Page, cuts: &[PoissonPoint]) {
+fn label_axes(drawing: &mut Drawing, page: &Page, cuts: &[PoissonPoint]) {
     let (top, bottom) = (page.y(page.hi), page.y(page.lo));
     let end = page.left - 11.0;
-    svg.text((end, bottom), &number(page.lo), 10.0, Align::Right, INK);
-    svg.text((end, top), &number(page.hi), 10.0, Align::Right, INK);
+    drawing.text((end, bottom), &number(page.lo), 10.0, Align::Right, INK);
+    drawing.text((end, top), &number(page.hi), 10.0, Align::Right, INK);
     // Locations that would run into a neighbour keep their tick only.
     let mut last = bottom;
     for cut in cuts {
         let y = page.y(cut.location);
         if last - y > 14.0 && y - top > 14.0 {
-            svg.text((end, y), &number(cut.location), 8.0, Align::Right, GREY);
+            drawing.text((end, y), &number(cut.location), 8.0, Align::Right, GREY);
             last = y;
         }
     }
-    svg.text((page.left, bottom + 24.0), "0", 10.0, Align::Middle, INK);
-    svg.text((page.right(), bottom + 24.0), &format!("λ = {}", number(page.lifetime)), 10.0, Align::Middle, INK);
-    svg.text((page.left + page.width / 2.0, bottom + 24.0), "time", 11.0, Align::Middle, INK);
-    svg.text((page.left - 5.0, top - 18.0), "location", 11.0, Align::Left, INK);
+    drawing.text((page.left, bottom + 24.0), "0", 10.0, Align::Middle, INK);
+    drawing.text((page.right(), bottom + 24.0), &format!("λ = {}", number(page.lifetime)), 10.0, Align::Middle, INK);
+    drawing.text((page.left + page.width / 2.0, bottom + 24.0), "time", 11.0, Align::Middle, INK);
+    drawing.text((page.left - 5.0, top - 18.0), "location", 11.0, Align::Left, INK);
 }

@@ -57,6 +57,97 @@ pub(super) fn strokes(text: &str, size: f64) -> impl Iterator<Item = (&'static s
     })
 }
 
+/// One step of a pen along a path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PathStep {
+    /// To here, without a line.
+    Move((f64, f64)),
+    /// A straight line to here.
+    Line((f64, f64)),
+    /// A cubic Bézier curve: two control points and the end.
+    Cubic((f64, f64), (f64, f64), (f64, f64)),
+    /// A straight line to where the pen was put down.
+    Close,
+}
+
+impl PathStep {
+    pub(super) fn moved(self, place: impl Fn((f64, f64)) -> (f64, f64)) -> Self {
+        match self {
+            Self::Move(to) => Self::Move(place(to)),
+            Self::Line(to) => Self::Line(place(to)),
+            Self::Cubic(a, b, to) => Self::Cubic(place(a), place(b), place(to)),
+            Self::Close => Self::Close,
+        }
+    }
+}
+
+/// The steps of a letter's path: the capital commands M, L, H, V, C, A and Z of SVG, arcs as Bézier curves.
+pub(super) fn path_steps(path: &str) -> Vec<PathStep> {
+    let mut steps = Vec::new();
+    let (mut pen, mut start) = ((0.0, 0.0), (0.0, 0.0));
+    for (at, command) in path.char_indices().filter(|(_, c)| c.is_ascii_alphabetic()) {
+        let rest = &path[at + 1..];
+        let end = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let n: Vec<f64> = rest[..end].split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect();
+        match (command, &n[..]) {
+            ('M', [x, y]) => {
+                (pen, start) = ((*x, *y), (*x, *y));
+                steps.push(PathStep::Move(pen));
+                continue;
+            }
+            ('L', [x, y]) => steps.push(PathStep::Line((*x, *y))),
+            ('H', [x]) => steps.push(PathStep::Line((*x, pen.1))),
+            ('V', [y]) => steps.push(PathStep::Line((pen.0, *y))),
+            ('C', [a, b, c, d, x, y]) => steps.push(PathStep::Cubic((*a, *b), (*c, *d), (*x, *y))),
+            ('A', [rx, ry, _, large, sweep, x, y]) => {
+                arc(&mut steps, pen, (*rx, *ry), (*large != 0.0, *sweep != 0.0), (*x, *y));
+            }
+            _ => {
+                debug_assert!(command == 'Z', "letters have no {command} with {} numbers", n.len());
+                steps.push(PathStep::Close);
+            }
+        }
+        pen = match steps.last() {
+            Some(PathStep::Line(to) | PathStep::Cubic(_, _, to)) => *to,
+            _ => start,
+        };
+    }
+    steps
+}
+
+/// An elliptical arc by Bézier curves of at most a quarter turn (SVG's implementation notes on arcs: from ends to centre).
+fn arc(steps: &mut Vec<PathStep>, from: (f64, f64), radii: (f64, f64), (large, sweep): (bool, bool), to: (f64, f64)) {
+    // On the circle of radius 1 about the middle of the chord.
+    let half = ((from.0 - to.0) / 2.0 / radii.0, (from.1 - to.1) / 2.0 / radii.1);
+    let squared = half.0 * half.0 + half.1 * half.1;
+    // Radii too small for the chord grow until they fit.
+    let grown = squared.sqrt().max(1.0);
+    let (rx, ry) = (radii.0 * grown, radii.1 * grown);
+    let away = (1.0 / squared - 1.0).max(0.0).sqrt() * if large == sweep { -1.0 } else { 1.0 };
+    let centre = (from.0.midpoint(to.0) + rx * away * half.1, from.1.midpoint(to.1) - ry * away * half.0);
+    let angle = |p: (f64, f64)| f64::atan2((p.1 - centre.1) / ry, (p.0 - centre.0) / rx);
+    let first = angle(from);
+    let mut turn = angle(to) - first;
+    if sweep && turn <= 0.0 {
+        turn += std::f64::consts::TAU;
+    } else if !sweep && turn >= 0.0 {
+        turn -= std::f64::consts::TAU;
+    }
+    let n = (turn.abs() / std::f64::consts::FRAC_PI_2 - 1e-9).ceil().max(1.0);
+    let step = turn / n;
+    let reach = 4.0 / 3.0 * (step / 4.0).tan();
+    let place = |x: f64, y: f64| (centre.0 + rx * x, centre.1 + ry * y);
+    for i in 0..n as usize {
+        let (a, b) = (first + step * i as f64, first + step * (i + 1) as f64);
+        let ((sa, ca), (sb, cb)) = (a.sin_cos(), b.sin_cos());
+        steps.push(PathStep::Cubic(
+            place(ca - reach * sa, sa + reach * ca),
+            place(cb + reach * sb, sb - reach * cb),
+            place(cb, sb),
+        ));
+    }
+}
+
 /// A number for a reader: three significant digits.
 pub(super) fn number(value: f64) -> String {
     if value == 0.0 {
@@ -73,6 +164,27 @@ pub(super) fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The arcs of letters go through where they must: the bowls of 0 touch the line above and the line they stand on.
+    #[test]
+    fn arcs_become_curves() {
+        let reached = |letter: char| -> (f64, f64) {
+            let ys = path_steps(glyph(letter).0).into_iter().filter_map(|step| match step {
+                PathStep::Cubic(_, _, (_, y)) => Some(y),
+                _ => None,
+            });
+            ys.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), y| (lo.min(y), hi.max(y)))
+        };
+        for letter in ['0', '8'] {
+            let (top, bottom) = reached(letter);
+            assert!(top.abs() < 0.01 && (bottom - 1.0).abs() < 0.01, "{letter}: {top} to {bottom}");
+        }
+        let mut quarter = Vec::new();
+        arc(&mut quarter, (1.0, 0.0), (1.0, 1.0), (false, true), (0.0, 1.0));
+        let [PathStep::Cubic(a, b, end)] = quarter[..] else { panic!("one curve: {quarter:?}") };
+        let middle = (0.125 + 0.375 * (a.0 + b.0) + end.0 / 8.0, 0.375 * (a.1 + b.1) + end.1 / 8.0);
+        assert!((middle.0.hypot(middle.1) - 1.0).abs() < 1e-3 && (middle.0 - middle.1).abs() < 1e-12);
+    }
 
     #[test]
     fn numbers_have_three_digits() {

@@ -1,16 +1,18 @@
-//! Pictures of partitions, as SVG.
+//! Pictures of partitions: as shapes, and as SVG.
 //!
 //! Two dimensions give the partition, one gives the time–location diagram of the report, more give a two-dimensional
 //! slice, which is a restriction and so a Mondrian partition itself.
 
 mod diagram;
+mod drawing;
 mod lettering;
 mod paint;
 mod plane;
-mod svg;
 
 use super::{Measure, Partition};
 use crate::{Error, Result};
+pub use drawing::{Colour, Drawing, Shape, Text};
+pub use lettering::PathStep;
 
 /// How to draw a partition.
 ///
@@ -76,12 +78,20 @@ impl Picture {
         self
     }
 
-    /// The picture of a partition.
+    /// The picture of a partition, as an SVG document.
+    ///
+    /// # Errors
+    /// Those of [`Picture::drawing`].
+    pub fn svg<M: Measure + Clone>(&self, partition: &Partition<M>) -> Result<String> {
+        Ok(self.drawing(partition)?.to_svg())
+    }
+
+    /// The picture of a partition, as shapes.
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] for a size that is not between 16 and 100000 pixels or axes that are not two
     /// different dimensions of the box, [`Error::LengthMismatch`] and [`Error::NotInside`] for a point to go through.
-    pub fn svg<M: Measure + Clone>(&self, partition: &Partition<M>) -> Result<String> {
+    pub fn drawing<M: Measure + Clone>(&self, partition: &Partition<M>) -> Result<Drawing> {
         if !(16.0..=100_000.0).contains(&self.size) {
             let expected = "between 16 and 100000 pixels";
             return Err(Error::InvalidParameter { name: "size", value: self.size, expected });
@@ -161,5 +171,5 @@ impl<M: Measure + Clone> Partition<M> {
     }
 }
 
-const INK: &str = "#1b1a17";
-const PAPER: &str = "#ffffff";
+const INK: Colour = Colour(0x1b, 0x1a, 0x17);
+const PAPER: Colour = Colour(0xff, 0xff, 0xff);

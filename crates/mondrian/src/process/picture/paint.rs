@@ -1,32 +1,32 @@
 //! A partition in Piet Mondrian's manner: mostly white, black lines of varied weight, and few, well-placed colours.
 
+use super::drawing::{Colour, Drawing};
 use super::plane::{Plane, Rect, Segment};
-use super::svg::Svg;
 use crate::process::{Measure, NodeKey, Partition};
 
-const RED: &str = "#c8201c";
-const BLUE: &str = "#1c4596";
-const YELLOW: &str = "#f2c318";
-const GREY: &str = "#d3d3cd";
-const BLACK: &str = "#141412";
+const RED: Colour = Colour(0xc8, 0x20, 0x1c);
+const BLUE: Colour = Colour(0x1c, 0x45, 0x96);
+const YELLOW: Colour = Colour(0xf2, 0xc3, 0x18);
+const GREY: Colour = Colour(0xd3, 0xd3, 0xcd);
+const BLACK: Colour = Colour(0x14, 0x14, 0x12);
 /// In the order in which they are laid: primaries first.
-const COLOURS: [&str; 8] = [RED, BLUE, YELLOW, GREY, BLUE, YELLOW, GREY, BLACK];
-const WHITES: [&str; 3] = ["#f6f3ea", "#f2efe6", "#f8f6ef"];
+const COLOURS: [Colour; 8] = [RED, BLUE, YELLOW, GREY, BLUE, YELLOW, GREY, BLACK];
+const WHITES: [Colour; 3] = [Colour(0xf6, 0xf3, 0xea), Colour(0xf2, 0xef, 0xe6), Colour(0xf8, 0xf6, 0xef)];
 
 /// The painting of a plane.
-pub(super) fn draw<M: Measure + Clone>(plane: &Plane, partition: &Partition<M>) -> String {
+pub(super) fn draw<M: Measure + Clone>(plane: &Plane, partition: &Partition<M>) -> Drawing {
     let key = partition.process().key().fork(0x0050_6169_6E74);
     let fills = choose_colours(&plane.cells, plane.width * plane.height, key);
-    let mut svg = Svg::new(plane.width, plane.height);
+    let mut drawing = Drawing::new(plane.width, plane.height, plane.title());
     for (cell, fill) in plane.cells.iter().zip(&fills) {
         // Half a pixel over, so that no paper shows between neighbours.
-        svg.rect((cell.left - 0.5, cell.top - 0.5), (cell.right + 0.5, cell.bottom + 0.5), fill);
+        drawing.rect((cell.left - 0.5, cell.top - 0.5), (cell.right + 0.5, cell.bottom + 0.5), *fill);
     }
     // The oldest on top: younger, thinner lines end inside them.
     for (number, cut) in plane.cuts.iter().enumerate().rev() {
-        svg.line(cut.from, cut.to, BLACK, weight(plane, cut, key.fork(number as u64)));
+        drawing.line(cut.from, cut.to, BLACK, weight(plane, cut, key.fork(number as u64)));
     }
-    svg.finish(&plane.title())
+    drawing
 }
 
 /// Older lines are heavier, by chance more or less so, and never fill the cell beside them.
@@ -38,9 +38,9 @@ fn weight(plane: &Plane, cut: &Segment, key: NodeKey) -> f64 {
 }
 
 /// A colour for every cell. One large plane sets the tone, the others answer it in smaller ones.
-fn choose_colours(cells: &[Rect], area: f64, key: NodeKey) -> Vec<&'static str> {
+fn choose_colours(cells: &[Rect], area: f64, key: NodeKey) -> Vec<Colour> {
     let draw = |cell: usize| key.fork(cell as u64).draw(1);
-    let mut fills: Vec<&str> = (0..cells.len()).map(|cell| WHITES[(3.0 * draw(cell).uniform()) as usize]).collect();
+    let mut fills: Vec<Colour> = (0..cells.len()).map(|cell| WHITES[(3.0 * draw(cell).uniform()) as usize]).collect();
     // Slivers stay white: a colour there would be a line.
     let mut candidates: Vec<usize> = (0..cells.len()).filter(|i| cells[*i].short_side() > 0.02 * area.sqrt()).collect();
     candidates.sort_by(|a, b| cells[*b].area().total_cmp(&cells[*a].area()).then(a.cmp(b)));
@@ -68,7 +68,7 @@ fn choose_colours(cells: &[Rect], area: f64, key: NodeKey) -> Vec<&'static str> 
 struct Palette<'a> {
     key: NodeKey,
     cells: &'a [Rect],
-    fills: &'a mut Vec<&'static str>,
+    fills: &'a mut Vec<Colour>,
     coloured: Vec<usize>,
 }
 
@@ -94,10 +94,10 @@ impl Palette<'_> {
         if self.coloured.contains(&cell) {
             return;
         }
-        let beside = |colour: &str| {
+        let beside = |colour: Colour| {
             self.coloured.iter().any(|c| self.fills[*c] == colour && touch(&self.cells[*c], &self.cells[cell]))
         };
-        let colour = (number..number + COLOURS.len()).map(|i| COLOURS[i % COLOURS.len()]).find(|c| !beside(c));
+        let colour = (number..number + COLOURS.len()).map(|i| COLOURS[i % COLOURS.len()]).find(|c| !beside(*c));
         if let Some(colour) = colour {
             self.fills[cell] = colour;
             self.coloured.push(cell);

@@ -1,7 +1,7 @@
 //! A two-dimensional partition on paper: where its cells and cuts lie, and the line drawing.
 
+use super::drawing::{Align, Colour, Drawing};
 use super::lettering::{self, number};
-use super::svg::{Align, Svg};
 use super::{INK, PAPER};
 use crate::process::{Bounds, Measure, Partition};
 
@@ -109,23 +109,23 @@ impl Plane {
     }
 
     /// The line drawing: older cuts are heavier and darker.
-    pub(super) fn draw(&self, times: bool) -> String {
+    pub(super) fn draw(&self, times: bool) -> Drawing {
         let margin = 46.0;
         let shift = |(x, y): (f64, f64)| (x + margin, y + margin / 2.0);
-        let mut svg = Svg::new(self.width + 1.5 * margin, self.height + 1.5 * margin);
-        svg.rect((0.0, 0.0), (self.width + 1.5 * margin, self.height + 1.5 * margin), PAPER);
+        let mut drawing = Drawing::new(self.width + 1.5 * margin, self.height + 1.5 * margin, self.title());
+        drawing.rect((0.0, 0.0), (self.width + 1.5 * margin, self.height + 1.5 * margin), PAPER);
         for cut in self.cuts.iter().rev() {
             let age = self.age(cut);
-            svg.line(shift(cut.from), shift(cut.to), &shade(age), (0.7 + 2.3 * age).min(0.7 + cut.room));
+            drawing.line(shift(cut.from), shift(cut.to), shade(age), (0.7 + 2.3 * age).min(0.7 + cut.room));
         }
-        svg.frame(shift((0.0, 0.0)), shift((self.width, self.height)), INK, 3.0);
+        drawing.frame(shift((0.0, 0.0)), shift((self.width, self.height)), INK, 3.0);
         if times {
             for cut in &self.cuts {
-                label(&mut svg, cut, shift);
+                label(&mut drawing, cut, shift);
             }
         }
-        self.label_corners(&mut svg, shift);
-        svg.finish(&self.title())
+        self.label_corners(&mut drawing, shift);
+        drawing
     }
 
     /// 1 for a cut at time 0, 0 for one at the lifetime.
@@ -137,26 +137,26 @@ impl Plane {
         format!("Mondrian partition, lifetime {}, {} cuts", number(self.lifetime), self.cuts.len())
     }
 
-    fn label_corners(&self, svg: &mut Svg, shift: impl Fn((f64, f64)) -> (f64, f64)) {
+    fn label_corners(&self, drawing: &mut Drawing, shift: impl Fn((f64, f64)) -> (f64, f64)) {
         let (size, gap) = (10.0, 13.0);
         let (lower, upper) = (self.bounds.lower(), self.bounds.upper());
         let (left, bottom) = shift((0.0, self.height));
         let (right, top) = shift((self.width, 0.0));
-        svg.text((left, bottom + gap), &number(lower[self.across]), size, Align::Left, INK);
-        svg.text((right, bottom + gap), &number(upper[self.across]), size, Align::Right, INK);
-        svg.text((left - gap / 1.5, bottom - size / 2.0), &number(lower[self.up]), size, Align::Right, INK);
-        svg.text((left - gap / 1.5, top + size / 2.0), &number(upper[self.up]), size, Align::Right, INK);
+        drawing.text((left, bottom + gap), &number(lower[self.across]), size, Align::Left, INK);
+        drawing.text((right, bottom + gap), &number(upper[self.across]), size, Align::Right, INK);
+        drawing.text((left - gap / 1.5, bottom - size / 2.0), &number(lower[self.up]), size, Align::Right, INK);
+        drawing.text((left - gap / 1.5, top + size / 2.0), &number(upper[self.up]), size, Align::Right, INK);
     }
 }
 
 /// Ink that fades towards the lifetime, never to white.
-fn shade(age: f64) -> String {
+fn shade(age: f64) -> Colour {
     let mix = |dark: f64, light: f64| (dark + (light - dark) * (1.0 - age).clamp(0.0, 1.0) * 0.75) as u8;
-    format!("#{:02x}{:02x}{:02x}", mix(27.0, 120.0), mix(26.0, 128.0), mix(23.0, 140.0))
+    Colour(mix(27.0, 120.0), mix(26.0, 128.0), mix(23.0, 140.0))
 }
 
 /// The time of a cut on a patch of paper in its middle, where it has room.
-fn label(svg: &mut Svg, cut: &Segment, shift: impl Fn((f64, f64)) -> (f64, f64)) {
+fn label(drawing: &mut Drawing, cut: &Segment, shift: impl Fn((f64, f64)) -> (f64, f64)) {
     let text = number(cut.time);
     let natural: f64 = 9.0;
     let along = if cut.is_level() { lettering::width(&text, 1.0) } else { 1.0 };
@@ -168,6 +168,6 @@ fn label(svg: &mut Svg, cut: &Segment, shift: impl Fn((f64, f64)) -> (f64, f64))
     }
     let (x, y) = shift((cut.from.0.midpoint(cut.to.0), cut.from.1.midpoint(cut.to.1)));
     let (w, h) = (lettering::width(&text, size) / 2.0 + 0.35 * size, 0.8 * size);
-    svg.rect((x - w, y - h), (x + w, y + h), PAPER);
-    svg.text((x, y), &text, size, Align::Middle, INK);
+    drawing.rect((x - w, y - h), (x + w, y + h), PAPER);
+    drawing.text((x, y), &text, size, Align::Middle, INK);
 }
