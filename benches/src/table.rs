@@ -36,6 +36,14 @@ impl Table {
     /// If the file is missing or holds something else than numbers.
     pub fn read(name: &str) -> std::io::Result<Self> {
         let folder = data_folder().ok_or_else(|| Error::new(ErrorKind::NotFound, "no data folder"))?;
+        Self::read_in(&folder, name)
+    }
+
+    /// Reads `NAME.csv.gz` of this folder.
+    ///
+    /// # Errors
+    /// If the file is missing or holds something else than numbers.
+    pub fn read_in(folder: &Path, name: &str) -> std::io::Result<Self> {
         let file = File::open(folder.join(format!("{name}.csv.gz")))?;
         let mut reader = csv::Reader::from_reader(GzDecoder::new(file));
         let n_columns = reader.headers()?.len() - 1;

@@ -1,0 +1,135 @@
+//! Pages: Markdown made of records.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+
+use crate::catalogue::Group;
+use crate::record::{Cell, NumberTable, Record, digits};
+
+/// The page of a group, out of the records there are.
+///
+/// # Errors
+/// If a text names a number that its record does not have.
+pub fn group_page(group: &Group, records: &[Record]) -> Result<String> {
+    let mut page = format!("# {}\n\n{}\n\n", group.title, group.about);
+    page.push_str("Made by `experiments` from the JSON files beside it; do not edit. [All experiments](README.md).\n");
+    for record in records {
+        page.push_str(&section(record)?);
+    }
+    Ok(page)
+}
+
+fn section(record: &Record) -> Result<String> {
+    let mut out = format!("\n## {}\n\n", record.title);
+    if !record.report.is_empty() {
+        let _ = writeln!(out, "**What the report says.** {}\n", record.report);
+    }
+    for figure in &record.figures {
+        let _ = writeln!(out, "![{}]({}.svg)\n\n*{}*\n", record.title, figure.file, record.fill(&figure.caption)?);
+    }
+    out.push_str("**What we see.**");
+    for text in &record.seen {
+        let _ = write!(out, " {}", record.fill(text)?);
+    }
+    out.push_str("\n\n");
+    for claim in &record.claims {
+        let _ = writeln!(
+            out,
+            "- {}: {}",
+            if claim.holds { "holds" } else { "**does not hold**" },
+            record.fill(&claim.text)?
+        );
+    }
+    out.push('\n');
+    for table in &record.tables {
+        out.push_str(&markdown(table));
+    }
+    let settings: Vec<String> = record.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let _ = writeln!(out, "Settings: {}. Seeds: {}.", settings.join("; "), record.seeds);
+    let name = &record.name;
+    let small = if record.small { " (the small version)" } else { "" };
+    let _ = writeln!(
+        out,
+        "Took {:.1} s on {} threads{small}; numbers: [{name}.json]({name}.json); again: `experiments {name}`.",
+        record.seconds, record.threads
+    );
+    Ok(out)
+}
+
+fn markdown(table: &NumberTable) -> String {
+    let mut out = String::new();
+    if !table.caption.is_empty() {
+        let _ = writeln!(out, "{}:\n", table.caption);
+    }
+    let _ = writeln!(out, "| {} |\n|{}", table.columns.join(" | "), " ---: |".repeat(table.columns.len()));
+    for row in &table.rows {
+        let cells: Vec<String> = row.iter().map(cell).collect();
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    out + "\n"
+}
+
+fn cell(cell: &Cell) -> String {
+    match cell {
+        Cell::Number(value) => digits(*value),
+        Cell::Spread([mean, deviation]) => {
+            // As many decimals for the deviation as for the mean.
+            let text = digits(*mean);
+            let decimals = text.split_once('.').map_or(0, |(_, after)| after.len());
+            if text.contains('e') {
+                format!("{text} ± {deviation:.1e}")
+            } else {
+                format!("{text} ± {deviation:.decimals$}")
+            }
+        }
+        Cell::Word(word) => word.clone(),
+    }
+}
+
+/// The page that lists all: what holds, what does not, and the times.
+///
+/// # Errors
+/// As for [`group_page`].
+pub fn index_page(groups: &[(&Group, Vec<Record>)]) -> Result<String> {
+    let mut page = String::from(
+        "# The report's experiments, repeated\n\n\
+         Each figure of the report again, from real data, with what it claims and what we see; and some that the report does \
+         not have. `cargo run --release -p mondrian-experiments -- all --data DIR` makes all of it: figures, numbers and these \
+         pages, which take every number from the JSON that the run wrote. `list` names the experiments, `NAME...` runs some, \
+         `draw` makes figures and pages anew from the JSON there is, `--small` takes seconds. Tests run the small versions and \
+         assert the claims. No result depends on the number of threads.\n\n\
+         | experiment | claims that hold | seconds |\n| --- | --- | ---: |\n",
+    );
+    let mut total = 0.0;
+    for (group, records) in groups {
+        for record in records {
+            let (holds, all) = (record.claims.iter().filter(|c| c.holds).count(), record.claims.len());
+            let anchor: String = record
+                .title
+                .to_lowercase()
+                .chars()
+                .filter(|c| c.is_alphanumeric() || *c == ' ' || *c == '-')
+                .map(|c| if c == ' ' { '-' } else { c })
+                .collect();
+            let _ = writeln!(
+                page,
+                "| [{}]({}.md#{anchor}) | {holds} of {all} | {:.1} |",
+                record.title, group.name, record.seconds
+            );
+            total += record.seconds;
+        }
+    }
+    let _ = writeln!(page, "\nAll together {:.1} minutes.\n", total / 60.0);
+    let failed: Vec<String> = groups
+        .iter()
+        .flat_map(|(_, records)| records)
+        .flat_map(|r| {
+            r.claims.iter().filter(|c| !c.holds).map(move |c| r.fill(&c.text).map(|t| format!("- {}: {t}", r.title)))
+        })
+        .collect::<Result<_>>()?;
+    if !failed.is_empty() {
+        let _ = writeln!(page, "## What came out differently\n\n{}", failed.join("\n"));
+    }
+    Ok(page)
+}
