@@ -3,7 +3,7 @@
 use mondrian::dense::Threads;
 use mondrian::grid::search::{SearchKind, SearchLimits};
 use mondrian::grid::{GridRidge, GridRidgeParams};
-use mondrian::tuning::{LifetimeChoice, Step};
+use mondrian::tuning::{LifetimesChoice, Step};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -58,7 +58,7 @@ impl PyGridRidge {
     ) -> PyResult<Self> {
         let params = GridRidgeParams {
             n_grids,
-            lifetimes: lifetimes.map_or(LifetimeChoice::Auto, LifetimeChoice::Each),
+            lifetimes: lifetimes.map_or(LifetimesChoice::Auto, LifetimesChoice::Each),
             alpha,
             search: search_kind(search)?,
             limits: SearchLimits { budget, patience },

@@ -2,7 +2,7 @@
 
 use mondrian::dense::Threads;
 use mondrian::tuning::{
-    LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceSolution, LifetimeChoice, Method, Step, Trajectory,
+    LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceSolution, LifetimesChoice, Method, Step, Trajectory,
     TuningParams,
 };
 use numpy::{PyArray1, PyArray2};
@@ -48,7 +48,7 @@ impl PyLaplaceKernelRidge {
             other => return Err(PyValueError::new_err(format!("search is {other:?}, not a known method"))),
         };
         let params = LaplaceKernelRidgeParams {
-            lifetime: lifetimes.map_or(LifetimeChoice::Auto, LifetimeChoice::Each),
+            lifetime: lifetimes.map_or(LifetimesChoice::Auto, LifetimesChoice::Each),
             alpha,
             exact_rows,
             n_grids,
@@ -124,7 +124,9 @@ impl PyLaplaceKernelRidge {
     fn solution<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyArray1<f64>>, f64)>> {
         let found = run(py, 1, || {
             Ok(match self.model.read().solution() {
-                LaplaceSolution::Exact(exact) => Some((exact.weights().to_vec(), exact.intercept())),
+                LaplaceSolution::Exact(exact) => {
+                    Some((exact.dual_coefficients().column(0).to_vec(), exact.intercepts()[0]))
+                }
                 LaplaceSolution::Features(_) => None,
             })
         })?;

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use mondrian::Points;
 use mondrian::dense::Threads;
 use mondrian::tuning::{
-    Criterion, LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimeChoice, Method, TuningParams, tune,
+    Criterion, LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, Method, TuningParams, tune,
 };
 use mondrian_benches::{Standardised, Table, rmse, timed};
 
@@ -55,7 +55,7 @@ fn measure(name: &str, way: &str, split: &Standardised, tuning: &TuningParams) -
     let (tuned, seconds) = timed(|| tune(train, &split.train_y, tuning, &mut |_| ControlFlow::Continue(())));
     let tuned = tuned?;
     let params = LaplaceKernelRidgeParams {
-        lifetime: LifetimeChoice::Each(tuned.lifetimes.clone()),
+        lifetime: LifetimesChoice::Each(tuned.lifetimes.clone()),
         alpha: Some(tuned.alpha),
         tuning: tuning.clone(),
         ..LaplaceKernelRidgeParams::default()

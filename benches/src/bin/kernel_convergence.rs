@@ -62,7 +62,7 @@ fn choose(train: Points<'_>, targets: &[f64]) -> Result<(f64, f64)> {
     for lifetime in [0.003, 0.01, 0.03, 0.1] {
         for alpha in [1e-3, 1e-2, 1e-1] {
             let kernel = LaplaceKernel::new(Lifetime::new(lifetime)?)?;
-            let error = LaplaceRidge::params(kernel).alpha(alpha).fit(train, targets)?.leave_one_out_rmse()[0];
+            let error = LaplaceRidge::params(kernel).alpha(alpha).fit(train, targets)?.leave_one_out_rmse()?[0];
             if error < best.0 {
                 best = (error, lifetime, alpha);
             }

@@ -5,8 +5,8 @@ use mondrian::process::NodeKey;
 use std::ops::ControlFlow;
 
 use mondrian::tuning::{
-    Criterion, ExactRidge, LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimeChoice, Method, Objective, Tuned,
-    TuningParams, tune,
+    Criterion, LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, Method, Objective, Tuned, TuningParams,
+    tune,
 };
 use mondrian::{Error, Points, Result};
 
@@ -101,7 +101,7 @@ fn tuning_ends_where_no_derivative_is_left_and_drops_useless_inputs() -> Result<
 fn every_way_beats_the_common_lifetime() -> Result<()> {
     let (x, y) = sample(150, 3, 4);
     let ways = [(Criterion::LeaveOneOut, Method::Gradient), (Criterion::LeaveOneOut, Method::Coordinate)];
-    let common = LifetimeChoice::Common(3.0);
+    let common = LifetimesChoice::Common(3.0);
     let fixed = LaplaceKernelRidgeParams { lifetime: common, ..LaplaceKernelRidgeParams::default() };
     let points = Points::row_major(&x, 3)?;
     let baseline = LaplaceKernelRidge::fit(points, &y, &fixed)?;
@@ -168,7 +168,13 @@ fn predictions_deviations_and_equivalent_kernel_are_the_formulas() -> Result<()>
     let (lifetimes, alpha) = ([2.0, 0.5], 0.1);
     for fit_intercept in [false, true] {
         let points = Points::row_major(&x, d)?;
-        let model = ExactRidge::fit(points, &y, &lifetimes, alpha, fit_intercept, Threads::ONE)?;
+        let params = LaplaceKernelRidgeParams {
+            lifetime: LifetimesChoice::Each(lifetimes.to_vec()),
+            alpha: Some(alpha),
+            tuning: TuningParams { fit_intercept, ..TuningParams::default() },
+            ..LaplaceKernelRidgeParams::default()
+        };
+        let model = LaplaceKernelRidge::fit(points, &y, &params)?;
         let k = |a: &[f64], b: &[f64]| (-(2.0 * (a[0] - b[0]).abs() + 0.5 * (a[1] - b[1]).abs())).exp();
         let a = Matrix::from_fn(n, n, |i, j| {
             k(&x[2 * i..2 * i + 2], &x[2 * j..2 * j + 2]) + if i == j { alpha } else { 0.0 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use mondrian::grid::{GridRidge, GridRidgeParams};
-use mondrian::tuning::LifetimeChoice;
+use mondrian::tuning::LifetimesChoice;
 use serde_json::json;
 
 use super::{Facts, Training, ranked};
@@ -20,8 +20,8 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     let params = GridRidgeParams {
         n_grids: args.trees.unwrap_or(default.n_grids),
         lifetimes: match args.lifetime {
-            LifetimeArg::Auto => LifetimeChoice::Auto,
-            LifetimeArg::Fixed(lifetime) => LifetimeChoice::Common(lifetime.get()),
+            LifetimeArg::Auto => LifetimesChoice::Auto,
+            LifetimeArg::Fixed(lifetime) => LifetimesChoice::Common(lifetime.get()),
         },
         alpha: args.alpha.or(default.alpha),
         seed: args.seed,

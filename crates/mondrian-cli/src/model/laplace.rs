@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use mondrian::tuning::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimeChoice, TuningParams};
+use mondrian::tuning::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
 use serde_json::json;
 
 use super::{Facts, Training};
@@ -17,8 +17,8 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
         return Err(Failure::input("the laplace model predicts numbers, not classes", "use --model forest"));
     }
     let lifetime = match args.lifetime {
-        LifetimeArg::Auto => LifetimeChoice::Auto,
-        LifetimeArg::Fixed(lifetime) => LifetimeChoice::Common(lifetime.get()),
+        LifetimeArg::Auto => LifetimesChoice::Auto,
+        LifetimeArg::Fixed(lifetime) => LifetimesChoice::Common(lifetime.get()),
     };
     let tuning = TuningParams { seed: args.seed, ..TuningParams::default() };
     let params = LaplaceKernelRidgeParams { lifetime, alpha: args.alpha, tuning, ..Default::default() };

@@ -143,12 +143,15 @@ impl DeferredInverse {
     pub fn column(&self, i: usize, out: &mut [f64]) {
         assert_eq!(out.len(), self.n, "one entry a row");
         self.base_column(i, out);
-        vectorise(|| {
-            for (k, sign) in self.signs.iter().enumerate() {
-                let w = &self.pending.column(k)[..self.n];
-                axpy(sign * w[i], w, out);
-            }
-        });
+        vectorise(
+            #[inline(always)]
+            || {
+                for (k, sign) in self.signs.iter().enumerate() {
+                    let w = &self.pending.column(k)[..self.n];
+                    axpy(sign * w[i], w, out);
+                }
+            },
+        );
     }
 
     /// P_ij.
@@ -168,17 +171,20 @@ impl DeferredInverse {
         let n = self.n;
         assert!(x.len() == n && out.len() == n, "one entry a row");
         out.fill(0.0);
-        vectorise(|| {
-            for j in 0..n {
-                let column = &self.base.column(j)[j..n];
-                axpy(x[j], column, &mut out[j..]);
-                out[j] += dot(&column[1..], &x[j + 1..]);
-            }
-            for (k, sign) in self.signs.iter().enumerate() {
-                let w = &self.pending.column(k)[..n];
-                axpy(sign * dot(w, x), w, out);
-            }
-        });
+        vectorise(
+            #[inline(always)]
+            || {
+                for j in 0..n {
+                    let column = &self.base.column(j)[j..n];
+                    axpy(x[j], column, &mut out[j..]);
+                    out[j] += dot(&column[1..], &x[j + 1..]);
+                }
+                for (k, sign) in self.signs.iter().enumerate() {
+                    let w = &self.pending.column(k)[..n];
+                    axpy(sign * dot(w, x), w, out);
+                }
+            },
+        );
     }
 
     /// A ← A + `sigma`·`v``v`ᵀ.

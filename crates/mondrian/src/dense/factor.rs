@@ -125,11 +125,14 @@ impl Factor {
             let (x, y) = (left[k], right[k]);
             let length = x.hypot(y);
             let (c, s) = (x / length, y / length);
-            vectorise(|| {
-                for (x, y) in left[k..n - 1].iter_mut().zip(&mut right[k..n - 1]) {
-                    (*x, *y) = (c * *x + s * *y, c * *y - s * *x);
-                }
-            });
+            vectorise(
+                #[inline(always)]
+                || {
+                    for (x, y) in left[k..n - 1].iter_mut().zip(&mut right[k..n - 1]) {
+                        (*x, *y) = (c * *x + s * *y, c * *y - s * *x);
+                    }
+                },
+            );
         }
         self.a.remove(i);
         self.keep_watch(1.0)
@@ -176,11 +179,14 @@ impl Factor {
             let column = &mut self.lower.column_mut(k)[k..n];
             let length = column[0].hypot(v[k]);
             let (c, s) = (column[0] / length, v[k] / length);
-            vectorise(|| {
-                for (l, v) in column.iter_mut().zip(&mut v[k..]) {
-                    (*l, *v) = (c * *l + s * *v, c * *v - s * *l);
-                }
-            });
+            vectorise(
+                #[inline(always)]
+                || {
+                    for (l, v) in column.iter_mut().zip(&mut v[k..]) {
+                        (*l, *v) = (c * *l + s * *v, c * *v - s * *l);
+                    }
+                },
+            );
         }
     }
 
@@ -194,37 +200,46 @@ impl Factor {
             let (c, s) = (rest / length, angles[k] / length);
             rest = length;
             let column = &mut self.lower.column_mut(k)[k..n];
-            vectorise(|| {
-                for (l, out) in column.iter_mut().zip(&mut out[k..]) {
-                    (*l, *out) = (c * *l - s * *out, c * *out + s * *l);
-                }
-            });
+            vectorise(
+                #[inline(always)]
+                || {
+                    for (l, out) in column.iter_mut().zip(&mut out[k..]) {
+                        (*l, *out) = (c * *l - s * *out, c * *out + s * *l);
+                    }
+                },
+            );
         }
     }
 
     /// `x` ← L⁻¹`x`.
     fn forward(&self, x: &mut [f64]) {
         let n = x.len();
-        vectorise(|| {
-            for k in 0..n {
-                let column = &self.lower.column(k)[k..n];
-                x[k] /= column[0];
-                let (head, tail) = x[k..].split_at_mut(1);
-                axpy(-head[0], &column[1..], tail);
-            }
-        });
+        vectorise(
+            #[inline(always)]
+            || {
+                for k in 0..n {
+                    let column = &self.lower.column(k)[k..n];
+                    x[k] /= column[0];
+                    let (head, tail) = x[k..].split_at_mut(1);
+                    axpy(-head[0], &column[1..], tail);
+                }
+            },
+        );
     }
 
     /// `x` ← L⁻ᵀL⁻¹`x`.
     fn solve_in_place(&self, x: &mut [f64]) {
         let n = x.len();
         self.forward(x);
-        vectorise(|| {
-            for k in (0..n).rev() {
-                let column = &self.lower.column(k)[k..n];
-                x[k] = (x[k] - dot(&column[1..], &x[k + 1..])) / column[0];
-            }
-        });
+        vectorise(
+            #[inline(always)]
+            || {
+                for k in (0..n).rev() {
+                    let column = &self.lower.column(k)[k..n];
+                    x[k] = (x[k] - dot(&column[1..], &x[k + 1..])) / column[0];
+                }
+            },
+        );
     }
 
     fn replace(&mut self, change: impl FnOnce(&mut Symmetric)) -> Result<()> {

@@ -76,24 +76,30 @@ impl Symmetric {
     /// A ← A + sign·`w``w`ᵀ. Symmetric to the last bit, since both triangles multiply the same two numbers.
     pub(super) fn add_square(&mut self, sign: f64, w: &[f64]) {
         let n = self.n;
-        vectorise(|| {
-            for (j, &w_j) in w.iter().enumerate() {
-                axpy(sign * w_j, w, &mut self.storage.column_mut(j)[..n]);
-            }
-        });
+        vectorise(
+            #[inline(always)]
+            || {
+                for (j, &w_j) in w.iter().enumerate() {
+                    axpy(sign * w_j, w, &mut self.storage.column_mut(j)[..n]);
+                }
+            },
+        );
     }
 
     /// A ← A − `u``u`ᵀ + `w``w`ᵀ in one pass over memory.
     pub(super) fn exchange_square(&mut self, u: &[f64], w: &[f64]) {
         let n = self.n;
-        vectorise(|| {
-            for j in 0..n {
-                let (u_j, w_j) = (u[j], w[j]);
-                for ((a, u), w) in self.storage.column_mut(j)[..n].iter_mut().zip(u).zip(w) {
-                    *a += w * w_j - u * u_j;
+        vectorise(
+            #[inline(always)]
+            || {
+                for j in 0..n {
+                    let (u_j, w_j) = (u[j], w[j]);
+                    for ((a, u), w) in self.storage.column_mut(j)[..n].iter_mut().zip(u).zip(w) {
+                        *a += w * w_j - u * u_j;
+                    }
                 }
-            }
-        });
+            },
+        );
     }
 
     /// A ← A + `alpha`·`x``x`ᵀ for several columns.

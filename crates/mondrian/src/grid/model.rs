@@ -7,7 +7,7 @@ use super::{FeatureRidge, GridState, MondrianGrid};
 use crate::dense::Threads;
 use crate::process::{NodeKey, Weights};
 use crate::tuning::rows::{gather, keyed_order, spreads};
-use crate::tuning::{LifetimeChoice, Step, Trajectory, TuningParams, tune};
+use crate::tuning::{LifetimesChoice, Step, Trajectory, TuningParams, tune};
 use crate::{Error, Points, Result};
 
 /// Below so many rows none is held out and lifetimes are one over D times the spread.
@@ -31,7 +31,7 @@ pub struct GridRidgeParams {
     /// Number of grids.
     pub n_grids: usize,
     /// Lifetimes, searched for or given.
-    pub lifetimes: LifetimeChoice,
+    pub lifetimes: LifetimesChoice,
     /// α.
     pub alpha: Option<f64>,
     /// The optimizer.
@@ -52,7 +52,7 @@ impl Default for GridRidgeParams {
     fn default() -> Self {
         Self {
             n_grids: 50,
-            lifetimes: LifetimeChoice::Auto,
+            lifetimes: LifetimesChoice::Auto,
             alpha: Some(1.0),
             search: SearchKind::Auto,
             limits: SearchLimits::default(),
@@ -113,9 +113,9 @@ impl GridRidge {
             return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
         }
         let given = match &params.lifetimes {
-            LifetimeChoice::Auto => None,
-            LifetimeChoice::Common(lifetime) => Some(vec![*lifetime; points.n_columns()]),
-            LifetimeChoice::Each(lifetimes) => Some(lifetimes.clone()),
+            LifetimesChoice::Auto => None,
+            LifetimesChoice::Common(lifetime) => Some(vec![*lifetime; points.n_columns()]),
+            LifetimesChoice::Each(lifetimes) => Some(lifetimes.clone()),
         };
         let alpha = match params.alpha {
             Some(alpha) => alpha,

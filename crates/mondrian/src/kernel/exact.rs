@@ -1,7 +1,9 @@
 //! Exact ridge regression with the Laplace kernel (report, chapter 3 and appendix A).
 
+use std::sync::OnceLock;
+
 use super::LaplaceKernel;
-use crate::dense::{Cholesky, Into, Matrix, MatrixRef, Threads, gemm};
+use crate::dense::{Cholesky, Into, Matrix, MatrixRef, Threads, dot, gemm};
 use crate::ridge::{Centred, check_alpha, intercept_smoother};
 use crate::{Error, Points, Result};
 
@@ -60,23 +62,31 @@ impl LaplaceRidgeParams {
         if n == 0 {
             return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
         }
-        let centred = Centred::new(targets, n, self.fit_intercept)?;
-        let mut gram = self.kernel.gram_lower(points, self.threads)?;
-        (0..n).for_each(|i| gram[(i, i)] += self.alpha);
-        let factor = Cholesky::new(gram, self.threads)?;
-        if self.alpha == 0.0 {
-            check_distinct(&factor)?;
-        }
-        let mut dual = centred.targets.clone();
+        let Centred { targets, means } = Centred::new(targets, n, self.fit_intercept)?;
+        let factor = self.factor(points)?;
+        let mut dual = targets.clone();
         factor.solve_in_place(dual.view_mut())?;
+        let prior = |t| dot(dual.column(t), targets.column(t)).max(0.0) / n as f64;
         Ok(LaplaceRidge {
             params: self.clone(),
             rows: points.to_row_major(),
             n_dims: points.n_columns(),
-            factor,
+            factor: OnceLock::from(factor),
+            prior_variances: (0..dual.n_columns()).map(prior).collect(),
             dual,
-            centred,
+            means,
         })
+    }
+
+    /// Of K + δ²I.
+    fn factor(&self, points: Points<'_>) -> Result<Cholesky> {
+        let mut gram = self.kernel.gram_lower(points, self.threads)?;
+        (0..points.n_rows()).for_each(|i| gram[(i, i)] += self.alpha);
+        let factor = Cholesky::new(gram, self.threads)?;
+        if self.alpha == 0.0 {
+            check_distinct(&factor)?;
+        }
+        Ok(factor)
     }
 }
 
@@ -102,7 +112,7 @@ fn check_distinct(factor: &Cholesky) -> Result<()> {
 /// let model = LaplaceRidge::params(LaplaceKernel::new(Lifetime::new(1.0)?)?).alpha(0.01).fit(points, &y)?;
 /// let at = model.predict(Points::row_major(&[2.05], 1)?)?[(0, 0)];
 /// assert!((at - 2.05_f64.sin()).abs() < 0.02);
-/// assert!(model.leave_one_out_rmse()[0] < 0.05);
+/// assert!(model.leave_one_out_rmse()?[0] < 0.05);
 /// # Ok::<(), mondrian::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -110,20 +120,40 @@ pub struct LaplaceRidge {
     params: LaplaceRidgeParams,
     rows: Vec<f64>,
     n_dims: usize,
-    /// Of K + αI.
-    factor: Cholesky,
+    /// Of K + αI, made at the fit; a model put together from its parts makes it again when it is asked for.
+    factor: OnceLock<Cholesky>,
     /// (K + αI)⁻¹ times the centred targets.
     dual: Matrix,
-    centred: Centred,
+    means: Vec<f64>,
+    prior_variances: Vec<f64>,
 }
 
-/// Query rows worked on at once: the cross-Gram block is this many columns.
-const QUERY_BLOCK: usize = 256;
+/// Query rows predicted at once: their kernel values stay in the second-level cache.
+const PREDICT_BLOCK: usize = 32;
+/// Query rows solved for at once.
+const SOLVE_BLOCK: usize = 256;
 
 impl LaplaceRidge {
     /// Parameters, to be fitted.
     pub fn params(kernel: LaplaceKernel) -> LaplaceRidgeParams {
         LaplaceRidgeParams { kernel, alpha: 1.0, fit_intercept: true, threads: Threads::ONE }
+    }
+
+    /// A model from its solution, as a file holds it. The caller has checked shapes and numbers.
+    pub(crate) fn from_parts(
+        params: LaplaceRidgeParams,
+        rows: Vec<f64>,
+        n_dims: usize,
+        dual: Matrix,
+        means: Vec<f64>,
+        prior_variances: Vec<f64>,
+    ) -> Self {
+        Self { params, rows, n_dims, factor: OnceLock::new(), dual, means, prior_variances }
+    }
+
+    /// Whether the targets were centred.
+    pub fn fits_intercept(&self) -> bool {
+        self.params.fit_intercept
     }
 
     /// The kernel.
@@ -164,7 +194,7 @@ impl LaplaceRidge {
 
     /// The mean of each target, or zeros without an intercept.
     pub fn intercepts(&self) -> &[f64] {
-        &self.centred.means
+        &self.means
     }
 
     /// Predictions, one row a point and one column a target.
@@ -172,10 +202,10 @@ impl LaplaceRidge {
     /// # Errors
     /// [`Error::LengthMismatch`] if the points' number of dimensions is another.
     pub fn predict(&self, points: Points<'_>) -> Result<Matrix> {
-        let mut out = Matrix::from_fn(points.n_rows(), self.n_targets(), |_, t| self.centred.means[t]);
-        self.each_block(points, |first, cross| {
+        let mut out = Matrix::from_fn(points.n_rows(), self.n_targets(), |_, t| self.means[t]);
+        self.each_block(points, PREDICT_BLOCK, |first, cross| {
             let mut block = Matrix::zeros(cross.n_columns(), self.n_targets());
-            gemm(1.0, cross.view().t(), &self.dual, Into::Replace, block.view_mut(), self.params.threads);
+            gemm(1.0, cross.view().t(), &self.dual, Into::Replace, block.view_mut(), Threads::ONE);
             for t in 0..self.n_targets() {
                 let out = &mut out.column_mut(t)[first..];
                 out.iter_mut().zip(block.column(t)).for_each(|(o, b)| *o += b);
@@ -194,13 +224,13 @@ impl LaplaceRidge {
     ///
     /// [`noise_variances`]: LaplaceRidge::noise_variances
     pub fn predict_variance(&self, points: Points<'_>) -> Result<Matrix> {
-        let priors = self.prior_variances();
+        let factor = self.factor()?;
         let mut out = Matrix::zeros(points.n_rows(), self.n_targets());
-        self.each_block(points, |first, mut cross| {
-            self.factor.half_solve_in_place(cross.view_mut())?;
+        self.each_block(points, SOLVE_BLOCK, |first, cross| {
+            factor.half_solve_in_place(cross.view_mut())?;
             for q in 0..cross.n_columns() {
-                let explained: f64 = cross.column(q).iter().map(|h| h * h).sum();
-                for (t, prior) in priors.iter().enumerate() {
+                let explained = dot(cross.column(q), cross.column(q));
+                for (t, prior) in self.prior_variances.iter().enumerate() {
                     out[(first + q, t)] = prior * ((1.0 - explained).max(0.0) + self.alpha());
                 }
             }
@@ -210,18 +240,13 @@ impl LaplaceRidge {
     }
 
     /// σ²_prior = yᵀ(K + δ²I)⁻¹y/N of each target.
-    pub fn prior_variances(&self) -> Vec<f64> {
-        let n = self.n_rows() as f64;
-        (0..self.n_targets())
-            .map(|t| {
-                self.dual.column(t).iter().zip(self.centred.targets.column(t)).map(|(c, y)| c * y).sum::<f64>() / n
-            })
-            .collect()
+    pub fn prior_variances(&self) -> &[f64] {
+        &self.prior_variances
     }
 
     /// σ²_noise = δ²·σ²_prior of each target.
     pub fn noise_variances(&self) -> Vec<f64> {
-        self.prior_variances().into_iter().map(|prior| self.alpha() * prior).collect()
+        self.prior_variances.iter().map(|prior| self.alpha() * prior).collect()
     }
 
     /// The smoothing matrix: row q holds the weights of the training targets in the prediction at point q.
@@ -229,9 +254,10 @@ impl LaplaceRidge {
     /// # Errors
     /// [`Error::LengthMismatch`] if the points' number of dimensions is another.
     pub fn equivalent_kernel(&self, points: Points<'_>) -> Result<Matrix> {
+        let factor = self.factor()?;
         let mut out = Matrix::zeros(points.n_rows(), self.n_rows());
-        self.each_block(points, |first, mut cross| {
-            self.factor.solve_in_place(cross.view_mut())?;
+        self.each_block(points, SOLVE_BLOCK, |first, cross| {
+            factor.solve_in_place(cross.view_mut())?;
             for q in 0..cross.n_columns() {
                 let weights = cross.column_mut(q);
                 if self.params.fit_intercept {
@@ -247,47 +273,78 @@ impl LaplaceRidge {
     }
 
     /// The trace of the smoothing matrix on the training rows.
-    pub fn degrees_of_freedom(&self) -> f64 {
-        let inverse = self.factor.inverse();
+    ///
+    /// # Errors
+    /// [`Error::NotPositiveDefinite`] never, but for a model read from a file that was tampered with.
+    pub fn degrees_of_freedom(&self) -> Result<f64> {
+        let inverse = self.factor()?.inverse();
         let n = self.n_rows();
         let trace: f64 = (0..n).map(|i| inverse[(i, i)]).sum();
         let plain = n as f64 - self.alpha() * trace;
         if !self.params.fit_intercept {
-            return plain;
+            return Ok(plain);
         }
         // tr(S(I − 11ᵀ/n) + 11ᵀ/n) with S = I − α(K + αI)⁻¹.
-        plain + self.alpha() * inverse.as_slice().iter().sum::<f64>() / n as f64
+        Ok(plain + self.alpha() * inverse.as_slice().iter().sum::<f64>() / n as f64)
     }
 
     /// y_i less what the model fitted without row i predicts there, in closed form: with G = K + δ²I and the mean m of
     /// the other rows, [G⁻¹(y − m1)]_i/(G⁻¹)_ii. One column a target.
     ///
     /// With an intercept and one row only there is nothing to predict from; the residual is then NaN.
-    pub fn leave_one_out_residuals(&self) -> Matrix {
-        let (n, inverse) = (self.n_rows(), self.factor.inverse());
+    ///
+    /// # Errors
+    /// As for [`LaplaceRidge::degrees_of_freedom`].
+    pub fn leave_one_out_residuals(&self) -> Result<Matrix> {
+        let (n, inverse) = (self.n_rows(), self.factor()?.inverse());
         let ones: Vec<f64> = (0..n).map(|i| inverse.column(i).iter().sum()).collect();
-        Matrix::from_fn(n, self.n_targets(), |i, t| {
-            // The targets are centred already; leaving out row i moves their mean from 0 to −y_i/(n − 1).
-            let mean = if self.params.fit_intercept { -self.centred.targets[(i, t)] / (n as f64 - 1.0) } else { 0.0 };
+        // The centred targets are (K + δ²I) times the dual coefficients: what is fitted, and the rest.
+        let fitted = self.predict(self.points())?;
+        Ok(Matrix::from_fn(n, self.n_targets(), |i, t| {
+            let y = fitted[(i, t)] - self.means[t] + self.alpha() * self.dual[(i, t)];
+            // Leaving out row i moves the mean of the centred targets from 0 to −y_i/(n − 1).
+            let mean = if self.params.fit_intercept { -y / (n as f64 - 1.0) } else { 0.0 };
             (self.dual[(i, t)] - mean * ones[i]) / inverse[(i, i)]
-        })
+        }))
     }
 
     /// The root mean square of the leave-one-out residuals of each target.
-    pub fn leave_one_out_rmse(&self) -> Vec<f64> {
-        let residuals = self.leave_one_out_residuals();
+    ///
+    /// # Errors
+    /// As for [`LaplaceRidge::degrees_of_freedom`].
+    pub fn leave_one_out_rmse(&self) -> Result<Vec<f64>> {
+        let residuals = self.leave_one_out_residuals()?;
         let n = self.n_rows() as f64;
-        (0..self.n_targets()).map(|t| (residuals.column(t).iter().map(|r| r * r).sum::<f64>() / n).sqrt()).collect()
+        let rmse = |t| (dot(residuals.column(t), residuals.column(t)) / n).sqrt();
+        Ok((0..self.n_targets()).map(rmse).collect())
+    }
+
+    fn factor(&self) -> Result<&Cholesky> {
+        if let Some(factor) = self.factor.get() {
+            return Ok(factor);
+        }
+        let made = self.params.factor(self.points())?;
+        Ok(self.factor.get_or_init(|| made))
     }
 
     /// Calls `work` with the first row and the cross-Gram (training rows × query rows) of each block of points.
-    fn each_block(&self, points: Points<'_>, mut work: impl FnMut(usize, Matrix) -> Result<()>) -> Result<()> {
+    fn each_block(
+        &self,
+        points: Points<'_>,
+        size: usize,
+        mut work: impl FnMut(usize, &mut Matrix) -> Result<()>,
+    ) -> Result<()> {
         points.check_width(self.n_dims)?;
-        for first in (0..points.n_rows()).step_by(QUERY_BLOCK) {
-            let last = (first + QUERY_BLOCK).min(points.n_rows());
-            let block: Vec<f64> = (first..last).flat_map(|i| points.row(i)).collect();
-            let block = Points::row_major(&block, self.n_dims)?;
-            work(first, self.params.kernel.cross(self.points(), block, self.params.threads)?)?;
+        let packed = self.params.kernel.pack(self.points())?;
+        let (n, n_queries) = (self.n_rows(), points.n_rows());
+        let mut cross = Matrix::zeros(0, 0);
+        for first in (0..n_queries).step_by(size) {
+            let columns = size.min(n_queries - first);
+            if cross.n_columns() != columns {
+                cross = Matrix::zeros(n, columns);
+            }
+            packed.fill(points, first, |_| 0, cross.as_mut_slice(), self.params.threads);
+            work(first, &mut cross)?;
         }
         Ok(())
     }

@@ -49,6 +49,16 @@ impl LaplaceKernel {
         }
     }
 
+    /// One lifetime a dimension, by number.
+    pub(crate) fn of_numbers(lifetimes: &[f64]) -> Result<Self> {
+        Self::per_dimension(&lifetimes.iter().map(|l| Lifetime::new(*l)).collect::<Result<Vec<_>>>()?)
+    }
+
+    /// The numbers: one a dimension, or a single one for all.
+    pub(crate) fn numbers(&self) -> &[f64] {
+        &self.lifetimes
+    }
+
     /// The lifetimes of `n_dims` dimensions.
     ///
     /// # Errors
@@ -92,25 +102,16 @@ impl LaplaceKernel {
         first_row: impl Fn(usize) -> usize + Sync,
         threads: Threads,
     ) -> Result<Matrix> {
-        let lifetimes = self.lifetimes(rows.n_columns())?;
+        let packed = self.pack(rows)?;
         columns.check_width(rows.n_columns())?;
-        let n = rows.n_rows();
-        let mut out = Matrix::zeros(n, columns.n_rows());
-        if n == 0 || columns.n_rows() == 0 {
-            return Ok(out);
-        }
-        let packed = PackedRows::new(rows);
-        let others = columns.to_row_major();
-        let strip = |(k, strip): (usize, &mut [f64])| {
-            let others = &others[k * STRIP * rows.n_columns()..];
-            vectorise(|| fill_strip(&packed, others, &lifetimes, first_row(k * STRIP), strip, n));
-        };
-        if threads == Threads::ONE {
-            out.as_mut_slice().chunks_mut(n * STRIP).enumerate().for_each(strip);
-        } else {
-            out.as_mut_slice().par_chunks_mut(n * STRIP).enumerate().for_each(strip);
-        }
+        let mut out = Matrix::zeros(rows.n_rows(), columns.n_rows());
+        packed.fill(columns, 0, first_row, out.as_mut_slice(), threads);
         Ok(out)
+    }
+
+    /// Points made ready for many kernel values against them. Errors as for [`LaplaceKernel::gram`].
+    pub(super) fn pack(&self, points: Points<'_>) -> Result<PackedRows> {
+        Ok(PackedRows::new(points, &self.lifetimes(points.n_columns())?))
     }
 }
 
@@ -119,35 +120,72 @@ const BLOCK: usize = 128;
 /// Columns of a strip.
 const STRIP: usize = 16;
 
-/// Points in blocks of rows, within a block dimension by dimension: every inner loop runs along memory.
-struct PackedRows {
+/// Points in blocks of rows, within a block dimension by dimension: every inner loop runs along memory. Dimensions
+/// without a lifetime are left out.
+pub(super) struct PackedRows {
     data: Vec<f64>,
-    n_dims: usize,
+    n_rows: usize,
+    dims: Vec<usize>,
+    lifetimes: Vec<f64>,
 }
 
 impl PackedRows {
-    fn new(points: Points<'_>) -> Self {
-        let (n, n_dims) = (points.n_rows(), points.n_columns());
-        let mut data = Vec::with_capacity(n * n_dims);
-        for first in (0..n).step_by(BLOCK) {
-            let rows = first..(first + BLOCK).min(n);
-            for d in 0..n_dims {
+    fn new(points: Points<'_>, lifetimes: &[f64]) -> Self {
+        let n_rows = points.n_rows();
+        let dims: Vec<usize> = (0..lifetimes.len()).filter(|d| lifetimes[*d] > 0.0).collect();
+        let mut data = Vec::with_capacity(n_rows * dims.len());
+        for first in (0..n_rows).step_by(BLOCK) {
+            let rows = first..(first + BLOCK).min(n_rows);
+            for &d in &dims {
                 data.extend(rows.clone().map(|i| points.get(i, d)));
             }
         }
-        Self { data, n_dims }
+        let lifetimes = dims.iter().map(|d| lifetimes[*d]).collect();
+        Self { data, n_rows, dims, lifetimes }
+    }
+
+    /// Kernel values of all packed points against those of `others` from number `skip` on, as many as `out` has columns
+    /// for; within a column from the row that `first_row` names (or a little above it) downwards.
+    pub(super) fn fill(
+        &self,
+        others: Points<'_>,
+        skip: usize,
+        first_row: impl Fn(usize) -> usize + Sync,
+        out: &mut [f64],
+        threads: Threads,
+    ) {
+        if self.dims.is_empty() {
+            // No dimension tells points apart.
+            out.fill(1.0);
+            return;
+        }
+        let n = self.n_rows;
+        let strip = |(k, strip): (usize, &mut [f64])| {
+            let first = k * STRIP;
+            let columns = skip + first..skip + first + strip.len() / n;
+            let others: Vec<f64> = columns.flat_map(|i| self.dims.iter().map(move |&d| others.get(i, d))).collect();
+            vectorise(
+                #[inline(always)]
+                || fill_strip(self, &others, first_row(first), strip),
+            );
+        };
+        if threads == Threads::ONE {
+            out.chunks_mut((n * STRIP).max(1)).enumerate().for_each(strip);
+        } else {
+            out.par_chunks_mut((n * STRIP).max(1)).enumerate().for_each(strip);
+        }
     }
 }
 
 /// Up to [`STRIP`] columns of the kernel, from the block of row `first` on.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
-fn fill_strip(rows: &PackedRows, others: &[f64], lifetimes: &[f64], first: usize, strip: &mut [f64], n: usize) {
-    let n_dims = rows.n_dims;
+fn fill_strip(rows: &PackedRows, others: &[f64], first: usize, strip: &mut [f64]) {
+    let (n, n_dims) = (rows.n_rows, rows.dims.len());
     for (b, block) in rows.data.chunks(BLOCK * n_dims).enumerate().skip(first / BLOCK) {
         for (column, other) in strip.chunks_exact_mut(n).zip(others.chunks_exact(n_dims)) {
             let out = &mut column[b * BLOCK..][..block.len() / n_dims];
-            distances(block, other, lifetimes, out);
+            distances(block, other, &rows.lifetimes, out);
             for value in out {
                 *value = exp_minus(*value);
             }

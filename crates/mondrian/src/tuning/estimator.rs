@@ -3,15 +3,16 @@
 use std::ops::ControlFlow;
 
 use super::rows::{gather, keyed_order, spreads};
-use super::{ExactRidge, Step, Trajectory, Tuned, TuningParams, tune};
+use super::{Step, Trajectory, Tuned, TuningParams, tune};
 use crate::dense::Threads;
 use crate::grid::{FeatureRidge, MondrianGrid};
+use crate::kernel::{LaplaceKernel, LaplaceRidge};
 use crate::process::{NodeKey, Weights};
 use crate::{Error, Points, Result};
 
 /// Where the lifetimes come from.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum LifetimeChoice {
+pub enum LifetimesChoice {
     /// One a dimension, tuned.
     #[default]
     Auto,
@@ -33,7 +34,7 @@ pub enum LifetimeChoice {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LaplaceKernelRidgeParams {
     /// The lifetimes.
-    pub lifetime: LifetimeChoice,
+    pub lifetime: LifetimesChoice,
     /// α, or `None` for tuned.
     pub alpha: Option<f64>,
     /// The most rows solved exactly: n² numbers and n³/3 flops.
@@ -47,7 +48,7 @@ pub struct LaplaceKernelRidgeParams {
 impl Default for LaplaceKernelRidgeParams {
     fn default() -> Self {
         Self {
-            lifetime: LifetimeChoice::Auto,
+            lifetime: LifetimesChoice::Auto,
             alpha: None,
             exact_rows: 20_000,
             n_grids: 200,
@@ -87,7 +88,7 @@ pub struct LaplaceKernelRidge {
 #[derive(Debug, Clone)]
 pub enum LaplaceSolution {
     /// With the exact kernel.
-    Exact(ExactRidge),
+    Exact(LaplaceRidge),
     /// With the cells of grids, more rows than an exact solve can hold.
     Features(FeatureRidge),
 }
@@ -113,13 +114,13 @@ impl LaplaceKernelRidge {
         progress: &mut dyn FnMut(&Step) -> ControlFlow<()>,
     ) -> Result<Self> {
         let lifetimes = match &params.lifetime {
-            LifetimeChoice::Auto => None,
-            LifetimeChoice::Common(lifetime) => Some(vec![*lifetime; points.n_columns()]),
-            LifetimeChoice::Each(lifetimes) => Some(lifetimes.clone()),
+            LifetimesChoice::Auto => None,
+            LifetimesChoice::Common(lifetime) => Some(vec![*lifetime; points.n_columns()]),
+            LifetimesChoice::Each(lifetimes) => Some(lifetimes.clone()),
         };
         // Placeholders for what is automatic, so that everything given is checked before the work starts.
         let stand_in = vec![0.0; points.n_columns()];
-        super::exact::check(points, targets, lifetimes.as_ref().unwrap_or(&stand_in), params.alpha.unwrap_or(1.0))?;
+        check(points, targets, lifetimes.as_ref().unwrap_or(&stand_in), params.alpha.unwrap_or(1.0))?;
         let tuning = TuningParams { lifetimes: lifetimes.clone(), alpha: params.alpha, ..params.tuning.clone() };
         let tuned = match (lifetimes, params.alpha) {
             (Some(lifetimes), Some(alpha)) => {
@@ -133,12 +134,12 @@ impl LaplaceKernelRidge {
         let TuningParams { fit_intercept, threads, seed, .. } = tuning;
         let Tuned { lifetimes, alpha, .. } = &tuned;
         let solution = if points.n_rows() <= params.exact_rows {
-            let exact = ExactRidge::fit(points, targets, lifetimes, *alpha, fit_intercept, threads)?;
-            LaplaceSolution::Exact(exact)
+            let exact = LaplaceRidge::params(LaplaceKernel::of_numbers(lifetimes)?).alpha(*alpha);
+            LaplaceSolution::Exact(exact.fit_intercept(fit_intercept).threads(threads).fit(points, targets)?)
         } else {
             let grid = MondrianGrid::new(params.n_grids, seed)?;
             // What was given stays as it was given.
-            let scale = if params.lifetime == LifetimeChoice::Auto && params.alpha.is_none() {
+            let scale = if params.lifetime == LifetimesChoice::Auto && params.alpha.is_none() {
                 feature_scale(grid, points, targets, lifetimes, *alpha, fit_intercept)?
             } else {
                 1.0
@@ -153,7 +154,7 @@ impl LaplaceKernelRidge {
     /// The lifetimes, tuned or given.
     pub fn lifetimes(&self) -> &[f64] {
         match &self.solution {
-            LaplaceSolution::Exact(exact) => exact.lifetimes(),
+            LaplaceSolution::Exact(exact) => exact.kernel().numbers(),
             LaplaceSolution::Features(features) => features.lifetimes(),
         }
     }
@@ -190,7 +191,7 @@ impl LaplaceKernelRidge {
         &self.solution
     }
 
-    fn exact(&self) -> Result<&ExactRidge> {
+    fn exact(&self) -> Result<&LaplaceRidge> {
         match &self.solution {
             LaplaceSolution::Exact(exact) => Ok(exact),
             LaplaceSolution::Features(_) => Err(Error::NotExact),
@@ -227,7 +228,7 @@ impl LaplaceKernelRidge {
     /// [`Error::LengthMismatch`] if the width differs.
     pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
         match &self.solution {
-            LaplaceSolution::Exact(exact) => exact.predict(points),
+            LaplaceSolution::Exact(exact) => Ok(exact.predict(points)?.into_vec()),
             LaplaceSolution::Features(features) => features.predict(points),
         }
     }
@@ -237,7 +238,9 @@ impl LaplaceKernelRidge {
     /// # Errors
     /// As for [`LaplaceKernelRidge::predict`], and [`Error::NotExact`] if the solution is on features.
     pub fn predict_with_std(&self, points: Points<'_>) -> Result<(Vec<f64>, Vec<f64>)> {
-        self.exact()?.predict_with_std(points)
+        let exact = self.exact()?;
+        let variances = exact.predict_variance(points)?.into_vec();
+        Ok((exact.predict(points)?.into_vec(), variances.into_iter().map(f64::sqrt).collect()))
     }
 
     /// The smoothing matrix, row-major, one row a query and one column a training row.
@@ -245,7 +248,7 @@ impl LaplaceKernelRidge {
     /// # Errors
     /// As for [`LaplaceKernelRidge::predict`], and [`Error::NotExact`] if the solution is on features.
     pub fn equivalent_kernel(&self, points: Points<'_>) -> Result<Vec<f64>> {
-        self.exact()?.equivalent_kernel(points)
+        Ok(self.exact()?.equivalent_kernel(points)?.transposed().into_vec())
     }
 }
 
@@ -284,4 +287,25 @@ fn feature_scale(
         }
         best = (found, scale);
     }
+}
+
+/// Refuses what no solve could use, before any work starts.
+fn check(points: Points<'_>, targets: &[f64], lifetimes: &[f64], alpha: f64) -> Result<()> {
+    points.check_width(lifetimes.len())?;
+    if points.n_rows() == 0 {
+        return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
+    }
+    if targets.len() != points.n_rows() {
+        return Err(Error::LengthMismatch { what: "targets", expected: points.n_rows(), found: targets.len() });
+    }
+    if let Some((row, &value)) = targets.iter().enumerate().find(|(_, y)| !y.is_finite()) {
+        return Err(Error::NotFinite { what: "y", row, column: 0, value });
+    }
+    if let Some(&value) = lifetimes.iter().find(|&&l| !(l >= 0.0 && l.is_finite())) {
+        return Err(Error::InvalidParameter { name: "lifetime", value, expected: "a finite number ≥ 0" });
+    }
+    if !(alpha > 0.0 && alpha.is_finite()) {
+        return Err(Error::InvalidParameter { name: "alpha", value: alpha, expected: "a finite number > 0" });
+    }
+    Ok(())
 }

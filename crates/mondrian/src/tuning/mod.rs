@@ -8,8 +8,6 @@
 mod coordinate;
 mod descent;
 mod estimator;
-mod exact;
-mod gram;
 mod objective;
 pub(crate) mod rows;
 mod saved;
@@ -17,8 +15,7 @@ mod trajectory;
 mod tune;
 
 pub use descent::{Descent, DescentLimits, descend};
-pub use estimator::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceSolution, LifetimeChoice};
-pub use exact::ExactRidge;
+pub use estimator::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceSolution, LifetimesChoice};
 pub use objective::{Criterion, Objective, Slope};
 pub use trajectory::{Step, Trajectory};
 pub use tune::{Method, Tuned, TuningParams, tune};

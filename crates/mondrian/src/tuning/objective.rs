@@ -15,8 +15,8 @@
 
 use rayon::prelude::*;
 
-use super::gram::gram_lower;
 use crate::dense::{Cholesky, Into, Matrix, Threads, dot, gemv, syrk_lower, vectorise};
+use crate::kernel::LaplaceKernel;
 use crate::{Error, Points, Result};
 
 /// What tuning minimises; see the source of the formulas in the module's documentation.
@@ -53,8 +53,8 @@ pub struct Slope {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Objective {
-    /// One column a dimension.
-    columns: Vec<Vec<f64>>,
+    /// The points, one column a dimension.
+    columns: Matrix,
     /// Centred if there is an intercept.
     y: Vec<f64>,
     criterion: Criterion,
@@ -80,7 +80,7 @@ impl Objective {
         if n < 2 {
             return Err(Error::Empty { what: "the rows to tune on", rows: n, columns: points.n_columns() });
         }
-        let columns = (0..points.n_columns()).map(|d| points.column(d).collect()).collect();
+        let columns = Matrix::from_fn(n, points.n_columns(), |i, d| points.get(i, d));
         let mean = if fit_intercept { targets.iter().sum::<f64>() / n as f64 } else { 0.0 };
         Ok(Self { columns, y: targets.iter().map(|y| y - mean).collect(), criterion, threads })
     }
@@ -92,12 +92,12 @@ impl Objective {
 
     /// Number of parameters: a lifetime a dimension, and α.
     pub fn n_parameters(&self) -> usize {
-        self.columns.len() + 1
+        self.columns.n_columns() + 1
     }
 
     /// Estimated floating-point operations of one [`Objective::slope`]: the unit in which trajectories count cost.
     pub fn cost(&self) -> f64 {
-        let (n, d) = (self.n_rows() as f64, self.columns.len() as f64);
+        let (n, d) = (self.n_rows() as f64, self.columns.n_columns() as f64);
         let cubes = match self.criterion {
             Criterion::LeaveOneOut => 2.0,
             Criterion::Likelihood => 1.0,
@@ -185,8 +185,9 @@ impl Objective {
                 found: logs.len(),
             });
         }
-        let lifetimes: Vec<f64> = logs[..self.columns.len()].iter().map(|log| log.exp()).collect();
-        let kernel = gram_lower(&self.columns, &lifetimes, self.threads);
+        let lifetimes: Vec<f64> = logs[..self.columns.n_columns()].iter().map(|log| log.exp()).collect();
+        let points = Points::column_major(self.columns.as_slice(), self.n_rows(), lifetimes.len())?;
+        let kernel = LaplaceKernel::of_numbers(&lifetimes)?.gram_lower(points, self.threads)?;
         let mut a = kernel.clone();
         let alpha = logs[logs.len() - 1].exp();
         for i in 0..self.n_rows() {
@@ -204,7 +205,11 @@ impl Objective {
             products[0] = 0.0;
             vectorise(
                 #[inline(always)]
-                || self.columns.iter().map(|x| weighted_distance(&products, &x[j..])).collect::<Vec<f64>>(),
+                || {
+                    (0..self.columns.n_columns())
+                        .map(|d| weighted_distance(&products, &self.columns.column(d)[j..]))
+                        .collect::<Vec<f64>>()
+                },
             )
         };
         let parts: Vec<Vec<f64>> = if self.threads == Threads::ONE {

@@ -1,14 +1,13 @@
 //! [`LaplaceKernelRidge`] as a model file: rows, lifetimes and weights. The factor is made again when it is needed.
 
-use std::sync::OnceLock;
-
 use serde::{Deserialize, Serialize};
 
-use super::{ExactRidge, LaplaceKernelRidge, LaplaceSolution, Trajectory};
-use crate::Result;
-use crate::dense::Threads;
+use super::{LaplaceKernelRidge, LaplaceSolution, Trajectory};
+use crate::dense::Matrix;
 use crate::grid::FeatureRidge;
+use crate::kernel::{LaplaceKernel, LaplaceRidge};
 use crate::model_file::{Archive, ModelFileError, Saved};
+use crate::{Points, Result};
 
 #[derive(Serialize, Deserialize)]
 struct Numbers {
@@ -34,22 +33,20 @@ impl Saved for LaplaceKernelRidge {
                 return Ok(archive);
             }
         };
-        let ExactRidge { columns, lifetimes, alpha, has_intercept, intercept, weights, variance, .. } = exact;
-        let (n_rows, n_dims) = (weights.len(), lifetimes.len());
-        archive.set_params(
-            "laplace",
-            &Numbers {
-                n_rows,
-                n_dims,
-                alpha: *alpha,
-                has_intercept: *has_intercept,
-                intercept: *intercept,
-                variance: *variance,
-            },
-        )?;
-        archive.insert("points", &[n_dims, n_rows], columns.concat())?;
-        archive.insert_vec("weights", weights.clone())?;
-        archive.insert_vec("lifetimes", lifetimes.clone())?;
+        let (n_rows, n_dims) = (exact.n_rows(), exact.n_dims());
+        let numbers = Numbers {
+            n_rows,
+            n_dims,
+            alpha: exact.alpha(),
+            has_intercept: exact.fits_intercept(),
+            intercept: exact.intercepts()[0],
+            variance: exact.prior_variances()[0],
+        };
+        archive.set_params("laplace", &numbers)?;
+        let columns = (0..n_dims).flat_map(|d| exact.points().column(d).collect::<Vec<_>>()).collect();
+        archive.insert("points", &[n_dims, n_rows], columns)?;
+        archive.insert_vec("weights", exact.dual_coefficients().column(0).to_vec())?;
+        archive.insert_vec("lifetimes", exact.kernel().numbers().to_vec())?;
         Ok(archive)
     }
 
@@ -75,17 +72,11 @@ impl Saved for LaplaceKernelRidge {
         {
             return Err(ModelFileError::Inconsistent { what: "the numbers of a Laplace kernel model" }.into());
         }
-        let solution = ExactRidge {
-            columns: points.chunks(n_rows).map(<[f64]>::to_vec).collect(),
-            lifetimes,
-            alpha,
-            has_intercept,
-            intercept,
-            weights,
-            variance,
-            threads: Threads::ONE,
-            factor: OnceLock::new(),
-        };
+        let rows = Points::column_major(points, n_rows, n_dims)?.to_row_major();
+        let params = LaplaceRidge::params(LaplaceKernel::of_numbers(&lifetimes)?);
+        let params = params.alpha(alpha).fit_intercept(has_intercept);
+        let dual = Matrix::from_column_major(weights, n_rows, 1)?;
+        let solution = LaplaceRidge::from_parts(params, rows, n_dims, dual, vec![intercept], vec![variance]);
         Ok(Self { solution: LaplaceSolution::Exact(solution), spreads, trajectory })
     }
 }
@@ -93,7 +84,6 @@ impl Saved for LaplaceKernelRidge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Points;
     use crate::process::NodeKey;
     use crate::tuning::LaplaceKernelRidgeParams;
 

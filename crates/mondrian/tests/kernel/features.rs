@@ -1,6 +1,8 @@
 //! Feature maps: their inner products average to the kernel, and they are views of the same trees.
 
-use mondrian::forest::{ForestParams, WeightsChoice};
+use mondrian::forest::{
+    ForestParams, LeafModel, LifetimeChoice, Prior, RegressionForest, RegressionParams, WeightsChoice,
+};
 use mondrian::kernel::{
     FeatureMap, KernelRidge, LaplaceKernel, LaplaceRidge, MondrianFeatures, RandomBinning, RandomFourier,
 };
@@ -247,21 +249,34 @@ fn the_model_at_a_lifetime_is_the_model_fitted_there() {
 
 #[test]
 fn one_tree_is_a_forest_of_one_tree() {
-    // Report, appendix B: with M = 1 ridge predicts each cell's sum over (count + δ²), as a Mondrian forest with prior
-    // mean 0 and σ²_noise/σ²_prior = δ² does; an unseen cell predicts 0. No intercept.
-    let (x, y, q, alpha) = (uniforms(32, 200), normals(33, 100), uniforms(34, 200), 0.7);
-    let model = KernelRidge::params().n_trees(1).lifetime(lifetime(3.0)).alpha(alpha).fit_intercept(false);
-    let model = model.fit(points(&x, 2), &y).unwrap();
-    let training = model.features().training().unwrap();
-    let queries = model.features().cells(points(&q, 2)).unwrap();
-    let predicted = model.predict(points(&q, 2)).unwrap();
-    for (i, &cell) in queries.tree(0).iter().enumerate() {
-        let members: Vec<f64> = training.tree(0).iter().zip(&y).filter(|(c, _)| **c == cell).map(|(_, y)| *y).collect();
-        let (x, y) = (q[2 * i], q[2 * i + 1]);
-        let outside = model.features().forest().ground().clone().clamp(&mut [x, y]);
-        let leaf_mean = members.iter().sum::<f64>() / (members.len() as f64 + alpha);
-        let expected = if cell == UNSEEN { 0.0 } else { leaf_mean * (-3.0 * outside).exp() };
-        assert!((predicted[(i, 0)] - expected).abs() < 1e-12, "{} {expected}", predicted[(i, 0)]);
+    // Report, appendix B: with M = 1 ridge predicts each cell's sum over (count + δ²), as a Mondrian forest on the same
+    // tree with independent leaves, prior mean 0 and σ²_noise/σ²_prior = δ² does; an unseen cell predicts 0. No
+    // intercept. Several lifetimes and seeds; queries in and out of the box.
+    let (x, y) = (uniforms(32, 200), normals(33, 100));
+    let q: Vec<f64> = uniforms(34, 400).into_iter().map(|u| 1.6 * u - 0.3).collect();
+    for (seed, time, alpha) in [(0, 3.0, 0.7), (1, 0.0, 0.1), (2, 12.0, 1e-3), (3, 1.0, 20.0)] {
+        let forest = ForestParams {
+            n_trees: 1,
+            seed,
+            lifetime: LifetimeChoice::Value(lifetime(time)),
+            ..ForestParams::default()
+        };
+        let ridge = KernelRidge::params().trees(forest.clone()).alpha(alpha).fit_intercept(false);
+        let ridge = ridge.fit(points(&x, 2), &y).unwrap();
+        // Twice δ² over twice: only the ratio may count.
+        let prior = Prior { mean: Some(0.0), variance: Some(2.0), noise: Some(2.0 * alpha) };
+        let params = RegressionParams { forest, prior, leaf_model: LeafModel::Independent, ..Default::default() };
+        let leaves = RegressionForest::fit(params, points(&x, 2), &y, None).unwrap();
+        let by_ridge = ridge.predict(points(&q, 2)).unwrap();
+        let by_forest = leaves.predict(points(&q, 2)).unwrap();
+        let error = worst(by_ridge.as_slice(), &by_forest);
+        assert!(error < 1e-12, "seed {seed}, λ = {time}, δ² = {alpha}: {error}");
+        assert!(time < 10.0 || by_forest.contains(&0.0), "queries in unseen cells");
+        // And the smoothing matrices, which do not know the targets.
+        let smoother = ridge.equivalent_kernel(points(&q, 2)).unwrap();
+        let other = leaves.equivalent_kernel(points(&q, 2)).unwrap();
+        let rows: Vec<f64> = smoother.transposed().into_vec();
+        assert!(worst(&rows, &other) < 1e-12, "seed {seed}, λ = {time}, δ² = {alpha}");
     }
 }
 

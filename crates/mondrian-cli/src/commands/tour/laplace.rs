@@ -1,6 +1,6 @@
 //! The tuned Laplace kernel: one lifetime an input, found by derivatives of the leave-one-out error.
 
-use mondrian::tuning::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimeChoice, TuningParams};
+use mondrian::tuning::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
 
 use super::{Data, Tour};
 use crate::failure::Outcome;
@@ -54,7 +54,7 @@ fn one_lifetime(tour: &Tour, data: &Data) -> Outcome<(f64, f64)> {
         let lifetime = 2.0_f64.powi(step);
         let tuning = TuningParams { seed: tour.seed, ..TuningParams::default() };
         let params =
-            LaplaceKernelRidgeParams { lifetime: LifetimeChoice::Common(lifetime), tuning, ..Default::default() };
+            LaplaceKernelRidgeParams { lifetime: LifetimesChoice::Common(lifetime), tuning, ..Default::default() };
         let model = LaplaceKernelRidge::fit(data.train.points()?, &data.train.y, &params)?;
         let error = model.trajectory().best().map_or(f64::INFINITY, |s| s.error);
         if best.as_ref().is_none_or(|(least, ..)| error < *least) {
