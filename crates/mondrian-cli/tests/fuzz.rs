@@ -5,7 +5,7 @@
 //! targets over the same functions are in `fuzz/`.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mondrian::model_file::{Archive, Element};
@@ -35,18 +35,21 @@ fn table_reader() {
 #[test]
 fn model_contents() {
     kept("fitted").iter().for_each(|bytes| fuzz::fitted(bytes));
-    let corpus: Vec<Archive> = kept("fitted").iter().map(|b| Archive::from_bytes(b).expect("a sound model")).collect();
+    // The model files kept for every release are the seeds: one of each kind.
+    let seeds = std::fs::read_dir(folder("../../testdata/models")).expect("kept models");
+    let seeds = seeds.flat_map(|version| files(&version.expect("an entry").path().join("program"), "mondrian"));
+    let corpus: Vec<Archive> = seeds.map(|bytes| Archive::from_bytes(&bytes).expect("a sound model")).collect();
+    assert!(corpus.len() >= 6, "a model of each kind");
     let mut random = Random(setting("MONDRIAN_FUZZ_SEED").unwrap_or(1));
     let started = Instant::now();
     let (mut n, patience) = (0_u64, Duration::from_secs(setting("MONDRIAN_FUZZ_SECONDS").unwrap_or(2)));
     while started.elapsed() < patience {
-        let archive = changed(&corpus[random.below(corpus.len())], &mut random);
-        let bytes = archive.to_bytes().expect("an archive can be written");
-        if panic::catch_unwind(AssertUnwindSafe(|| fuzz::fitted(&bytes))).is_err() {
-            let path = folder("fitted").join(format!("crash-{:016x}", random.0));
-            std::fs::write(&path, &bytes).expect("a kept crash");
-            panic!("fitted: input {n} panics; kept as {}", path.display());
+        let mut archive = changed(&corpus[random.below(corpus.len())], &mut random);
+        if random.below(2) == 0 {
+            archive = fuzz::resealed(&archive).unwrap_or(archive);
         }
+        let bytes = archive.to_bytes().expect("an archive can be written");
+        attempt("fitted", fuzz::fitted, &bytes, &random);
         n += 1;
     }
     println!("fitted: {n} inputs in {:?}, no panic", started.elapsed());
@@ -73,11 +76,15 @@ fn changed(archive: &Archive, random: &mut Random) -> Archive {
     }
     for (key, value) in archive.metadata() {
         let mut text = value.clone().into_bytes();
-        // Digits keep their number, so that no count of trees grows past what a test can wait for.
         if victim == archive.arrays().len() && !text.is_empty() {
             let at = random.below(text.len());
             if text[at].is_ascii_digit() {
-                text[at] = b'0' + random.below(10) as u8;
+                match random.below(4) {
+                    0 => drop(text.splice(at..at, *b"9999999")),
+                    1 => drop(text.splice(at..=at, *b"1e308")),
+                    2 => text.insert(at, b'-'),
+                    _ => text[at] = b'0' + random.below(10) as u8,
+                }
             }
         }
         let text = String::from_utf8(text).expect("digits are ASCII");
@@ -120,13 +127,21 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn kept(name: &str) -> Vec<Vec<u8>> {
-    let mut corpus: Vec<Vec<u8>> = std::fs::read_dir(folder(name))
-        .expect("a kept corpus")
-        .map(|entry| std::fs::read(entry.expect("an entry").path()).expect("a readable file"))
-        .collect();
-    corpus.sort();
+    let corpus = files(&folder(name), "");
     assert!(!corpus.is_empty(), "a kept corpus in {}", folder(name).display());
     corpus
+}
+
+/// The files of a folder whose names end so, sorted by their contents.
+fn files(folder: &Path, ending: &str) -> Vec<Vec<u8>> {
+    let mut files: Vec<Vec<u8>> = std::fs::read_dir(folder)
+        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.to_string_lossy().ends_with(ending))
+        .map(|path| std::fs::read(path).expect("a readable file"))
+        .collect();
+    files.sort();
+    files
 }
 
 fn setting(key: &str) -> Option<u64> {
@@ -144,11 +159,7 @@ fn run(name: &str, target: Target, tokens: &[&[u8]]) {
     let mut n = 0_u64;
     while started.elapsed() < patience {
         let bytes = mutated(&corpus, tokens, &mut random);
-        if panic::catch_unwind(AssertUnwindSafe(|| target(&bytes))).is_err() {
-            let path = folder(name).join(format!("crash-{:016x}", random.0));
-            std::fs::write(&path, &bytes).expect("a kept crash");
-            panic!("{name}: input {n} panics; kept as {}", path.display());
-        }
+        attempt(name, target, &bytes, &random);
         // Mutations of mutations reach further; the pool stays small, so most still start from the kept corpus.
         if random.below(64) == 0 {
             if corpus.len() > 200 {
@@ -161,6 +172,22 @@ fn run(name: &str, target: Target, tokens: &[&[u8]]) {
     }
     println!("{name}: {n} inputs in {:?}, no panic", started.elapsed());
 }
+
+/// Runs one input. One that panics, or takes far longer than its size explains, is kept and fails the test.
+fn attempt(name: &str, target: Target, bytes: &[u8], random: &Random) {
+    let started = Instant::now();
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| target(bytes)));
+    let slow = started.elapsed() > PATIENCE;
+    if outcome.is_err() || slow {
+        let path = folder(name).join(format!("{}-{:016x}", if slow { "slow" } else { "crash" }, random.0));
+        std::fs::write(&path, bytes).expect("a kept input");
+        panic!("{name}: an input panics or is slow ({:?}); kept as {}", started.elapsed(), path.display());
+    }
+}
+
+/// Inputs have at most a few kilobytes: whole seconds mean that one asks for more work than its size allows. Generous,
+/// since tests share their machine.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn mutated(corpus: &[Vec<u8>], tokens: &[&[u8]], random: &mut Random) -> Vec<u8> {
     let mut bytes = corpus[random.below(corpus.len())].clone();

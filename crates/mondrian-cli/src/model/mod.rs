@@ -12,7 +12,7 @@ use std::path::Path;
 use mondrian::density::DensityForest;
 use mondrian::forest::{ClassificationForest, LifetimeChoice, RegressionForest};
 use mondrian::grid::GridRidge;
-use mondrian::kernel::KernelRidge;
+use mondrian::kernel::{FeatureMap, KernelRidge};
 use mondrian::model_file::{Archive, Saved};
 use mondrian::tuning::LaplaceKernelRidge;
 use mondrian::{Points, normal};
@@ -216,6 +216,25 @@ impl Model {
         }
     }
 
+    fn n_inputs(&self) -> usize {
+        match self {
+            Self::Laplace(model) => model.lifetimes().len(),
+            Self::Forest(model) => model.forest().n_dims(),
+            Self::Classifier(model) => model.forest().n_dims(),
+            Self::Grid(model) => model.lifetimes().len(),
+            Self::Kernel(model) => model.features().n_dims(),
+            Self::Density(model) => model.forest().n_dims(),
+        }
+    }
+
+    /// Whether it predicts as many classes as there are names for.
+    fn has_classes(&self, preparation: &Preparation) -> bool {
+        match self {
+            Self::Classifier(model) => model.n_classes() == classifier::n_classes(preparation),
+            _ => preparation.task() != Some(Task::Classification),
+        }
+    }
+
     fn to_archive(&self) -> mondrian::Result<Archive> {
         match self {
             Self::Laplace(model) => model.to_archive(),
@@ -285,6 +304,12 @@ impl Fitted {
                 "use the program that wrote it",
             ));
         };
+        if model.n_inputs() != record.preparation.n_features() || !model.has_classes(&record.preparation) {
+            return Err(Failure::input(
+                "the model and its preparation of rows contradict each other",
+                "fit the model again",
+            ));
+        }
         Ok(Self { model, record })
     }
 }

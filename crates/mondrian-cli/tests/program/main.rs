@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod harness;
+mod kept;
 mod models;
 mod sample;
 mod tables;

@@ -5,6 +5,7 @@
 
 pub mod classification;
 mod fixed;
+mod growth;
 mod mixture;
 mod params;
 mod planted;
@@ -17,6 +18,7 @@ mod smoother;
 mod targets;
 
 pub use classification::{ClassificationForest, ClassificationParams};
+pub use growth::Growth;
 pub use params::{ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
 pub use planted::{Forest, Labels, Learned};
 pub use posterior::Gaussian;

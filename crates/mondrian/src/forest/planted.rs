@@ -205,10 +205,24 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// Grows all trees anew from the store.
     pub fn regrow<L: Labels<Stats = S>>(&mut self, labels: &L) {
+        self.regrow_each(labels, |_, grown| Some(grown()));
+    }
+
+    /// Grows all trees anew from the store, as `plant` says: it is given a tree's number and what grows it.
+    pub(super) fn regrow_each<L: Labels<Stats = S>>(
+        &mut self,
+        labels: &L,
+        plant: impl Fn(usize, &dyn Fn() -> Tree) -> Option<Tree> + Sync,
+    ) {
         let Self { ground, store, trees, .. } = self;
-        trees.par_iter_mut().for_each(|(tree, stats)| {
-            *tree = Tree::grown(ground, tree.key(), store);
-            labels.gather(tree, stats);
+        trees.par_iter_mut().enumerate().for_each(|(index, (tree, stats))| {
+            let key = tree.key();
+            // The old tree goes first: two at a time would be the peak of memory.
+            *tree = Tree::new(key);
+            if let Some(grown) = plant(index, &|| Tree::grown(ground, key, store)) {
+                *tree = grown;
+                labels.gather(tree, stats);
+            }
         });
     }
 

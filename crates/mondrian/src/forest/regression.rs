@@ -9,7 +9,7 @@ use super::mixture::{Normal, quantile};
 use super::posterior::{Belief, Gaussian, Mixture, Reader, Way, separating};
 use super::resolve::{Prior, resolve};
 use super::targets::{Sums, Targets};
-use super::{Forest, ForestParams, LifetimeChoice, Unseen};
+use super::{Forest, ForestParams, Growth, LifetimeChoice, Unseen};
 use crate::process::Side;
 use crate::tree::{Child, Landing, Locator};
 use crate::{Error, Lifetime, Points, Result};
@@ -125,14 +125,14 @@ impl RegressionForest {
     pub(super) fn restored(
         params: RegressionParams,
         view: Lifetime,
-        mut forest: Forest<Sums>,
+        (mut forest, growth): (Forest<Sums>, Growth),
         rows: &super::saved::Restored<'_>,
     ) -> Result<Self> {
         params.prior.check()?;
         rows.check(forest.store())?;
         let mut targets = Targets::new(rows.n_targets);
         targets.add(rows.points, rows.y, Some(rows.weights));
-        forest.regrow(&targets);
+        forest.regrow_as_saved(&targets, &growth)?;
         let view = view.min(forest.ground().lifetime());
         let core = Core { params, forest, targets, gaussians: OnceLock::new() };
         Ok(Self { core: Arc::new(core), view })

@@ -1,11 +1,11 @@
 //! Forests in model files.
 //!
 //! Trees are pure functions of key, box, measure and points, so a file holds those and no tree: it is small,
-//! cannot hold a tree that is wrong, and the trees are grown again when it is read.
+//! cannot hold a tree that is wrong, and the trees are grown again when it is read. [`Growth`] says how they must come out.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Forest, RegressionForest};
+use super::{Forest, Growth, RegressionForest};
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::{Bounds, BuiltInMeasure};
 use crate::tree::{Ground, PointStore};
@@ -41,15 +41,19 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         archive.insert_vec("root_upper", ground.first_box().upper().to_vec())?;
         let store = self.store();
         archive.insert("points", &[store.n_slots(), store.n_dims()], store.coordinates().to_vec())?;
-        archive.insert_vec("multiplicity", store.multiplicities().to_vec())
+        archive.insert_vec("multiplicity", store.multiplicities().to_vec())?;
+        self.write_growth(archive)
     }
 
-    /// The forest of a model's archive, its trees still empty: [`Forest::regrow`] with the model's labels grows them.
+    /// The forest of a model's archive, its trees still empty, and how they must come out: [`Forest::regrow_as_saved`]
+    /// with the model's labels grows them.
     ///
     /// # Errors
     /// [`ModelFileError`] where parts are missing or do not fit together, and what the parts' own checks refuse.
-    pub fn read_from(archive: &Archive) -> Result<Self> {
+    pub fn read_from(archive: &Archive) -> Result<(Self, Growth)> {
         let params: GroundParams = archive.params("ground")?;
+        // First of all: it bounds the number of trees by the size of the file.
+        let growth = Growth::read_from(archive, params.n_trees)?;
         let first = Bounds::new(archive.slice("root_lower")?, archive.slice("root_upper")?)?;
         let multiplicity: Vec<u32> = archive.vec("multiplicity")?;
         // Nodes count rows in 32 bits: more than that no learning could have given.
@@ -65,7 +69,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         if outside {
             return Err(ModelFileError::Inconsistent { what: "a stored point lies outside the root box" }.into());
         }
-        Ok(forest)
+        Ok((forest, growth))
     }
 }
 

@@ -75,18 +75,13 @@ pub struct GridFeatures {
 #[derive(Debug, Clone)]
 pub(super) struct OneGrid {
     /// One sorted list a dimension.
-    cuts: Vec<Vec<f64>>,
+    pub(super) cuts: Vec<Vec<f64>>,
     pub(super) cells: HashMap<NodeKey, u32>,
 }
 
 impl OneGrid {
     /// The cuts of grid `m` within the ranges.
-    pub(super) fn without_cells(
-        grid: MondrianGrid,
-        m: usize,
-        ranges: &[(f64, f64)],
-        lifetimes: &[f64],
-    ) -> Result<Self> {
+    fn without_cells(grid: MondrianGrid, m: usize, ranges: &[(f64, f64)], lifetimes: &[f64]) -> Result<Self> {
         let locations = |(d, range): (usize, &(f64, f64))| -> Result<Vec<f64>> {
             let cuts = grid.axis(m, d).cuts(range.0, range.1, lifetimes[d])?;
             Ok(cuts.into_iter().map(|cut| cut.location).collect())

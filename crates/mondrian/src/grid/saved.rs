@@ -1,4 +1,8 @@
-//! Grid models as model files: the cells that hold rows and their coefficients. Cuts are drawn again from the seed.
+//! Grid models as model files: the cuts, the cells that hold rows and their coefficients.
+//!
+//! Cuts could be drawn again from the seed, but a small file could then ask for fifty million of them.
+
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +29,13 @@ impl GridFeatures {
         }
         archive.insert("cells", &[self.n_features, 2], keys)?;
         archive.insert_vec("cells_of_grid", self.grids.iter().map(|one| one.cells.len() as u64).collect())?;
+        let cuts = || self.grids.iter().flat_map(|one| &one.cuts);
+        archive.insert(
+            "cuts_of_axis",
+            &[self.grids.len(), self.lifetimes.len()],
+            cuts().map(|c| c.len() as u64).collect(),
+        )?;
+        archive.insert_vec("cuts", cuts().flatten().copied().collect())?;
         archive.insert_vec("lifetimes", self.lifetimes.clone())?;
         archive.insert_vec("lower", self.ranges.iter().map(|range| range.0).collect())?;
         archive.insert_vec("upper", self.ranges.iter().map(|range| range.1).collect())
@@ -46,12 +57,20 @@ impl GridFeatures {
         {
             return Err(inconsistent());
         }
+        let n_cuts: &[u64] = archive.matrix_slice("cuts_of_axis", &[n_grids, lifetimes.len()])?;
+        let mut cuts: &[f64] = archive.slice("cuts")?;
+        let mut next_axis = |n: &u64| {
+            let (axis, rest) = cuts.split_at_checked(usize::try_from(*n).ok()?)?;
+            cuts = rest;
+            (finite(axis) && axis.is_sorted()).then(|| axis.to_vec())
+        };
         let grid = MondrianGrid::new(n_grids, seed)?;
         let ranges: Vec<(f64, f64)> = lower.iter().copied().zip(upper.iter().copied()).collect();
         let mut grids = Vec::with_capacity(n_grids);
         let mut next = 0_u32;
-        for (m, &count) in counts.iter().enumerate() {
-            let mut one = OneGrid::without_cells(grid, m, &ranges, &lifetimes)?;
+        for (&count, n_cuts) in counts.iter().zip(n_cuts.chunks_exact(lifetimes.len())) {
+            let cuts: Option<Vec<Vec<f64>>> = n_cuts.iter().map(&mut next_axis).collect();
+            let mut one = OneGrid { cuts: cuts.ok_or_else(inconsistent)?, cells: HashMap::new() };
             for _ in 0..count {
                 let pair = &keys[2 * next as usize..][..2];
                 let key = NodeKey::from_bits(u128::from(pair[0]) << 64 | u128::from(pair[1]));
@@ -61,6 +80,9 @@ impl GridFeatures {
                 next += 1;
             }
             grids.push(one);
+        }
+        if !cuts.is_empty() {
+            return Err(inconsistent());
         }
         Ok(Self { grid, lifetimes, ranges, grids, n_features })
     }

@@ -47,8 +47,8 @@ impl Saved for KernelRidge {
         if rows.is_empty() || numbers.n_targets == 0 || !targets.iter().all(|y| y.is_finite()) {
             return Err(ModelFileError::Inconsistent { what: "the targets of a kernel model" }.into());
         }
-        let mut forest = Forest::read_from(archive)?;
-        forest.regrow(&());
+        let (mut forest, growth) = Forest::read_from(archive)?;
+        forest.regrow_as_saved(&(), &growth)?;
         let features = MondrianFeatures::of_forest(Arc::new(forest), rows, numbers.lifetime)?;
         let params = FeatureRidgeParams::default().alpha(numbers.alpha).fit_intercept(numbers.fit_intercept);
         let n_rows = features.rows().len();

@@ -26,9 +26,9 @@ impl Saved for MondrianFeatures {
 
     fn from_archive(archive: &Archive) -> Result<Self> {
         let lifetime: Lifetime = archive.params("lifetime")?;
-        let mut forest: Forest = Forest::read_from(archive)?;
+        let (mut forest, growth): (Forest, _) = Forest::read_from(archive)?;
         let columns = archive.matrix_slice("columns", &[forest.n_trees(), forest.store().n_slots()])?;
-        forest.regrow(&());
+        forest.regrow_as_saved(&(), &growth)?;
         Self::restored(forest, archive.vec("row_points")?, lifetime, columns)
     }
 }

@@ -135,7 +135,11 @@ impl Archive {
         self.insert(name, &[numbers.len()], numbers)
     }
 
-    pub(super) fn insert_array(&mut self, name: &str, array: Array) -> Result<()> {
+    /// Adds an array of any type.
+    ///
+    /// # Errors
+    /// [`ModelFileError::Name`] if the name is taken or not allowed.
+    pub fn insert_array(&mut self, name: &str, array: Array) -> Result<()> {
         check_name(name)?;
         if name == "__metadata__" || self.arrays.contains_key(name) {
             return Err(ModelFileError::Name { name: name.to_owned() }.into());

@@ -44,7 +44,7 @@ impl Saved for ClassificationForest {
         let params: ClassificationParams = archive.params("classification")?;
         params.check()?;
         let State { n_classes, view } = archive.params("state")?;
-        let mut forest = Forest::read_from(archive)?;
+        let (mut forest, growth) = Forest::read_from(archive)?;
         let class = archive.slice("labels/class")?;
         check_labels(class.len(), class, n_classes)?;
         let (point, count) = (archive.slice("labels/point")?, archive.slice("labels/count")?);
@@ -69,7 +69,7 @@ impl Saved for ClassificationForest {
         for ((point, class), count) in point.iter().zip(class).zip(count) {
             classes.add_rows(*point, *class, *count);
         }
-        forest.regrow(&classes);
+        forest.regrow_as_saved(&classes, &growth)?;
         let planted = Arc::new(Planted { forest, classes });
         Ok(Self { params, planted, view, gamma: OnceLock::new(), lifetime: OnceLock::new() })
     }
