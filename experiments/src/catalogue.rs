@@ -4,7 +4,10 @@ use anyhow::Result;
 
 use crate::context::Context;
 use crate::record::Record;
-use crate::setosa_density;
+use crate::{
+    convergence, density_path, digits, forest_path, grid_altitude, grid_both_ways, grid_greedy, kernel_path,
+    setosa_density,
+};
 
 /// One page.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,17 +36,104 @@ pub struct Experiment {
 }
 
 /// The pages.
-pub const GROUPS: &[Group] = &[Group {
-    name: "density",
-    title: "Density against lifetime",
-    about: "Report, chapter 2, \"Empirical evaluation\", first figure.",
-}];
+pub const GROUPS: &[Group] = &[
+    Group {
+        name: "density",
+        title: "Density against lifetime",
+        about: "Report, chapter 2, \"Empirical evaluation\", first figure.",
+    },
+    Group {
+        name: "digits",
+        title: "Classification by densities",
+        about: "Report, chapter 2, \"Empirical evaluation\", second figure.",
+    },
+    Group {
+        name: "convergence",
+        title: "Random features against the exact kernel",
+        about: "Report, chapter 3, \"Empirical evaluation\".",
+    },
+    Group {
+        name: "paths",
+        title: "Regularization paths",
+        about: "Report, chapter 4: a model's error at every lifetime for the price of one fit. [How paths work](../paths.md).",
+    },
+    Group {
+        name: "grid",
+        title: "The Mondrian grid",
+        about: "Report, chapter 5, \"Lifetime configuration exploration\": one lifetime a dimension, found by greedy steps.",
+    },
+];
 
 /// The experiments.
-pub const EXPERIMENTS: &[Experiment] = &[Experiment {
-    name: "setosa-density",
-    about: "likelihood of iris setosa against the lifetime: refits and the path",
-    group: "density",
-    tables: &["iris"],
-    run: setosa_density::run,
-}];
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "setosa-density",
+        about: "likelihood of iris setosa against the lifetime: refits and the path",
+        group: "density",
+        tables: &["iris"],
+        run: setosa_density::run,
+    },
+    Experiment {
+        name: "digits",
+        about: "MNIST 0 against 9 by densities: Mondrian forests and kernel density estimation",
+        group: "digits",
+        tables: &["mnist_0_9"],
+        run: digits::run,
+    },
+    Experiment {
+        name: "kernel-convergence",
+        about: "Mondrian, binning and Fourier features against the exact Laplace kernel",
+        group: "convergence",
+        tables: &["cpu_act", "house_16h"],
+        run: convergence::run,
+    },
+    Experiment {
+        name: "forest-path",
+        about: "path of a regression forest on the power plant",
+        group: "paths",
+        tables: &["ccpp"],
+        run: forest_path::run,
+    },
+    Experiment {
+        name: "density-path",
+        about: "path of a density forest on iris setosa, with leave-one-out",
+        group: "paths",
+        tables: &["iris"],
+        run: density_path::run,
+    },
+    Experiment {
+        name: "kernel-path",
+        about: "path of ridge regression on 50 Mondrian trees, CPU",
+        group: "paths",
+        tables: &["cpu_act"],
+        run: kernel_path::run,
+    },
+    Experiment {
+        name: "grid-surface",
+        about: "all configurations of a toy grid, and the greedy path over them",
+        group: "grid",
+        tables: &[],
+        run: grid_greedy::surface,
+    },
+    Experiment {
+        name: "grid-irrelevant",
+        about: "greedy lifetimes when the second input says nothing",
+        group: "grid",
+        tables: &[],
+        run: grid_greedy::irrelevant,
+    },
+    Experiment {
+        name: "grid-both-ways",
+        about: "greedy both ways gets stuck; other searches",
+        group: "grid",
+        tables: &[],
+        run: grid_both_ways::run,
+    },
+    Experiment {
+        name: "grid-altitude",
+        about: "greedy lifetimes on altitudes, 10 000 training rows",
+        group: "grid",
+        tables: &["gebco_altitude", "road3d_head"],
+        run: grid_altitude::run,
+    },
+];

@@ -6,7 +6,18 @@
 
 pub mod catalogue;
 pub mod context;
+mod convergence;
+mod density_path;
+mod digits;
+mod forest_path;
+mod grid_altitude;
+mod grid_both_ways;
+mod grid_greedy;
+mod grid_toy;
+mod kde;
+mod kernel_path;
 pub mod page;
+mod pca;
 pub mod plot;
 pub mod publish;
 pub mod record;

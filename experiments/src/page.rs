@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 
 use crate::catalogue::Group;
-use crate::record::{Cell, NumberTable, Record, digits};
+use crate::record::{Cell, NumberTable, Record, digits, significant};
 
 /// The page of a group, out of the records there are.
 ///
@@ -75,7 +75,7 @@ fn cell(cell: &Cell) -> String {
         Cell::Number(value) => digits(*value),
         Cell::Spread([mean, deviation]) => {
             // As many decimals for the deviation as for the mean.
-            let text = digits(*mean);
+            let text = significant(*mean);
             let decimals = text.split_once('.').map_or(0, |(_, after)| after.len());
             if text.contains('e') {
                 format!("{text} ± {deviation:.1e}")

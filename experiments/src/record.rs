@@ -33,6 +33,7 @@ pub struct Record {
     /// How long it took.
     pub seconds: f64,
     /// Numbers by name.
+    #[serde(deserialize_with = "with_gaps")]
     pub numbers: BTreeMap<String, f64>,
     /// Tables.
     pub tables: Vec<NumberTable>,
@@ -200,8 +201,17 @@ impl Record {
     }
 }
 
-/// Four significant digits, whole numbers whole.
+/// Four significant digits without zeros at the end, whole numbers whole.
 pub fn digits(value: f64) -> String {
+    let text = significant(value);
+    if text.contains('.') && !text.contains('e') {
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    text
+}
+
+/// Four significant digits.
+pub(crate) fn significant(value: f64) -> String {
     if value == value.trunc() && value.abs() < 1e7 {
         return format!("{value}");
     }
@@ -210,6 +220,12 @@ pub fn digits(value: f64) -> String {
     }
     let decimals = (3 - value.abs().log10().floor() as i32).max(0) as usize;
     format!("{value:.decimals$}")
+}
+
+/// JSON has no NaN: it is written as null.
+fn with_gaps<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, f64>, D::Error> {
+    let numbers = BTreeMap::<String, Option<f64>>::deserialize(deserializer)?;
+    Ok(numbers.into_iter().map(|(name, value)| (name, value.unwrap_or(f64::NAN))).collect())
 }
 
 /// A layout of JSON that people and diffs can read without giving every number a line.

@@ -99,6 +99,7 @@ impl Surface {
         let (low, high) = self.range();
         // Square roots spread the low values, which are what one looks for.
         let of = |v: f64| (((v - low) / (high - low).max(1e-300)).sqrt() * (SHADES - 1) as f64).round() as usize;
+        out.push_str("<g shape-rendering=\"crispEdges\">\n");
         for (row, line) in self.values.chunks(self.n_columns).enumerate() {
             let mut from = 0;
             while from < line.len() {
@@ -107,12 +108,13 @@ impl Surface {
                 let (x1, y1) = frame.at(to as f64 - 0.5, row as f64 - 0.5);
                 let _ = writeln!(
                     out,
-                    "<path d=\"M{x:.1} {y:.1}H{x1:.1}V{y1:.1}H{x:.1}\" fill=\"{0}\" stroke=\"{0}\" stroke-width=\"0.4\"/>",
+                    "<path d=\"M{x:.1} {y:.1}H{x1:.1}V{y1:.1}H{x:.1}\" fill=\"{0}\"/>",
                     shade(of(line[from]))
                 );
                 from = to;
             }
         }
+        out.push_str("</g>\n");
     }
 }
 

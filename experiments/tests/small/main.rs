@@ -44,3 +44,59 @@ fn data(tables: &[&str], folder: &std::path::Path) -> PathBuf {
 fn training_likelihood_rises_and_test_likelihood_peaks() {
     check("setosa-density", &[]);
 }
+
+#[test]
+fn mondrian_densities_tell_digits_apart_in_few_dimensions() {
+    let real = Context { data: mondrian_benches::data_folder(), ..Context::default() };
+    if !real.has(&["mnist_0_9"]) {
+        eprintln!("skipped: a claim about real digits, and they are not at hand");
+        return;
+    }
+    check("digits", &[]);
+}
+
+#[test]
+fn random_binning_and_mondrian_need_similar_numbers_of_features() {
+    // Which of the two varies more takes more than three seeds to tell.
+    check("kernel-convergence", &["binning is wilder"]);
+}
+
+#[test]
+fn forest_path_is_the_refit_and_turns() {
+    check("forest-path", &[]);
+}
+
+#[test]
+fn density_path_peaks_and_leave_one_out_is_exact() {
+    check("density-path", &[]);
+}
+
+#[test]
+fn kernel_path_is_the_refit_and_jumps() {
+    check("kernel-path", &[]);
+}
+
+#[test]
+fn greedy_walks_down_a_surface() {
+    // Four seeds rarely meet the very minimum.
+    check("grid-surface", &["the very minimum"]);
+}
+
+#[test]
+fn greedy_ignores_the_irrelevant_input() {
+    check("grid-irrelevant", &[]);
+}
+
+#[test]
+fn greedy_both_ways_gets_stuck() {
+    check("grid-both-ways", &[]);
+}
+
+#[test]
+fn greedy_comes_down_on_altitudes() {
+    // A few hundred rows and steps do not halve it yet.
+    let record = check("grid-altitude", &["comes down"]);
+    for set in ["gebco", "road"] {
+        assert!(record.numbers[&format!("{set}_least")] < 0.75 * record.numbers[&format!("{set}_start")], "{set}");
+    }
+}

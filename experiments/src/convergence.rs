@@ -1,0 +1,263 @@
+//! Random features approach the exact Laplace kernel: error against the number of features.
+
+use anyhow::Result;
+use mondrian::forest::ForestParams;
+use mondrian::kernel::{FeatureMap, LaplaceKernel, LaplaceRidge, MondrianFeatures, RandomBinning, RandomFourier};
+use mondrian::ridge::FeatureRidge;
+use mondrian::{Lifetime, Points};
+use mondrian_benches::{Standardised, rmse};
+use rayon::prelude::*;
+
+use crate::context::Context;
+use crate::plot::{Axis, Chart, Figure, Line, Panel, Style};
+use crate::record::{Cell, NumberTable, Record, Spread};
+
+const MAPS: [&str; 3] = ["Mondrian", "Random Binning", "random Fourier"];
+
+/// One approximation with one seed.
+#[derive(Clone, Copy)]
+struct Fit {
+    features: f64,
+    error: f64,
+    /// Over the exact kernel's error on the same rows.
+    ratio: f64,
+}
+
+/// One data set.
+struct Study {
+    name: &'static str,
+    lifetime: f64,
+    alpha: f64,
+    exact: Vec<f64>,
+    /// By map, number of maps, seed.
+    fits: [Vec<Vec<Fit>>; 3],
+}
+
+pub(crate) fn run(context: &Context) -> Result<Record> {
+    let sizes: &[usize] = context.pick(&[1, 3, 10, 30, 100, 300, 1000], &[1, 3, 10, 30, 100]);
+    let studies = [("cpu_act", "cpu"), ("house_16h", "house")].map(|(table, name)| study(context, table, name, sizes));
+    let mut record = Record::new(
+        "kernel-convergence",
+        "Convergence to the exact Laplace kernel",
+        "With 3000 training rows of CPU and of Census, Mondrian features and Random Binning need about the same number of features \
+         for the same validation error, which approaches the exact kernel's as their number grows; Random Binning is perhaps a \
+         little more sensitive to randomness, in error and in the number of features.",
+    );
+    record.setting("training rows", context.pick(3000, 400));
+    record.setting("data", "cpu_act, and house_16h in the place of Census, which was not at hand; inputs standardised");
+    record.setting(
+        "λ and δ²",
+        "those of the least leave-one-out error of the exact kernel on 1500 rows, one pair a data set",
+    );
+    record.setting("numbers of maps M =", format!("{sizes:?}; two Fourier columns for each map"));
+    record.seeds =
+        format!("{}: other rows and other features; bands are one standard deviation", context.seeds(5, 3).len());
+    for study in studies {
+        summarise(&mut record, &study?, sizes);
+    }
+    record.see(
+        "On cpu_act (λ = {cpu_lifetime}, δ² = {cpu_alpha}) the exact kernel has RMSE {cpu_exact}; half of the way from one map's error to \
+         it takes {cpu_half_0:.0} Mondrian features, {cpu_half_1:.0} of Random Binning and {cpu_half_2:.0} Fourier features. On house_16h \
+         (λ = {house_lifetime}, δ² = {house_alpha}; exact {house_exact:.0}) it takes {house_half_0:.0}, {house_half_1:.0} and \
+         {house_half_2:.0}. With the most features Mondrian is {cpu_excess_0:%} and {house_excess_0:%} above exact, Random Binning \
+         {cpu_excess_1:%} and {house_excess_1:%}, Fourier {cpu_excess_2:%} and {house_excess_2:%}.",
+    );
+    let number = |name: &str| record.numbers[name];
+    let ratios = ["cpu", "house"].map(|set| number(&format!("{set}_half_1")) / number(&format!("{set}_half_0")));
+    let similar = ratios.iter().all(|r| (0.5..=2.0).contains(r));
+    let nearer = ["cpu", "house"].iter().all(|set| number(&format!("{set}_approaches")) == 1.0);
+    let wilder = ["cpu", "house"].map(|set| number(&format!("{set}_wilder")));
+    record.number("ratio_cpu", ratios[0]);
+    record.number("ratio_house", ratios[1]);
+    record.claim(
+        "similar numbers",
+        similar,
+        "Random Binning and Mondrian need similar numbers of features: for half of the way {ratio_cpu:.2} times as many on cpu_act, \
+         {ratio_house:.2} times on house_16h",
+    );
+    record.claim(
+        "approaches exact",
+        nearer,
+        "the error approaches the exact kernel's: what all three maps have above it shrinks to less than half from one map to the most",
+    );
+    record.claim(
+        "binning is wilder",
+        wilder.iter().all(|w| *w > 1.0),
+        "Random Binning varies more from seed to seed: its error's deviation is {cpu_wilder:.2} (cpu_act) and {house_wilder:.2} \
+         (house_16h) times the Mondrian's, the geometric mean over M",
+    );
+    Ok(record)
+}
+
+fn study(context: &Context, table: &str, name: &'static str, sizes: &[usize]) -> Result<Study> {
+    let seeds = context.seeds(5, 3);
+    let table = context.table(table)?;
+    let (n_train, n_test) = context.pick((3000, 1500), (400, 200));
+    let splits: Vec<Standardised> = seeds.iter().map(|s| part(table.split(*s as u32), n_train, n_test)).collect();
+    let (lifetime, alpha) = choose(&splits[0], context.pick(1500, 400))?;
+    context.say(&format!("{name}: λ = {lifetime}, δ² = {alpha}"));
+    let exact: Vec<f64> = splits.par_iter().map(|split| exact(split, lifetime, alpha)).collect::<Result<_>>()?;
+    let of_map = |map: usize| -> Result<Vec<Vec<Fit>>> {
+        let mut all = Vec::new();
+        for &m in sizes {
+            context.say(&format!("{name}: {} × {m}", MAPS[map]));
+            let fit = |k: usize| fit(&splits[k], map, m, seeds[k], (lifetime, alpha), exact[k]);
+            all.push((0..seeds.len()).into_par_iter().map(fit).collect::<Result<Vec<Fit>>>()?);
+        }
+        Ok(all)
+    };
+    let fits = [of_map(0)?, of_map(1)?, of_map(2)?];
+    Ok(Study { name, lifetime, alpha, exact, fits })
+}
+
+/// The first rows of a split.
+fn part(mut split: Standardised, n_train: usize, n_test: usize) -> Standardised {
+    split.train_x.truncate(n_train * split.n_columns);
+    split.train_y.truncate(n_train);
+    split.test_x.truncate(n_test * split.n_columns);
+    split.test_y.truncate(n_test);
+    split
+}
+
+/// The pair with the smallest leave-one-out error of the exact kernel.
+fn choose(split: &Standardised, n_rows: usize) -> Result<(f64, f64)> {
+    let n_rows = n_rows.min(split.train_y.len());
+    let points = Points::row_major(&split.train_x[..n_rows * split.n_columns], split.n_columns)?;
+    let pairs: Vec<(f64, f64)> = [0.003, 0.01, 0.03, 0.1, 0.3]
+        .into_iter()
+        .flat_map(|lifetime| [1e-3, 1e-2, 0.1, 1.0].map(|alpha| (lifetime, alpha)))
+        .collect();
+    let error = |pair: &(f64, f64)| -> Result<f64> {
+        let kernel = LaplaceKernel::new(Lifetime::new(pair.0)?)?;
+        let model = LaplaceRidge::params(kernel).alpha(pair.1).fit(points, &split.train_y[..n_rows])?;
+        Ok(model.leave_one_out_rmse()?[0])
+    };
+    let errors: Vec<f64> = pairs.par_iter().map(error).collect::<Result<_>>()?;
+    let best = (0..pairs.len()).min_by(|a, b| errors[*a].total_cmp(&errors[*b])).unwrap_or(0);
+    Ok(pairs[best])
+}
+
+fn exact(split: &Standardised, lifetime: f64, alpha: f64) -> Result<f64> {
+    let (train, test) = points(split)?;
+    let kernel = LaplaceKernel::new(Lifetime::new(lifetime)?)?;
+    let model = LaplaceRidge::params(kernel).alpha(alpha).fit(train, &split.train_y)?;
+    Ok(rmse(model.predict(test)?.as_slice(), &split.test_y))
+}
+
+fn points(split: &Standardised) -> Result<(Points<'_>, Points<'_>)> {
+    Ok((Points::row_major(&split.train_x, split.n_columns)?, Points::row_major(&split.test_x, split.n_columns)?))
+}
+
+fn fit(
+    split: &Standardised,
+    map: usize,
+    m: usize,
+    seed: u64,
+    (lifetime, alpha): (f64, f64),
+    exact: f64,
+) -> Result<Fit> {
+    let (train, test) = points(split)?;
+    let lifetime = Lifetime::new(lifetime)?;
+    let kernel = LaplaceKernel::new(lifetime)?;
+    let mut map: Box<dyn FeatureMap> = match map {
+        0 => {
+            let params = ForestParams { n_trees: m, seed, ..ForestParams::default() };
+            Box::new(MondrianFeatures::on(&params, train, lifetime)?)
+        }
+        1 => Box::new(RandomBinning::new(&kernel, split.n_columns, m, seed)?),
+        _ => Box::new(RandomFourier::new(&kernel, split.n_columns, 2 * m, seed)?),
+    };
+    let z = map.learn(train)?;
+    let model = FeatureRidge::params().alpha(alpha).fit(z, &split.train_y)?;
+    let error = rmse(model.predict(&map.transform(test)?)?.as_slice(), &split.test_y);
+    Ok(Fit { features: map.n_columns() as f64, error, ratio: error / exact })
+}
+
+fn spread(fits: &[Fit], of: fn(&Fit) -> f64) -> Spread {
+    Spread::of(fits.iter().map(of))
+}
+
+/// Features at which the mean error has come half of the way from `start` to `end`, between two sizes by logarithms.
+fn half_way(fits: &[Vec<Fit>], start: f64, end: f64) -> f64 {
+    let wanted = f64::midpoint(start, end);
+    let points: Vec<(f64, f64)> =
+        fits.iter().map(|f| (spread(f, |f| f.features).mean.ln(), spread(f, |f| f.error).mean)).collect();
+    for pair in points.windows(2) {
+        if pair[0].1 >= wanted && pair[1].1 < wanted {
+            let share = (pair[0].1 - wanted) / (pair[0].1 - pair[1].1);
+            return (pair[0].0 + share * (pair[1].0 - pair[0].0)).exp();
+        }
+    }
+    f64::NAN
+}
+
+fn summarise(record: &mut Record, study: &Study, sizes: &[usize]) {
+    let name = study.name;
+    let exact = Spread::of(study.exact.iter().copied());
+    let start = spread(&study.fits[0][0], |f| f.error).mean;
+    record.number(&format!("{name}_lifetime"), study.lifetime);
+    record.number(&format!("{name}_alpha"), study.alpha);
+    record.number(&format!("{name}_exact"), exact.mean);
+    let mut approaches = true;
+    for (k, fits) in study.fits.iter().enumerate() {
+        let excess = |size: usize| spread(&fits[size], |f| f.ratio).mean - 1.0;
+        approaches &= excess(sizes.len() - 1) < 0.5 * excess(0);
+        record.number(&format!("{name}_half_{k}"), half_way(fits, start, exact.mean));
+        record.number(&format!("{name}_excess_{k}"), excess(sizes.len() - 1));
+    }
+    record.number(&format!("{name}_approaches"), f64::from(u8::from(approaches)));
+    let deviation = |map: usize, of: fn(&Fit) -> f64| -> f64 {
+        study.fits[map].iter().map(|f| spread(f, of).deviation.ln()).sum::<f64>() / sizes.len() as f64
+    };
+    record.number(&format!("{name}_wilder"), (deviation(1, |f| f.ratio) - deviation(0, |f| f.ratio)).exp());
+    let row = |k: usize| -> Vec<Cell> {
+        let of_map = |fits: &Vec<Vec<Fit>>| -> [Cell; 2] {
+            [spread(&fits[k], |f| f.features).into(), spread(&fits[k], |f| f.error).into()]
+        };
+        std::iter::once(Cell::from(sizes[k] as f64)).chain(study.fits.iter().flat_map(of_map)).collect()
+    };
+    let columns = ["M", "Mondrian features", "RMSE", "binning features", "RMSE", "Fourier features", "RMSE"];
+    record.tables.push(NumberTable {
+        caption: format!(
+            "{name}: λ = {}, δ² = {}; exact kernel {:.4} ± {:.4}",
+            study.lifetime, study.alpha, exact.mean, exact.deviation
+        ),
+        columns: columns.map(str::to_owned).to_vec(),
+        rows: (0..sizes.len()).map(row).collect(),
+    });
+    let panel = chart(study, exact);
+    if let Some(figure) = record.figures.first_mut() {
+        figure.panels.push(panel);
+    } else {
+        record.figures.push(Figure {
+            file: "kernel-convergence".to_owned(),
+            caption: "Test error against the number of features C. The black line is the exact kernel, its band as the others' one \
+                      standard deviation over seeds."
+                .to_owned(),
+            panels: vec![panel],
+        });
+    }
+}
+
+fn chart(study: &Study, exact: Spread) -> Panel {
+    let features = |f: &Vec<Fit>| spread(f, |f| f.features).mean;
+    let ends =
+        study.fits.iter().flatten().map(features).fold((f64::INFINITY, 0.0_f64), |(l, h), c| (l.min(c), h.max(c)));
+    let mut lines = vec![
+        Line::banded("exact kernel", 5, [ends.0, ends.1].map(|c| (c, exact.mean, exact.deviation)))
+            .style(Style::Dashed),
+    ];
+    for (k, fits) in study.fits.iter().enumerate() {
+        let points = fits.iter().map(|f| {
+            let error = spread(f, |f| f.error);
+            (features(f), error.mean, error.deviation)
+        });
+        lines.push(Line::banded(MAPS[k], k, points).style(Style::Dotted));
+    }
+    Panel::Chart(Chart {
+        title: if study.name == "cpu" { "CPU (cpu_act)" } else { "In the place of Census: house_16h" }.to_owned(),
+        x: Axis::log("number of features C"),
+        y: if study.name == "cpu" { Axis::log("test RMSE") } else { Axis::linear("test RMSE") },
+        lines,
+    })
+}
