@@ -118,6 +118,59 @@ fn three_forms_agree_along_many_features() {
     }
 }
 
+/// The path of the inverse form against fresh solves at eight lifetimes, and against every value of the Cholesky form if
+/// asked. `rows` and `lifetime` for about so many features.
+fn forms_agree(rows: usize, lifetime: f64, features: usize, alpha: f64, with_cholesky: bool) {
+    let (train, held) = (data(rows, 3, 8), data(60, 3, 9));
+    let model = model(&train, 20, lifetime, alpha, true);
+    assert!(model.n_features().abs_diff(features) < features / 10, "C = {}", model.n_features());
+    let sets = [(held.points(), held.y.as_slice())];
+    let found = model.path(&sets, &PathMethod::Removal, &mut no_progress()).unwrap();
+    let (path, drift) = (found.path, found.drift);
+    let allowed = 1e-7 * path.train()[0].max(1.0);
+    let wide = model.widened_for(held.points()).unwrap();
+    for eighth in 1..=8 {
+        let index = eighth * (path.len() - 1) / 8;
+        let refit = wide.at(Lifetime::new(path.lifetimes()[index]).unwrap()).unwrap();
+        for (found, set) in [(path.train()[index], &train), (path.validation()[0][index], &held)] {
+            let expected = rmse(&refit, set);
+            assert!((found - expected).abs() < allowed, "α = {alpha}, value {index}: {found} instead of {expected}");
+        }
+    }
+    if with_cholesky {
+        let cholesky = model.path(&sets, &PathMethod::Cholesky, &mut no_progress()).unwrap().path;
+        assert_eq!(path.lifetimes(), cholesky.lifetimes());
+        let pairs = [(path.train(), cholesky.train()), (&path.validation()[0], &cholesky.validation()[0])];
+        for (a, b) in pairs {
+            let worst = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(worst < allowed, "α = {alpha}: {worst}, {drift:?}");
+        }
+    }
+}
+
+#[test]
+fn inverse_cholesky_and_fresh_solves_agree_along_800_features() {
+    for alpha in [1e-6, 1e-2, 10.0] {
+        forms_agree(60, 8.0, 800, alpha, true);
+    }
+}
+
+#[test]
+fn inverse_and_fresh_solves_agree_along_3000_features() {
+    for alpha in [1e-6, 1e-2, 10.0] {
+        forms_agree(250, 12.0, 3000, alpha, false);
+    }
+}
+
+/// One update of the whole factor at a time: minutes.
+#[test]
+#[ignore = "takes minutes; run with --release -- --ignored"]
+fn inverse_cholesky_and_fresh_solves_agree_along_3000_features() {
+    for alpha in [1e-6, 1e-2, 10.0] {
+        forms_agree(250, 12.0, 3000, alpha, true);
+    }
+}
+
 #[test]
 fn a_path_can_be_cancelled_and_refuses_wrong_targets() {
     let (train, held) = (data(60, 2, 1), data(10, 2, 2));

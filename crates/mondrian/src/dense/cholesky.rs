@@ -95,12 +95,18 @@ impl Cholesky {
 
     /// A⁻¹, both triangles.
     pub fn inverse(&self) -> Matrix {
+        let mut out = self.inverse_lower();
+        out.mirror_lower();
+        out
+    }
+
+    /// A⁻¹ in the lower triangle, zeros above it: all that a symmetric matrix needs.
+    pub fn inverse_lower(&self) -> Matrix {
         let n = self.n_rows();
         let mut out = Matrix::zeros(n, n);
         let par = self.threads.par();
         let mut memory = MemBuffer::new(llt::inverse::inverse_scratch::<f64>(n, par));
         llt::inverse::inverse(out.view_mut().faer(), self.lower.view().faer(), par, MemStack::new(&mut memory));
-        out.mirror_lower();
         out
     }
 

@@ -99,7 +99,9 @@ impl Factor {
         }
         self.lower[(n, n)] = schur.sqrt();
         self.a.push(&border);
-        self.keep_watch(schur / d)
+        // A small pivot here is in the matrix, not in the factor: appending is as stable as factoring afresh, so it is
+        // no reason for an early look.
+        self.keep_watch(1.0)
     }
 
     /// Deletes row and column `i`; later ones move up.

@@ -130,11 +130,16 @@ impl Symmetric {
 
     /// Drops row and column `i`; later ones move up.
     pub(super) fn remove(&mut self, i: usize) {
-        for j in 0..self.n {
-            self.storage.column_mut(j)[..].copy_within(i + 1.., i);
+        // One pass over memory: earlier columns close up in place, later ones on their way to the left.
+        let (n, rows) = (self.n, self.storage.n_rows());
+        let numbers = self.storage.as_mut_slice();
+        for j in 0..i {
+            numbers[j * rows..][..n].copy_within(i + 1.., i);
         }
-        let rows = self.storage.n_rows();
-        self.storage.as_mut_slice().copy_within((i + 1) * rows.., i * rows);
+        for j in i + 1..n {
+            numbers.copy_within(j * rows..j * rows + i, (j - 1) * rows);
+            numbers.copy_within(j * rows + i + 1..j * rows + n, (j - 1) * rows + i);
+        }
         self.n -= 1;
     }
 

@@ -118,7 +118,7 @@ impl State {
         (0..gram.n_rows()).for_each(|i| gram[(i, i)] += self.schedule.alpha);
         let factor = Cholesky::new(gram, self.schedule.threads)?;
         self.theta = self.moment.iter().map(|b| factor.solve(b)).collect::<Result<_>>()?;
-        self.inverse = DeferredInverse::new(factor.inverse(), PENDING, self.schedule.threads)?;
+        self.inverse = DeferredInverse::new(factor.inverse_lower(), PENDING, self.schedule.threads)?;
         Ok(())
     }
 
