@@ -11,7 +11,7 @@ use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityPar
 use mondrian::forest::{
     ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice, RegressionForest, RegressionParams,
 };
-use mondrian::grid::{FeatureRidge, GridFeatures, GridRidge, GridRidgeParams, MondrianGrid};
+use mondrian::grid::{GridFeatures, GridRidge, GridRidgeParams, GridSolution, MondrianGrid};
 use mondrian::kernel::{FeatureMap, KernelRidge, LaplaceKernel, MondrianFeatures, RandomBinning, RandomFourier};
 use mondrian::model_file::{Archive, Saved};
 use mondrian::process::NodeKey;
@@ -28,7 +28,7 @@ const KINDS: [&str; 12] = [
     KernelRidge::KIND,
     LaplaceKernelRidge::KIND,
     GridRidge::KIND,
-    FeatureRidge::KIND,
+    GridSolution::KIND,
     GridFeatures::KIND,
     MondrianFeatures::KIND,
     RandomBinning::KIND,
@@ -73,7 +73,7 @@ fn written(kind: &str) -> Result<Vec<u8>> {
         GridRidge::KIND => {
             GridRidge::fit(points, &y, &GridRidgeParams { n_grids: 6, ..GridRidgeParams::default() })?.to_bytes()
         }
-        FeatureRidge::KIND => FeatureRidge::fit(grid, points, &y, &[2.0, 1.0], 0.1, true, Threads::ONE)?.to_bytes(),
+        GridSolution::KIND => GridSolution::fit(grid, points, &y, &[2.0, 1.0], 0.1, true, Threads::ONE)?.to_bytes(),
         GridFeatures::KIND => GridFeatures::fit(grid, points, &[2.0, 1.0])?.to_bytes(),
         MondrianFeatures::KIND => learned(MondrianFeatures::on(&trees, points, two)?, points),
         RandomBinning::KIND => learned(RandomBinning::new(&kernel, 2, 6, 1)?, points),
@@ -106,7 +106,7 @@ fn said(bytes: &[u8]) -> Result<Vec<f64>> {
             [mean, std].concat()
         }
         GridRidge::KIND => GridRidge::from_bytes(bytes)?.predict(points)?,
-        FeatureRidge::KIND => FeatureRidge::from_bytes(bytes)?.predict(points)?,
+        GridSolution::KIND => GridSolution::from_bytes(bytes)?.predict(points)?,
         GridFeatures::KIND => numbers(GridFeatures::from_bytes(bytes)?.transform(points)?),
         MondrianFeatures::KIND => features(&MondrianFeatures::from_bytes(bytes)?, points)?,
         RandomBinning::KIND => features(&RandomBinning::from_bytes(bytes)?, points)?,

@@ -6,10 +6,8 @@ use rayon::prelude::*;
 
 use super::Axis;
 use crate::process::NodeKey;
+use crate::ridge::{CellArray, UNSEEN};
 use crate::{Error, Points, Result};
-
-/// The number of a cell that holds no training row.
-pub const UNSEEN: u32 = u32::MAX;
 
 /// M grids of D keyed Poisson processes each: a pure function of the seed, with no root box (report, chapter 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,6 +166,14 @@ impl GridFeatures {
             Ok::<(), Error>(())
         })?;
         Ok(cells)
+    }
+
+    /// The same as a feature matrix for [`crate::ridge`].
+    ///
+    /// # Errors
+    /// As for [`GridFeatures::transform`].
+    pub fn cells(&self, points: Points<'_>) -> Result<CellArray> {
+        CellArray::from_row_major(&self.transform(points)?, self.grids.len(), self.n_features)
     }
 
     fn cell(&self, m: usize, point: &[f64]) -> Result<u32> {

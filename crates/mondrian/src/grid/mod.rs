@@ -14,13 +14,12 @@ mod ridge;
 mod saved;
 pub mod search;
 mod solution;
-pub(crate) mod solve;
 mod state;
 mod what_if;
 
+pub use crate::ridge::UNSEEN;
 pub use axis::{Axis, AxisCut};
-pub use features::{GridFeatures, MondrianGrid, UNSEEN};
+pub use features::{GridFeatures, MondrianGrid};
 pub use model::{GridRidge, GridRidgeParams};
-pub use ridge::FeatureRidge;
-pub use solve::Solver;
+pub use ridge::{GridSolution, Solver};
 pub use state::{GridState, Move};

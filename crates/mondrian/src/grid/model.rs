@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::search::{Search, SearchKind, SearchLimits};
-use super::{FeatureRidge, GridState, MondrianGrid};
+use super::{GridSolution, GridState, MondrianGrid};
 use crate::dense::Threads;
 use crate::process::{NodeKey, Weights};
 use crate::tuning::rows::{gather, keyed_order, spreads};
@@ -78,7 +78,7 @@ impl Default for GridRidgeParams {
 /// ```
 #[derive(Debug, Clone)]
 pub struct GridRidge {
-    pub(super) ridge: FeatureRidge,
+    pub(super) ridge: GridSolution,
     pub(super) trajectory: Trajectory,
     pub(super) spreads: Vec<f64>,
 }
@@ -130,7 +130,7 @@ impl GridRidge {
                 trajectory.best().map_or_else(|| start(&spreads(points)), |step| step.lifetimes.clone())
             }
         };
-        let ridge = FeatureRidge::fit(grid, points, targets, &lifetimes, alpha, params.fit_intercept, params.threads)?;
+        let ridge = GridSolution::fit(grid, points, targets, &lifetimes, alpha, params.fit_intercept, params.threads)?;
         Ok(Self { ridge, trajectory, spreads: spreads(points) })
     }
 
@@ -159,7 +159,7 @@ impl GridRidge {
     }
 
     /// The model behind it.
-    pub fn ridge(&self) -> &FeatureRidge {
+    pub fn ridge(&self) -> &GridSolution {
         &self.ridge
     }
 

@@ -1,24 +1,55 @@
 //! Ridge regression on grid features at fixed lifetimes.
 
-use super::{GridFeatures, MondrianGrid, Solver, solve};
-use crate::dense::Threads;
-use crate::{Error, Points, Result};
+use serde::{Deserialize, Serialize};
 
-/// A fitted linear model on the cells of M grids.
+use super::{GridFeatures, MondrianGrid};
+use crate::dense::Threads;
+use crate::ridge::{self, Design, FeatureRidge, SolveReport};
+use crate::{Points, Result};
+
+/// How a solution was found, as its file says it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Solver {
+    /// Cholesky factorisation over the features.
+    Primal,
+    /// Cholesky factorisation over the rows, fewer than the features.
+    Dual,
+    /// Conjugate gradients, with the relative residual reached.
+    ConjugateGradients {
+        /// Iterations made.
+        iterations: usize,
+        /// ‖b − Aθ‖/‖b‖ at the end.
+        residual: f64,
+    },
+}
+
+impl From<&SolveReport> for Solver {
+    fn from(report: &SolveReport) -> Self {
+        match report.solver {
+            ridge::Solver::Primal => Self::Primal,
+            ridge::Solver::Dual => Self::Dual,
+            ridge::Solver::ConjugateGradients(_) | ridge::Solver::Auto => {
+                Self::ConjugateGradients { iterations: report.steps, residual: report.residuals[0] }
+            }
+        }
+    }
+}
+
+/// A fitted linear model on the cells of M grids: what is kept of [`FeatureRidge`] to predict, without training rows.
 ///
 /// ```
 /// use mondrian::Points;
 /// use mondrian::dense::Threads;
-/// use mondrian::grid::{FeatureRidge, MondrianGrid};
+/// use mondrian::grid::{GridSolution, MondrianGrid};
 /// let x: Vec<f64> = (0..50).map(|i| f64::from(i) / 10.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
 /// let points = Points::row_major(&x, 1)?;
-/// let model = FeatureRidge::fit(MondrianGrid::new(200, 1)?, points, &y, &[1.0], 0.01, true, Threads::ONE)?;
+/// let model = GridSolution::fit(MondrianGrid::new(200, 1)?, points, &y, &[1.0], 0.01, true, Threads::ONE)?;
 /// assert!((model.predict(Points::row_major(&[2.05], 1)?)?[0] - 2.05_f64.sin()).abs() < 0.1);
 /// # Ok::<(), mondrian::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct FeatureRidge {
+pub struct GridSolution {
     pub(super) features: GridFeatures,
     pub(super) theta: Vec<f64>,
     pub(super) intercept: f64,
@@ -26,12 +57,11 @@ pub struct FeatureRidge {
     pub(super) solver: Solver,
 }
 
-impl FeatureRidge {
-    /// Solves on these rows.
+impl GridSolution {
+    /// Solves on these rows by whichever system is cheapest.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`], [`Error::Empty`], [`Error::InvalidParameter`] for a lifetime or α out of range,
-    /// [`Error::TooLarge`] as for [`GridFeatures::fit`].
+    /// Those of [`GridFeatures::fit`] and of [`crate::ridge::FeatureRidgeParams::fit`].
     pub fn fit(
         grid: MondrianGrid,
         points: Points<'_>,
@@ -41,27 +71,20 @@ impl FeatureRidge {
         fit_intercept: bool,
         threads: Threads,
     ) -> Result<Self> {
-        if targets.len() != points.n_rows() {
-            return Err(Error::LengthMismatch { what: "targets", expected: points.n_rows(), found: targets.len() });
-        }
-        if !(alpha > 0.0 && alpha.is_finite()) {
-            return Err(Error::InvalidParameter { name: "alpha", value: alpha, expected: "a finite number > 0" });
-        }
         let features = GridFeatures::fit(grid, points, lifetimes)?;
-        let cells = features.transform(points)?;
-        let intercept = if fit_intercept { targets.iter().sum::<f64>() / targets.len() as f64 } else { 0.0 };
-        let centred: Vec<f64> = targets.iter().map(|y| y - intercept).collect();
-        let (theta, solver) = solve::solve(&cells, grid.n_grids(), features.n_features(), &centred, alpha, threads)?;
-        Ok(Self { features, theta, intercept, alpha, solver })
+        let params = FeatureRidge::params().alpha(alpha).fit_intercept(fit_intercept).threads(threads);
+        let model = params.fit(features.cells(points)?.into(), targets)?;
+        let (theta, intercept) = (model.coefficients().column(0).to_vec(), model.intercepts()[0]);
+        Ok(Self { features, theta, intercept, alpha, solver: model.report().into() })
     }
 
     /// Predictions; far from all rows they return to the intercept.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if the width differs.
+    /// [`crate::Error::LengthMismatch`] if the width differs.
     pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
-        let cells = self.features.transform(points)?;
-        let mut predictions = solve::predict(&cells, self.features.grid().n_grids(), &self.theta);
+        let mut predictions = vec![0.0; points.n_rows()];
+        self.features.cells(points)?.multiply(&self.theta, &mut predictions);
         predictions.iter_mut().for_each(|p| *p += self.intercept);
         Ok(predictions)
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::features::OneGrid;
-use super::{FeatureRidge, GridFeatures, GridRidge, MondrianGrid, Solver};
+use super::{GridFeatures, GridRidge, GridSolution, MondrianGrid, Solver};
 use crate::Result;
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::NodeKey;
@@ -113,7 +113,7 @@ struct Numbers {
     solver: Solver,
 }
 
-impl Saved for FeatureRidge {
+impl Saved for GridSolution {
     const KIND: &'static str = "grid.features";
 
     fn to_archive(&self) -> Result<Archive> {
@@ -152,7 +152,7 @@ impl Saved for GridRidge {
     }
 
     fn from_archive(archive: &Archive) -> Result<Self> {
-        let ridge = FeatureRidge::from_archive(&archive.part("ridge")?)?;
+        let ridge = GridSolution::from_archive(&archive.part("ridge")?)?;
         let spreads: &[f64] = archive.matrix_slice("spreads", &[ridge.lifetimes().len()])?;
         Ok(Self { ridge, trajectory: archive.params("trajectory")?, spreads: spreads.to_vec() })
     }

@@ -4,8 +4,9 @@ use super::events::{Dimension, Event};
 use super::model::start;
 use super::partition::{NONE, Partition, Plan};
 use super::solution::{Solution, Splits};
-use super::{GridFeatures, MondrianGrid, solve};
+use super::{GridSolution, MondrianGrid};
 use crate::dense::{Matrix, Threads};
+use crate::ridge::{CellArray, Design};
 use crate::tuning::rows::spreads;
 use crate::{Error, Points, Result};
 
@@ -146,12 +147,11 @@ impl GridState {
         let at = self.n_train() * self.n_dims();
         let (train, validation) =
             (Points::row_major(&self.x[..at], self.n_dims())?, Points::row_major(&self.x[at..], self.n_dims())?);
-        let features = GridFeatures::fit(self.grid, train, lifetimes)?;
-        let (cells, n_grids) = (features.transform(train)?, self.grid.n_grids());
-        let c = features.n_features();
-        self.cost += (c as f64).min(n).powi(3) / 3.0 + n * (n_grids * n_grids) as f64;
-        let (theta, _) = solve::solve(&cells, n_grids, c, &self.y, self.alpha, Threads::ONE)?;
-        let mut predictions = solve::predict(&features.transform(validation)?, n_grids, &theta);
+        // The targets are centred already.
+        let model = GridSolution::fit(self.grid, train, &self.y, lifetimes, self.alpha, false, Threads::ONE)?;
+        let (c, m) = (model.features().n_features() as f64, self.grid.n_grids() as f64);
+        self.cost += c.min(n).powi(3) / 3.0 + n * m * m;
+        let mut predictions = model.predict(validation)?;
         predictions.iter_mut().for_each(|p| *p += self.intercept);
         Ok(self.error_of(&predictions))
     }
@@ -414,12 +414,12 @@ impl GridState {
 
     fn solve_afresh(&mut self, n_features: usize) -> Result<()> {
         let n_grids = self.partition.n_grids();
-        let cells = self.train_cells();
+        let design = CellArray::from_row_major(&self.train_cells(), n_grids, n_features)?;
         let c = n_features as f64;
         self.cost += 2.0 * c * c * c + (self.n_train() * n_grids * n_grids) as f64;
-        let gram = solve::gram_lower(&cells, n_grids, n_features);
-        let b = solve::project(&cells, n_grids, n_features, &self.y);
-        self.solution = Solution::fresh(gram, b, self.alpha)?;
+        let mut b = vec![0.0; n_features];
+        design.multiply_transposed(&self.y, &mut b);
+        self.solution = Solution::fresh(design.gram_lower(Threads::ONE), b, self.alpha)?;
         Ok(())
     }
 
@@ -432,11 +432,13 @@ impl GridState {
     }
 
     /// How far the inverse has drifted: ‖A P v − v‖∞ for a vector of ±1.
+    #[expect(clippy::missing_panics_doc, reason = "the cells are the state's own")]
     pub fn residual(&self) -> f64 {
-        let (cells, n_grids) = (self.train_cells(), self.partition.n_grids());
+        let cells = CellArray::from_row_major(&self.train_cells(), self.partition.n_grids(), self.n_features());
+        let design = cells.expect("cells of the state are below its number of features");
         self.solution.residual(|v| {
-            let image = solve::predict(&cells, n_grids, v);
-            let mut out = solve::project(&cells, n_grids, self.n_features(), &image);
+            let mut out = vec![0.0; v.len()];
+            design.normal(v, &mut out);
             out.iter_mut().zip(v).for_each(|(o, v)| *o += self.alpha * v);
             out
         })

@@ -72,6 +72,13 @@ impl CellArray {
         }
     }
 
+    /// The same from numbers row by row: `cells[row * n_trees + tree]`. Errors as for [`CellArray::new`].
+    pub fn from_row_major(cells: &[u32], n_trees: usize, n_cells: usize) -> Result<Self> {
+        let n_rows = cells.len() / n_trees.max(1);
+        let tree_major = (0..n_trees).flat_map(|m| (0..n_rows).map(move |i| cells[i * n_trees + m])).collect();
+        Self::new(tree_major, n_rows, n_trees, n_cells)
+    }
+
     /// The same with a factor on every value, in the order of the cell numbers.
     ///
     /// # Errors

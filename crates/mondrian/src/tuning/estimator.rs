@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::rows::{gather, keyed_order, spreads};
 use super::{Step, Trajectory, Tuned, TuningParams, tune};
 use crate::dense::Threads;
-use crate::grid::{FeatureRidge, MondrianGrid};
+use crate::grid::{GridSolution, MondrianGrid};
 use crate::kernel::{LaplaceKernel, LaplaceRidge};
 use crate::process::{NodeKey, Weights};
 use crate::{Error, Points, Result};
@@ -90,7 +90,7 @@ pub enum LaplaceSolution {
     /// With the exact kernel.
     Exact(LaplaceRidge),
     /// With the cells of grids, more rows than an exact solve can hold.
-    Features(FeatureRidge),
+    Features(GridSolution),
 }
 
 impl LaplaceKernelRidge {
@@ -145,7 +145,7 @@ impl LaplaceKernelRidge {
                 1.0
             };
             let scaled: Vec<f64> = lifetimes.iter().map(|lifetime| lifetime * scale).collect();
-            let features = FeatureRidge::fit(grid, points, targets, &scaled, alpha * scale, fit_intercept, threads)?;
+            let features = GridSolution::fit(grid, points, targets, &scaled, alpha * scale, fit_intercept, threads)?;
             LaplaceSolution::Features(features)
         };
         Ok(Self { solution, spreads: spreads(points), trajectory: tuned.trajectory })
@@ -275,7 +275,7 @@ fn feature_scale(
     let (train, held) = (Points::row_major(&x, lifetimes.len())?, Points::row_major(&x_held, lifetimes.len())?);
     let error = |scale: f64| -> Result<f64> {
         let scaled: Vec<f64> = lifetimes.iter().map(|lifetime| lifetime * scale).collect();
-        let model = FeatureRidge::fit(grid, train, &y, &scaled, alpha * scale, fit_intercept, Threads::ONE)?;
+        let model = GridSolution::fit(grid, train, &y, &scaled, alpha * scale, fit_intercept, Threads::ONE)?;
         Ok(model.predict(held)?.iter().zip(&y_held).map(|(p, y)| (p - y) * (p - y)).sum())
     };
     let mut best = (error(1.0)?, 1.0);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LaplaceKernelRidge, LaplaceSolution, Trajectory};
 use crate::dense::Matrix;
-use crate::grid::FeatureRidge;
+use crate::grid::GridSolution;
 use crate::kernel::{LaplaceKernel, LaplaceRidge};
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::{Points, Result};
@@ -52,7 +52,7 @@ impl Saved for LaplaceKernelRidge {
 
     fn from_archive(archive: &Archive) -> Result<Self> {
         if let Ok(part) = archive.part("features") {
-            let features = FeatureRidge::from_archive(&part)?;
+            let features = GridSolution::from_archive(&part)?;
             let spreads = archive.matrix_slice("spreads", &[features.lifetimes().len()])?.to_vec();
             let trajectory = archive.params("trajectory")?;
             return Ok(Self { solution: LaplaceSolution::Features(features), spreads, trajectory });
