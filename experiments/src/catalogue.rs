@@ -5,8 +5,8 @@ use anyhow::Result;
 use crate::context::Context;
 use crate::record::Record;
 use crate::{
-    convergence, density_path, digits, forest_path, grid_altitude, grid_both_ways, grid_greedy, kernel_path,
-    setosa_density,
+    convergence, density_path, digits, far_from_data, forest_path, grid_altitude, grid_both_ways, grid_greedy,
+    kernel_path, learning_curve, online, path_time, setosa_density, tree_count,
 };
 
 /// One page.
@@ -61,6 +61,11 @@ pub const GROUPS: &[Group] = &[
         name: "grid",
         title: "The Mondrian grid",
         about: "Report, chapter 5, \"Lifetime configuration exploration\": one lifetime a dimension, found by greedy steps.",
+    },
+    Group {
+        name: "beyond",
+        title: "Beyond the report",
+        about: "What the report says without a figure, or leaves open.",
     },
 ];
 
@@ -135,5 +140,40 @@ pub const EXPERIMENTS: &[Experiment] = &[
         group: "grid",
         tables: &["gebco_altitude", "road3d_head"],
         run: grid_altitude::run,
+    },
+    Experiment {
+        name: "path-time",
+        about: "seconds of a path against refits at a hundred lifetimes",
+        group: "beyond",
+        tables: &["ccpp", "cpu_act"],
+        run: path_time::run,
+    },
+    Experiment {
+        name: "tree-count",
+        about: "forest and kernel against the number of trees",
+        group: "beyond",
+        tables: &["ccpp"],
+        run: tree_count::run,
+    },
+    Experiment {
+        name: "online",
+        about: "batch and online forests are the same trees",
+        group: "beyond",
+        tables: &["ccpp"],
+        run: online::run,
+    },
+    Experiment {
+        name: "far-from-data",
+        about: "uncertainty far from the data, in one dimension",
+        group: "beyond",
+        tables: &[],
+        run: far_from_data::run,
+    },
+    Experiment {
+        name: "learning-curve",
+        about: "forest error against training rows, the lifetime chosen by path",
+        group: "beyond",
+        tables: &["ccpp", "gebco_altitude"],
+        run: learning_curve::run,
     },
 ];

@@ -100,3 +100,31 @@ fn greedy_comes_down_on_altitudes() {
         assert!(record.numbers[&format!("{set}_least")] < 0.75 * record.numbers[&format!("{set}_start")], "{set}");
     }
 }
+
+#[test]
+fn paths_have_the_errors_of_refits() {
+    // Times of milliseconds on a busy machine say nothing.
+    check("path-time", &["path is faster"]);
+}
+
+#[test]
+fn averaging_trees_reduces_the_variance() {
+    // Fifty trees are few for the kernel, and where features are as many as rows its error need not fall.
+    check("tree-count", &["kernel falls", "kernel approaches exact"]);
+}
+
+#[test]
+fn online_and_batch_forests_are_the_same() {
+    check("online", &[]);
+}
+
+#[test]
+fn far_from_the_data_forests_predict_the_prior() {
+    check("far-from-data", &[]);
+}
+
+#[test]
+fn choosing_the_lifetime_pays_as_rows_come() {
+    // Five hundred rows of two seeds: the chosen lifetimes still scatter, and with them single steps of the error.
+    check("learning-curve", &["lifetime grows", "error falls"]);
+}
