@@ -15,6 +15,7 @@ mod regression_path;
 mod resolve;
 mod saved;
 mod smoother;
+mod sowing;
 mod targets;
 
 pub use classification::{ClassificationForest, ClassificationParams};
@@ -26,4 +27,5 @@ pub use regression::{LeafModel, Prediction, RegressionForest, RegressionParams};
 pub use regression_path::ValidationSet;
 pub use resolve::Prior;
 pub(crate) use resolve::keyed_hash;
+pub use sowing::Sowing;
 pub use targets::{Sums, Targets};

@@ -119,6 +119,13 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         self.trees.iter().map(|(tree, _)| tree.n_bytes()).sum()
     }
 
+    /// Lets the trees go; [`Forest::regrow`] grows them again.
+    pub(super) fn fell(&mut self) {
+        for (tree, stats) in &mut self.trees {
+            (*tree, *stats) = (Tree::new(tree.key()), S::default());
+        }
+    }
+
     /// Rows in measure coordinates, row-major.
     ///
     /// # Errors

@@ -108,17 +108,27 @@ impl RegressionForest {
         targets: &[f64],
         weights: Option<&[f64]>,
     ) -> Result<Self> {
-        params.prior.check()?;
         let rows = Rows::checked(points, targets, weights)?;
         if rows.n_rows == 0 {
             return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
         }
         let first = Points::row_major(&rows.x, points.n_columns())?;
-        let forest = Forest::on_ground(&params.forest, first, lifetime)?;
-        let core = Core { params, forest, targets: Targets::new(rows.n_targets), gaussians: OnceLock::new() };
-        let mut model = Self { core: Arc::new(core), view: lifetime };
+        let mut model = Self::unfitted(params, lifetime, first, rows.n_targets)?;
         model.learn_rows(&rows)?;
         Ok(model)
+    }
+
+    /// A forest on the box and measure of `first`, without rows yet.
+    pub(super) fn unfitted(
+        params: RegressionParams,
+        lifetime: Lifetime,
+        first: Points<'_>,
+        n_targets: usize,
+    ) -> Result<Self> {
+        params.prior.check()?;
+        let forest = Forest::on_ground(&params.forest, first, lifetime)?;
+        let core = Core { params, forest, targets: Targets::new(n_targets), gaussians: OnceLock::new() };
+        Ok(Self { core: Arc::new(core), view: lifetime })
     }
 
     /// A model of saved parts; its trees are grown again.
@@ -143,13 +153,18 @@ impl RegressionForest {
     /// # Errors
     /// As [`RegressionForest::fit`]; on error the model is as before.
     pub fn learn(&mut self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
+        let rows = self.checked_rows(points, targets, weights)?;
+        self.learn_rows(&rows)
+    }
+
+    fn checked_rows(&self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<Rows> {
         let rows = Rows::checked(points, targets, weights)?;
         points.check_width(self.n_dims())?;
         if rows.n_targets != self.n_targets() && rows.n_rows > 0 {
             let (expected, found) = (self.n_targets(), rows.n_targets);
             return Err(Error::LengthMismatch { what: "targets a row", expected, found });
         }
-        self.learn_rows(&rows)
+        Ok(rows)
     }
 
     fn learn_rows(&mut self, rows: &Rows) -> Result<()> {
@@ -158,6 +173,40 @@ impl RegressionForest {
         }
         let coordinates = self.core.forest.coordinates(Points::row_major(&rows.x, self.n_dims())?)?;
         self.take(&coordinates, &rows.y, rows.weights.as_deref())
+    }
+
+    /// Takes rows into the store and leaves the trees as they are, until [`RegressionForest::grow_sown`].
+    pub(super) fn sow(&mut self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
+        let rows = self.checked_rows(points, targets, weights)?;
+        if rows.n_rows == 0 {
+            return Ok(());
+        }
+        let coordinates = self.core.forest.coordinates(Points::row_major(&rows.x, self.n_dims())?)?;
+        let core = Arc::make_mut(&mut self.core);
+        let learned = core.forest.take_rows(&coordinates)?;
+        core.targets.add(&learned.points, &rows.y, rows.weights.as_deref());
+        Ok(())
+    }
+
+    /// Grows all trees from the store.
+    pub(super) fn grow_sown(&mut self, progress: &(dyn Fn(usize) + Sync)) {
+        let core = Arc::make_mut(&mut self.core);
+        core.forest.regrow_with_progress(&core.targets, progress);
+        core.gaussians = OnceLock::new();
+    }
+
+    /// Lets the trees go, unless a clone shares them.
+    pub(super) fn fell(&mut self) {
+        if let Some(core) = Arc::get_mut(&mut self.core) {
+            core.forest.fell();
+        }
+    }
+
+    /// Bytes that the model takes: trees with their sums, points and rows.
+    pub fn n_bytes(&self) -> usize {
+        let Core { forest, targets, .. } = &*self.core;
+        let sums: usize = forest.trees().iter().map(|(_, sums)| sums.n_bytes()).sum();
+        forest.n_bytes() + sums + forest.store().n_bytes() + targets.n_bytes()
     }
 
     /// Learns checked rows given in measure coordinates. On error nothing has changed.

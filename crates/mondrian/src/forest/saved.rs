@@ -26,6 +26,12 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// # Errors
     /// [`ModelFileError`].
     pub fn write_to(&self, archive: &mut Archive) -> Result<()> {
+        self.write_growth(archive)?;
+        self.write_ground(archive)
+    }
+
+    /// Box, measure, seed and points, without a look at the trees.
+    pub(super) fn write_ground(&self, archive: &mut Archive) -> Result<()> {
         let ground = self.ground();
         archive.set_params(
             "ground",
@@ -41,8 +47,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         archive.insert_vec("root_upper", ground.first_box().upper().to_vec())?;
         let store = self.store();
         archive.insert("points", &[store.n_slots(), store.n_dims()], store.coordinates().to_vec())?;
-        archive.insert_vec("multiplicity", store.multiplicities().to_vec())?;
-        self.write_growth(archive)
+        archive.insert_vec("multiplicity", store.multiplicities().to_vec())
     }
 
     /// The forest of a model's archive, its trees still empty, and how they must come out: [`Forest::regrow_as_saved`]
@@ -78,18 +83,16 @@ impl Saved for RegressionForest {
 
     fn to_archive(&self) -> Result<Archive> {
         let mut archive = Archive::new(Self::KIND);
-        archive.set_params("regression", self.params())?;
-        archive.set_params("lifetime", &self.lifetime())?;
-        self.forest().write_to(&mut archive)?;
-        let (mut points, mut y, mut weights) = (Vec::new(), Vec::new(), Vec::new());
-        for (point, targets, weight) in self.targets().rows() {
-            points.push(point);
-            y.extend_from_slice(targets);
-            weights.push(weight);
-        }
-        archive.insert("row_targets", &[points.len(), self.n_targets()], y)?;
-        archive.insert_vec("row_points", points)?;
-        archive.insert_vec("row_weights", weights)?;
+        self.forest().write_growth(&mut archive)?;
+        self.write_rows(&mut archive)?;
+        Ok(archive)
+    }
+
+    fn into_archive(mut self) -> Result<Archive> {
+        let mut archive = Archive::new(Self::KIND);
+        self.forest().write_growth(&mut archive)?;
+        self.fell();
+        self.write_rows(&mut archive)?;
         Ok(archive)
     }
 
@@ -104,6 +107,24 @@ impl Saved for RegressionForest {
         let weights: &[f64] = archive.matrix_slice("row_weights", &[points.len()])?;
         let rows = Restored { points: &points, n_targets, y, weights };
         Self::restored(archive.params("regression")?, archive.params("lifetime")?, Forest::read_from(archive)?, &rows)
+    }
+}
+
+impl RegressionForest {
+    /// All that a file holds but how the trees came out.
+    fn write_rows(&self, archive: &mut Archive) -> Result<()> {
+        archive.set_params("regression", self.params())?;
+        archive.set_params("lifetime", &self.lifetime())?;
+        self.forest().write_ground(archive)?;
+        let (mut points, mut y, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        for (point, targets, weight) in self.targets().rows() {
+            points.push(point);
+            y.extend_from_slice(targets);
+            weights.push(weight);
+        }
+        archive.insert("row_targets", &[points.len(), self.n_targets()], y)?;
+        archive.insert_vec("row_points", points)?;
+        archive.insert_vec("row_weights", weights)
     }
 }
 

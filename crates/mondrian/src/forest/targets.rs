@@ -35,7 +35,23 @@ pub struct Sums {
     leaf: Vec<i128>,
 }
 
+impl Sums {
+    /// Bytes taken.
+    pub(super) fn n_bytes(&self) -> usize {
+        size_of_val(self.node.as_slice()) + size_of_val(self.leaf.as_slice())
+    }
+}
+
 impl Targets {
+    /// Bytes taken.
+    pub(super) fn n_bytes(&self) -> usize {
+        let numbers = [&self.point_of, &self.last_row, &self.row_before, &self.multiplicity];
+        numbers.iter().map(|n| size_of_val(n.as_slice())).sum::<usize>()
+            + size_of_val(self.y.as_slice())
+            + size_of_val(self.weight.as_slice())
+            + size_of_val(self.point_sums.as_slice())
+    }
+
     pub(crate) fn new(n_targets: usize) -> Self {
         Self { n_targets, scales: vec![Scale::default(); n_targets], ..Self::default() }
     }

@@ -65,6 +65,15 @@ pub trait Saved: Sized {
     /// [`ModelFileError`], where a name is given twice or an array does not fill its shape.
     fn to_archive(&self) -> Result<Archive>;
 
+    /// The same as [`Saved::to_archive`] from a model that is not needed any more: what the archive does not hold is let go
+    /// first, so that less memory is needed than for both.
+    ///
+    /// # Errors
+    /// As for [`Saved::to_archive`].
+    fn into_archive(self) -> Result<Archive> {
+        self.to_archive()
+    }
+
     /// The model of an archive of this kind.
     ///
     /// # Errors

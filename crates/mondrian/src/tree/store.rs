@@ -47,6 +47,13 @@ impl PointStore {
         self.multiplicity.len() - self.free.len()
     }
 
+    /// Bytes taken: coordinates, multiplicities, and the table by which points are found.
+    pub fn n_bytes(&self) -> usize {
+        size_of_val(self.coordinates.as_slice())
+            + size_of_val(self.multiplicity.as_slice())
+            + self.by_digest.capacity() * (size_of::<(u128, u32)>() + 1)
+    }
+
     /// A point's coordinates.
     #[inline]
     pub fn point(&self, point: u32) -> &[f64] {

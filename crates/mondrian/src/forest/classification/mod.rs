@@ -151,6 +151,23 @@ impl ClassificationForest {
         Ok(())
     }
 
+    /// Takes rows into the store and leaves the trees as they are, until [`ClassificationForest::grow_sown`].
+    pub(in crate::forest) fn sow(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
+        check_labels(points.n_rows(), labels, self.n_classes())?;
+        let coordinates = self.planted.forest.coordinates(points)?;
+        let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
+        let learned = forest.take_rows(&coordinates)?;
+        learned.points.iter().zip(labels).for_each(|(point, class)| classes.add(*point, *class));
+        Ok(())
+    }
+
+    /// Grows all trees from the store.
+    pub(in crate::forest) fn grow_sown(&mut self, progress: &(dyn Fn(usize) + Sync)) {
+        let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
+        forest.regrow_with_progress(classes, progress);
+        self.forget_automatic();
+    }
+
     fn forget_automatic(&mut self) {
         self.gamma = OnceLock::new();
         self.lifetime = OnceLock::new();
