@@ -12,6 +12,7 @@ mod prepare;
 mod report;
 mod save;
 mod screen;
+mod stages;
 mod table;
 
 use std::io::Write;

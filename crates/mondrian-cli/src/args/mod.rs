@@ -137,6 +137,9 @@ pub(crate) struct FitArgs {
     /// Where the model goes
     #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
+    /// Say where time and memory went (--json always does)
+    #[arg(long)]
+    pub(crate) timings: bool,
     #[command(flatten)]
     pub(crate) params: ModelArgs,
 }

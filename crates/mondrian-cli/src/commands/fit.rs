@@ -11,6 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::model::{Facts, Fitted, Model, Record, Training};
 use crate::prepare::{Missing, Preparation, Prepared, PreparedRows, Selection, TableSummary, Task, summarise};
 use crate::screen::Screen;
+use crate::stages::{self, Stage};
 use crate::table::{Kind, Source};
 
 /// Distinct whole numbers below which a numeric target might be meant as classes.
@@ -28,8 +29,10 @@ impl Opened {
     pub(crate) fn new(args: &DataArgs, screen: Screen) -> Outcome<Self> {
         let source = args.read.open()?;
         let selection = Selection::new(&source, &args.choice())?;
+        let stage = Stage::new("looking");
         let summary = summarise(&source, &selection, args.missing(), screen)?;
         let preparation = Preparation::new(&selection, &summary, args.missing(), args.scale)?;
+        drop(stage);
         screen.say(format!(
             "{}: {}; {} of {} rows, {} inputs{}",
             source.place(),
@@ -75,11 +78,9 @@ pub(crate) fn run(args: &FitArgs, screen: Screen) -> Outcome<()> {
         Some(like) => alike(args, like, screen)?,
         None => anew(args, screen)?,
     };
-    fitted.save(&args.out)?;
     let features = fitted.record.preparation.features();
     let Facts(facts) = fitted.model.facts(&features);
-    screen.say(described(&fitted, &facts));
-    screen.say(format!("wrote {}", args.out.display()));
+    let text = described(&fitted, &facts);
     let mut object = json!({
         "model": fitted.model.kind().name(),
         "rows": fitted.record.preparation.n_rows,
@@ -91,14 +92,40 @@ pub(crate) fn run(args: &FitArgs, screen: Screen) -> Outcome<()> {
     for (name, value) in facts {
         object[name] = value;
     }
+    let stage = Stage::new("saving");
+    fitted.save(&args.out)?;
+    drop(stage);
+    screen.say(text);
+    screen.say(format!("wrote {}", args.out.display()));
+    object["timings"] = stages::timings();
+    if args.timings {
+        screen.say(timings_text(&object["timings"]));
+    }
     screen.result("", &object)
+}
+
+/// Where the time went, a line a stage.
+fn timings_text(timings: &Value) -> String {
+    let lines: Vec<String> = timings
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, value)| {
+            let (what, unit) = name.rsplit_once('_')?;
+            let unit = if unit == "seconds" { "s" } else { "MB" };
+            Some(format!("  {:<24} {:.1} {unit}", what.replace('_', " "), value.as_f64()?))
+        })
+        .collect();
+    format!("where it went\n{}", lines.join("\n"))
 }
 
 /// A new model with its own preparation.
 fn anew(args: &FitArgs, screen: Screen) -> Outcome<Fitted> {
     let opened = Opened::new(&args.data, screen)?;
     let kind = model_kind(args.model, &opened)?;
+    let stage = Stage::new("fitting");
     let model = Model::fit(kind, &opened.training(args.data.missing()), &args.params, screen)?;
+    drop(stage);
     let data = opened.source.place().to_owned();
     Ok(Fitted { model, record: Record { preparation: opened.preparation, seed: args.params.seed, data } })
 }
@@ -130,8 +157,9 @@ pub(crate) fn learn_all(
     screen: Screen,
     mut learn: impl FnMut(Points<'_>, &Prepared) -> Outcome<()>,
 ) -> Outcome<u64> {
+    let _stage = Stage::new("reading");
     let mut rows = PreparedRows::new(source, preparation, missing, true)?;
-    let mut progress = screen.progress("learning", source.n_bytes());
+    let mut progress = screen.progress("reading", source.n_bytes());
     let mut n_rows = 0;
     while let Some(batch) = rows.next_batch()? {
         if !batch.rows.is_empty() {

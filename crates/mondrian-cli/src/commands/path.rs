@@ -266,8 +266,8 @@ fn relevance_section(preparation: &Preparation, relevance: &[f64]) -> Section {
 fn kernel_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: Screen) -> Outcome<Found> {
     let preparation = training.preparation;
     let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
-    let (params, _) = kernel::params(training, &args.params, train)?;
-    let model = params.fit(train, &split.train.y)?;
+    let terminal = kernel::terminal(training, &args.params, train)?;
+    let model = kernel::params(training, &args.params)?.lifetime(terminal).fit(train, &split.train.y)?;
     let mut progress = screen.progress("path", 1000);
     let validation = [(held_out, split.held_out.y.as_slice())];
     let found = model.path(&validation, &PathMethod::default(), &mut shown(&mut progress))?;

@@ -36,8 +36,8 @@ pub(crate) fn merge(args: &MergeArgs, screen: Screen) -> Outcome<()> {
     }
     first.model.merge(&second.model)?;
     first.record.preparation.n_rows += second.record.preparation.n_rows;
-    first.save(&args.out)?;
     let total = first.record.preparation.n_rows;
+    first.save(&args.out)?;
     screen.say(format!("{total} rows in all; wrote {}", args.out.display()));
     screen.result("", &json!({ "rows": total, "out": args.out }))
 }

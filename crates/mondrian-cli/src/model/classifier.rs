@@ -1,6 +1,6 @@
 //! Classification forests: learned batch by batch, with probabilities.
 
-use mondrian::forest::{ClassificationForest, ClassificationParams, LifetimeChoice};
+use mondrian::forest::{ClassificationForest, ClassificationParams, LifetimeChoice, Sowing};
 use serde_json::json;
 
 use super::{Facts, Training, forest};
@@ -9,6 +9,7 @@ use crate::commands::learn_all;
 use crate::failure::Outcome;
 use crate::prepare::Preparation;
 use crate::screen::Screen;
+use crate::stages::Stage;
 
 /// The parameters that the command line asks for.
 pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<ClassificationParams> {
@@ -24,21 +25,23 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     let mut params = params(training, args)?;
     let n_classes = n_classes(training.preparation);
     if params.forest.lifetime == LifetimeChoice::Auto {
+        let _stage = Stage::new("choosing the lifetime");
         let sample = forest::sampled(training)?;
         let points = sample.points(training.preparation)?;
         let tuned = ClassificationForest::fit(params.clone(), points, &sample.classes(), n_classes, None)?;
         params.forest.lifetime = LifetimeChoice::Value(tuned.lifetime());
     }
-    let mut model: Option<ClassificationForest> = None;
+    let n_trees = params.forest.n_trees;
+    let mut sowing: Option<Sowing<ClassificationForest>> = None;
     let Training { source, preparation, missing, .. } = training;
     learn_all(source, preparation, *missing, screen, |points, batch| {
-        if let Some(model) = &mut model {
-            return Ok(model.learn(points, &batch.classes(), n_classes, None)?);
+        if sowing.is_none() {
+            sowing = Some(Sowing::classification(params.clone(), points, n_classes)?);
         }
-        model = Some(ClassificationForest::fit(params.clone(), points, &batch.classes(), n_classes, None)?);
-        Ok(())
+        Ok(sowing.iter_mut().try_for_each(|sowing| sowing.add(points, &batch.classes()))?)
     })?;
-    Ok(model.ok_or(mondrian::Error::NotFitted)?)
+    let sowing = sowing.ok_or(mondrian::Error::NotFitted)?;
+    Ok(forest::growing(n_trees, screen, |progress| sowing.grow(progress)))
 }
 
 pub(super) fn facts(model: &ClassificationForest, features: &[String]) -> Facts {

@@ -1,7 +1,11 @@
 //! Regression forests: learned batch by batch, with uncertainty.
 
+use std::sync::Mutex;
+
 use mondrian::Lifetime;
-use mondrian::forest::{ForestParams, LeafModel, LifetimeChoice, RegressionForest, RegressionParams, WeightsChoice};
+use mondrian::forest::{
+    ForestParams, LeafModel, LifetimeChoice, RegressionForest, RegressionParams, Sowing, WeightsChoice,
+};
 use mondrian::process::Bounds;
 use serde_json::json;
 
@@ -11,6 +15,7 @@ use crate::commands::learn_all;
 use crate::failure::Outcome;
 use crate::prepare::Prepared;
 use crate::screen::Screen;
+use crate::stages::Stage;
 
 /// Rows on which an automatic lifetime is chosen, at most: every so many rows of the table.
 const TUNING_ROWS: u64 = 40_000;
@@ -48,19 +53,39 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     let params = params(training, args)?;
     let lifetime = match params.forest.lifetime {
         LifetimeChoice::Value(lifetime) => lifetime,
-        LifetimeChoice::Auto => choose_lifetime(&params, training)?,
+        LifetimeChoice::Auto => {
+            let _stage = Stage::new("choosing the lifetime");
+            choose_lifetime(&params, training)?
+        }
     };
     screen.say(format!("growing {} trees to lifetime {lifetime}", params.forest.n_trees));
-    let mut model: Option<RegressionForest> = None;
+    let n_trees = params.forest.n_trees;
+    let mut sowing: Option<Sowing<RegressionForest>> = None;
     let Training { source, preparation, missing, .. } = training;
     learn_all(source, preparation, *missing, screen, |points, batch| {
-        if let Some(model) = &mut model {
-            return Ok(model.learn(points, &batch.y, None)?);
+        if sowing.is_none() {
+            sowing = Some(Sowing::regression(params.clone(), lifetime, points, 1)?);
         }
-        model = Some(RegressionForest::fit_at(params.clone(), lifetime, points, &batch.y, None)?);
-        Ok(())
+        Ok(sowing.iter_mut().try_for_each(|sowing| sowing.add(points, &batch.y, None))?)
     })?;
-    Ok(model.ok_or(mondrian::Error::NotFitted)?)
+    let sowing = sowing.ok_or(mondrian::Error::NotFitted)?;
+    Ok(growing(n_trees, screen, |progress| sowing.grow(progress)))
+}
+
+/// Grows trees under a progress bar.
+pub(super) fn growing<M>(n_trees: usize, screen: Screen, grow: impl FnOnce(&(dyn Fn(usize) + Sync)) -> M) -> M {
+    let _stage = Stage::new("growing");
+    let bar = Mutex::new(screen.progress("growing", n_trees as u64));
+    let model = grow(&|n_grown| {
+        // A bar that another thread is drawing need not be drawn twice.
+        if let Ok(mut bar) = bar.try_lock() {
+            bar.set(n_grown as u64);
+        }
+    });
+    if let Ok(bar) = bar.into_inner() {
+        bar.finish();
+    }
+    model
 }
 
 /// The lifetime that the library chooses on a sample of the rows.
@@ -95,7 +120,7 @@ pub(super) fn facts(model: &RegressionForest, features: &[String]) -> Facts {
         ("lifetime", super::number(model.lifetime().get())),
         ("prior_mean", json!(gaussian.prior_mean)),
         ("noise_deviation", json!(gaussian.noise_variance.sqrt())),
-        ("megabytes", json!((model.forest().n_bytes() as f64 / 1e5).round() / 10.0)),
+        ("megabytes", json!((model.n_bytes() as f64 / 1e5).round() / 10.0)),
         ("relevance", super::relevance(&model.relevance(), features)),
     ])
 }

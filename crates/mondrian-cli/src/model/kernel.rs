@@ -10,32 +10,27 @@ use crate::args::{LifetimeArg, ModelArgs};
 use crate::failure::{Failure, Outcome};
 use crate::prepare::Task;
 
-/// Features at which an automatic terminal lifetime stops: what a path over all cuts can afford.
+/// Features at which the path of an automatic lifetime stops: what a path over all cuts can afford.
 const MOST_FEATURES: usize = 2000;
 
-/// The trees asked for and the lifetime they are grown to.
-pub(crate) fn params(
-    training: &Training<'_>,
-    args: &ModelArgs,
-    points: Points<'_>,
-) -> Outcome<(KernelRidgeParams, Lifetime)> {
+/// The parameters that the command line asks for; an automatic lifetime is the library's choice.
+pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<KernelRidgeParams> {
     if training.preparation.task() != Some(Task::Regression) {
         return Err(Failure::input("the kernel model predicts numbers, not classes", "use --model forest"));
     }
     let trees = ForestParams { n_trees: args.trees.unwrap_or(50), ..forest::forest_params(training, args)? };
-    let lifetime = match args.lifetime {
-        LifetimeArg::Fixed(lifetime) => lifetime,
-        LifetimeArg::Auto => affordable(&trees, points)?,
-    };
-    let params = KernelRidge::params().trees(trees).lifetime(lifetime).alpha(args.alpha.unwrap_or(1.0));
-    Ok((params, lifetime))
+    Ok(KernelRidge::params().trees(trees).alpha(args.alpha.unwrap_or(1.0)))
 }
 
-/// The largest power of √2 whose features a path can afford.
-fn affordable(trees: &ForestParams, points: Points<'_>) -> Outcome<Lifetime> {
+/// How far a path goes: to the lifetime asked for, or the largest power of √2 whose features it can afford.
+pub(crate) fn terminal(training: &Training<'_>, args: &ModelArgs, points: Points<'_>) -> Outcome<Lifetime> {
+    if let LifetimeArg::Fixed(lifetime) = args.lifetime {
+        return Ok(lifetime);
+    }
+    let trees = ForestParams { n_trees: args.trees.unwrap_or(50), ..forest::forest_params(training, args)? };
     let mut lifetime = Lifetime::new(4.0)?;
     loop {
-        let mut features = MondrianFeatures::on(trees, points, lifetime)?;
+        let mut features = MondrianFeatures::on(&trees, points, lifetime)?;
         features.learn(points)?;
         if features.n_columns() <= MOST_FEATURES || lifetime.get() < 1e-6 {
             return Ok(lifetime);
@@ -46,9 +41,7 @@ fn affordable(trees: &ForestParams, points: Points<'_>) -> Outcome<Lifetime> {
 
 pub(super) fn fit(training: &Training<'_>, args: &ModelArgs) -> Outcome<KernelRidge> {
     let rows = training.rows()?.all()?;
-    let points = rows.points(training.preparation)?;
-    let (params, _) = params(training, args, points)?;
-    Ok(params.fit(points, &rows.y)?)
+    Ok(params(training, args)?.fit(rows.points(training.preparation)?, &rows.y)?)
 }
 
 pub(super) fn facts(model: &KernelRidge) -> Facts {

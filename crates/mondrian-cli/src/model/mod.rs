@@ -246,6 +246,13 @@ impl Model {
         }
     }
 
+    fn into_archive(self) -> mondrian::Result<Archive> {
+        match self {
+            Self::Forest(model) => model.into_archive(),
+            other => other.to_archive(),
+        }
+    }
+
     fn from_archive(archive: &Archive) -> mondrian::Result<Option<Self>> {
         Ok(Some(match archive.kind() {
             LaplaceKernelRidge::KIND => Self::Laplace(LaplaceKernelRidge::from_archive(archive)?),
@@ -271,9 +278,10 @@ impl Fitted {
         Ok(self.to_archive()?.to_bytes()?)
     }
 
-    /// Writes the model file, whole or not at all.
-    pub(crate) fn save(&self, path: &Path) -> Outcome<()> {
-        let archive = self.to_archive()?;
+    /// Writes the model file, whole or not at all. The model is let go while it is written: both would be the peak of memory.
+    pub(crate) fn save(self, path: &Path) -> Outcome<()> {
+        let mut archive = self.model.into_archive()?;
+        archive.set_params("program", &self.record)?;
         let mut file = AtomicFile::create(path)?;
         archive.write_to(&mut file)?.map_err(|e| file.failure(&e))?;
         file.commit()

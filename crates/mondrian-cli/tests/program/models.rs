@@ -46,6 +46,20 @@ fn laplace_from_table_to_predictions() {
 }
 
 #[test]
+fn a_fit_says_where_time_and_memory_went() {
+    let place = Place::new();
+    place.write("t.csv", table(60));
+    let ran = place.run("fit t.csv --target target --model forest --trees 5 --lifetime 3 --out m --timings --json");
+    for part in ["where it went", "looking", "reading", "growing", "saving"] {
+        assert!(ran.succeeded().stderr.contains(part), "{part} in {}", ran.stderr);
+    }
+    let timings = &ran.json()["timings"];
+    assert!(timings["growing_seconds"].as_f64().is_some_and(|s| s <= timings["fitting_seconds"].as_f64().unwrap()));
+    let quiet = place.run("fit t.csv --target target --model forest --trees 5 --lifetime 3 --out m");
+    assert!(!quiet.succeeded().stderr.contains("where it went"));
+}
+
+#[test]
 fn missing_cells_are_refused_dropped_or_filled() {
     let place = Place::new();
     let gap = table(40).replacen("red", "", 1).replacen("\n0.3663366336633663,", "\n,", 1);
