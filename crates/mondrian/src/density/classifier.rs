@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{DensityForest, DensityParams};
-use crate::forest::{LifetimeChoice, WeightsChoice};
+use crate::forest::WeightsChoice;
+use crate::path::{Progress, no_progress, part_of};
 use crate::process::{BuiltInMeasure, Weights};
 use crate::{Error, Points, Result};
 
@@ -47,13 +48,27 @@ impl DensityClassifier {
     /// # Errors
     /// [`Error::LengthMismatch`] unless there is a label a row, and those of [`DensityForest::fit`].
     pub fn fit(params: &DensityParams, prior: ClassPrior, points: Points<'_>, labels: &[u32]) -> Result<Self> {
+        Self::fit_with_progress(params, prior, points, labels, &mut no_progress())
+    }
+
+    /// As [`DensityClassifier::fit`], open to being watched and cancelled.
+    ///
+    /// # Errors
+    /// As [`DensityClassifier::fit`], and [`Error::Cancelled`].
+    pub fn fit_with_progress(
+        params: &DensityParams,
+        prior: ClassPrior,
+        points: Points<'_>,
+        labels: &[u32],
+        progress: Progress<'_>,
+    ) -> Result<Self> {
         check_labels(points, labels)?;
         if points.n_rows() == 0 {
             return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
         }
         let ground = DensityForest::on_ground(&shared(params, points)?, points)?;
         let mut classifier = Self { prior, ground, classes: Vec::new() };
-        classifier.learn(points, labels)?;
+        classifier.learn_with_progress(points, labels, progress)?;
         Ok(classifier)
     }
 
@@ -62,18 +77,23 @@ impl DensityClassifier {
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::OutsideBox`]; nothing has changed then.
     pub fn learn(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
+        self.learn_with_progress(points, labels, &mut no_progress())
+    }
+
+    fn learn_with_progress(&mut self, points: Points<'_>, labels: &[u32], progress: Progress<'_>) -> Result<()> {
         check_labels(points, labels)?;
         self.ground.check_all_inside(points)?;
+        let mut done = 0.0;
         for (label, rows) in by_label(points, labels) {
+            let share = rows.len() as f64 / (points.n_rows() * points.n_columns()) as f64;
+            let progress = &mut part_of(progress, done, done + share);
+            done += share;
             let rows = Points::row_major(&rows, points.n_columns())?;
             match self.classes.binary_search_by_key(&label, |(known, _)| *known) {
                 Ok(class) => self.classes[class].1.learn(rows)?,
                 Err(place) => {
                     let mut density = self.ground.clone();
-                    density.learn(rows)?;
-                    if density.params().forest.lifetime == LifetimeChoice::Auto {
-                        density.select_lifetime()?;
-                    }
+                    density.learn_first(rows, progress)?;
                     self.classes.insert(place, (label, density));
                 }
             }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use super::{DensityCell, DensityParams, DensityPath, DensityScore, DensityView, GammaChoice, path, tuning};
 use crate::forest::{Forest, LifetimeChoice};
-use crate::path::Progress;
+use crate::path::{Progress, no_progress, part_of};
 use crate::process::Bounds;
 use crate::tree::PointStore;
 use crate::{Error, Lifetime, Points, Result};
@@ -45,12 +45,30 @@ impl DensityForest {
     /// [`Error::InvalidParameter`] for an infinite lifetime among others, [`Error::ZeroWidth`] for a box without
     /// volume, [`Error::OutsideBox`] naming the first row outside a given box, [`Error::Empty`] without rows and box.
     pub fn fit(params: &DensityParams, points: Points<'_>) -> Result<Self> {
+        Self::fit_with_progress(params, points, &mut no_progress())
+    }
+
+    /// As [`DensityForest::fit`], open to being watched and cancelled.
+    ///
+    /// # Errors
+    /// As [`DensityForest::fit`], and [`Error::Cancelled`].
+    pub fn fit_with_progress(params: &DensityParams, points: Points<'_>, progress: Progress<'_>) -> Result<Self> {
         let mut model = Self::on_ground(params, points)?;
-        model.learn(points)?;
-        if params.forest.lifetime == LifetimeChoice::Auto {
-            model.select_lifetime()?;
-        }
+        model.learn_first(points, progress)?;
         Ok(model)
+    }
+
+    /// Learns rows and chooses an automatic lifetime on them.
+    pub(super) fn learn_first(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<()> {
+        let automatic = self.params.forest.lifetime == LifetimeChoice::Auto;
+        // Trees that are not cut yet are grown in no time.
+        let grown = if automatic { 0.01 } else { 1.0 };
+        self.learn_in_place(points, &mut part_of(progress, 0.0, grown))?;
+        if automatic {
+            let path = tuning::selecting_path(self, &mut part_of(progress, grown, 1.0))?;
+            self.set_lifetime(path.path.best_lifetime())?;
+        }
+        Ok(())
     }
 
     /// A density without rows, uniform on its box; box and measure come from the first data.
@@ -114,15 +132,31 @@ impl DensityForest {
     /// # Errors
     /// [`Error::OutsideBox`] naming the first row outside the box, [`Error::LengthMismatch`]; nothing has changed then.
     pub fn learn(&mut self, points: Points<'_>) -> Result<()> {
-        self.check_all_inside(points)?;
-        let coordinates = self.forest.coordinates(points)?;
-        self.take(&coordinates)
+        self.learn_in_place(points, &mut no_progress())
     }
 
-    fn take(&mut self, coordinates: &[f64]) -> Result<()> {
+    /// As [`DensityForest::learn`], open to being watched and cancelled. It learns in a copy, so that nothing has
+    /// changed if it is cancelled: for batches large enough to pay for one.
+    ///
+    /// # Errors
+    /// As [`DensityForest::learn`], and [`Error::Cancelled`]; nothing has changed then.
+    pub fn learn_with_progress(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<()> {
+        let mut next = self.clone();
+        next.learn_in_place(points, progress)?;
+        *self = next;
+        Ok(())
+    }
+
+    fn learn_in_place(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<()> {
+        self.check_all_inside(points)?;
+        let coordinates = self.forest.coordinates(points)?;
+        self.take(&coordinates, progress)
+    }
+
+    fn take(&mut self, coordinates: &[f64], progress: Progress<'_>) -> Result<()> {
         let rung = self.forest.ground().rung();
         let learned = self.forest.take_rows(coordinates)?;
-        self.forest.grow(&(), &learned, rung);
+        self.forest.grow_with_progress(&(), &learned, rung, progress)?;
         self.resolved_gamma = OnceLock::new();
         Ok(())
     }
@@ -162,7 +196,7 @@ impl DensityForest {
                 coordinates.extend_from_slice(store.point(point));
             }
         }
-        self.take(&coordinates)
+        self.take(&coordinates, &mut no_progress())
     }
 
     /// Forgets rows: the model that never saw them, on this box with this lifetime.
@@ -204,7 +238,7 @@ impl DensityForest {
     /// # Errors
     /// [`Error::NotFitted`] without rows.
     pub fn select_lifetime(&mut self) -> Result<DensityPath> {
-        let path = tuning::selecting_path(self)?;
+        let path = tuning::selecting_path(self, &mut no_progress())?;
         self.set_lifetime(path.path.best_lifetime())?;
         Ok(path)
     }
@@ -317,7 +351,7 @@ impl DensityForest {
             .zip(rows)
             .flat_map(|(x, n)| std::iter::repeat_n(x, *n as usize).flatten().copied())
             .collect();
-        self.take(&repeated)
+        self.take(&repeated, &mut no_progress())
     }
 }
 

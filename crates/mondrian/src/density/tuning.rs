@@ -2,7 +2,7 @@
 
 use super::path::{Curves, Trace};
 use super::{DensityForest, DensityPath, GammaChoice, SelectBy};
-use crate::path::{RegularizationPath, no_progress};
+use crate::path::{Progress, RegularizationPath, no_progress, part_of};
 use crate::process::NodeKey;
 use crate::{Error, Lifetime, Result};
 
@@ -40,7 +40,7 @@ fn least(model: &DensityForest, coordinates: &[f64], rows: &[u32]) -> Result<f64
     let mut best = (f64::INFINITY, 1.0);
     for gamma in GAMMAS {
         small.params.gamma = GammaChoice::Value(gamma);
-        let path = turned(&mut small, &[], Curves::LeaveOneOut)?;
+        let path = turned(&mut small, &[], Curves::LeaveOneOut, &mut no_progress())?;
         let loss = path.selecting()[path.best_index()];
         if loss < best.0 {
             best = (loss, gamma);
@@ -50,7 +50,7 @@ fn least(model: &DensityForest, coordinates: &[f64], rows: &[u32]) -> Result<f64
 }
 
 /// The path that an automatic lifetime is chosen on.
-pub(super) fn selecting_path(model: &DensityForest) -> Result<DensityPath> {
+pub(super) fn selecting_path(model: &DensityForest, progress: Progress<'_>) -> Result<DensityPath> {
     let (rows, coordinates) = model.stored();
     if rows.is_empty() {
         return Err(Error::NotFitted);
@@ -59,7 +59,8 @@ pub(super) fn selecting_path(model: &DensityForest) -> Result<DensityPath> {
     let mut all = model.emptied(model.forest.n_trees(), first_lifetime(model), model.gamma())?;
     if model.params.select_by == SelectBy::LeaveOneOut || rows.len() < FEWEST_HELD_OUT {
         all.take_points(&coordinates, &rows)?;
-        return Ok(DensityPath { path: turned(&mut all, &[], Curves::LeaveOneOut)?, n_outside: vec![] });
+        let path = turned(&mut all, &[], Curves::LeaveOneOut, progress)?;
+        return Ok(DensityPath { path, n_outside: vec![] });
     }
     let order = keyed_order(&coordinates, n_dims, model.forest.ground().seed());
     let (held_out, kept) = order.split_at(order.len() / 5);
@@ -67,15 +68,24 @@ pub(super) fn selecting_path(model: &DensityForest) -> Result<DensityPath> {
     all.take_points(&training, &training_rows)?;
     let (validation, validation_rows) = select(&coordinates, &rows, held_out, n_dims);
     let repeated = repeat(&validation, &validation_rows, n_dims);
-    Ok(DensityPath { path: turned(&mut all, &[repeated], Curves::Validation)?, n_outside: vec![0] })
+    let path = turned(&mut all, &[repeated], Curves::Validation, progress)?;
+    Ok(DensityPath { path, n_outside: vec![0] })
 }
 
 /// The path up to a terminal lifetime that is doubled until the selecting curve has clearly turned or run flat.
-fn turned(model: &mut DensityForest, validation: &[Vec<f64>], curves: Curves) -> Result<RegularizationPath> {
+fn turned(
+    model: &mut DensityForest,
+    validation: &[Vec<f64>],
+    curves: Curves,
+    progress: Progress<'_>,
+) -> Result<RegularizationPath> {
     let mut trace = Trace::new(model, validation, curves)?;
     let mut before = f64::INFINITY;
     for doubling in 0.. {
-        trace.extend(model, &mut no_progress())?;
+        // Nobody knows how often it will be doubled: each time the rest is halved.
+        let before_this = 1.0 - f64::from(doubling).exp2().recip();
+        let after_this = 1.0 - f64::from(doubling + 1).exp2().recip();
+        trace.extend(model, &mut part_of(progress, before_this, after_this))?;
         let path = trace.path(model);
         let best = path.selecting()[path.best_index()];
         let is_flat = before - best < FLAT * path.standard_error().unwrap_or(0.0);

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use super::{Forest, Labels};
 use crate::Result;
 use crate::model_file::{Archive, ModelFileError};
+use crate::path::no_progress;
 use crate::process::Side;
 use crate::tree::{Kind, Tree};
 
@@ -78,7 +79,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     pub fn regrow_as_saved<L: Labels<Stats = S>>(&mut self, labels: &L, growth: &Growth) -> Result<()> {
         let stop = AtomicBool::new(growth.cuts.len() != self.n_trees());
         let starts = growth.starts();
-        self.regrow_each(labels, |index, grown| {
+        self.regrow_each(labels, &mut no_progress(), |index, grown| {
             if stop.load(Ordering::Relaxed) {
                 return None;
             }
@@ -91,7 +92,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
                 stop.store(true, Ordering::Relaxed);
             }
             same.then_some(tree)
-        });
+        })?;
         if stop.into_inner() {
             let what = "its trees, grown again, are not those that were saved";
             return Err(ModelFileError::Inconsistent { what }.into());

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::ForestParams;
+use crate::path::{Progress, no_progress, report};
 use crate::process::{Bounds, BuiltInMeasure, Measure};
 use crate::tree::{Frozen, Ground, Landing, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
@@ -181,9 +182,23 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// Grows all trees by rows that [`Forest::take_rows`] took when the box was at `rung_before`.
     pub fn grow<L: Labels<Stats = S>>(&mut self, labels: &L, learned: &Learned, rung_before: u32) {
+        self.grow_with_progress(labels, learned, rung_before, &mut no_progress()).expect("nobody cancels");
+    }
+
+    /// As [`Forest::grow`], with a report after every few trees.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`]; some trees have grown then and others not, and the forest is of no more use.
+    pub fn grow_with_progress<L: Labels<Stats = S>>(
+        &mut self,
+        labels: &L,
+        learned: &Learned,
+        rung_before: u32,
+        progress: Progress<'_>,
+    ) -> Result<()> {
         // A wider box or a batch larger than what is there: planting anew is exact, and cheaper.
         if self.ground.rung() != rung_before || learned.points.len() * 2 > self.store.n_rows() {
-            return self.regrow(labels);
+            return self.regrow_with_progress(labels, progress);
         }
         let mut fresh = learned.fresh.clone();
         fresh.sort_unstable();
@@ -205,32 +220,44 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             }
             let mut room = <(Touched, Vec<u32>)>::default();
             trees.iter_mut().for_each(|tree| learn(&mut room, tree));
-        } else {
-            trees.par_iter_mut().for_each_init(<(Touched, Vec<u32>)>::default, learn);
+            return Ok(());
         }
+        in_turns(trees, progress, |_, some| {
+            some.par_iter_mut().for_each_init(<(Touched, Vec<u32>)>::default, learn);
+        })
     }
 
     /// Grows all trees anew from the store.
     pub fn regrow<L: Labels<Stats = S>>(&mut self, labels: &L) {
-        self.regrow_each(labels, |_, grown| Some(grown()));
+        self.regrow_with_progress(labels, &mut no_progress()).expect("nobody cancels");
+    }
+
+    fn regrow_with_progress<L: Labels<Stats = S>>(&mut self, labels: &L, progress: Progress<'_>) -> Result<()> {
+        self.regrow_each(labels, progress, |_, grown| Some(grown()))
     }
 
     /// Grows all trees anew from the store, as `plant` says: it is given a tree's number and what grows it.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
     pub(super) fn regrow_each<L: Labels<Stats = S>>(
         &mut self,
         labels: &L,
+        progress: Progress<'_>,
         plant: impl Fn(usize, &dyn Fn() -> Tree) -> Option<Tree> + Sync,
-    ) {
+    ) -> Result<()> {
         let Self { ground, store, trees, .. } = self;
-        trees.par_iter_mut().enumerate().for_each(|(index, (tree, stats))| {
-            let key = tree.key();
-            // The old tree goes first: two at a time would be the peak of memory.
-            *tree = Tree::new(key);
-            if let Some(grown) = plant(index, &|| Tree::grown(ground, key, store)) {
-                *tree = grown;
-                labels.gather(tree, stats);
-            }
-        });
+        in_turns(trees, progress, |first, some| {
+            some.par_iter_mut().enumerate().for_each(|(at, (tree, stats))| {
+                let key = tree.key();
+                // The old tree goes first: two at a time would be the peak of memory.
+                *tree = Tree::new(key);
+                if let Some(grown) = plant(first + at, &|| Tree::grown(ground, key, store)) {
+                    *tree = grown;
+                    labels.gather(tree, stats);
+                }
+            });
+        })
     }
 
     /// Gathers the statistics of all trees anew.
@@ -352,6 +379,18 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         }
         self.trees[tree].0.route(&self.ground, &self.store, &inside, lifetime, Frozen::Resumed)
     }
+}
+
+/// Works on a few trees at a time, told the number of the first, so that somebody who waits hears of it and can stop it.
+fn in_turns<T>(trees: &mut [T], progress: Progress<'_>, work: impl Fn(usize, &mut [T])) -> Result<()> {
+    let (total, mut done) = (trees.len(), 0);
+    // Two a thread: the slower of two threads waits for nobody long.
+    for some in trees.chunks_mut(2 * rayon::current_num_threads()) {
+        work(done, some);
+        done += some.len();
+        report(progress, done as f64 / total as f64)?;
+    }
+    Ok(())
 }
 
 /// A box in measure coordinates.

@@ -10,6 +10,7 @@ use super::posterior::{Belief, Gaussian, Mixture, Reader, Way, separating};
 use super::resolve::{Prior, resolve};
 use super::targets::{Sums, Targets};
 use super::{Forest, ForestParams, Growth, LifetimeChoice, Unseen};
+use crate::path::{Progress, no_progress};
 use crate::process::Side;
 use crate::tree::{Child, Landing, Locator};
 use crate::{Error, Lifetime, Points, Result};
@@ -91,10 +92,24 @@ impl RegressionForest {
     /// [`Error::Empty`] without rows of positive weight, [`Error::LengthMismatch`], [`Error::NotFinite`],
     /// [`Error::InvalidParameter`], [`Error::TooLarge`].
     pub fn fit(params: RegressionParams, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<Self> {
+        Self::fit_with_progress(params, points, targets, weights, &mut no_progress())
+    }
+
+    /// As [`RegressionForest::fit`], open to being watched and cancelled.
+    ///
+    /// # Errors
+    /// As [`RegressionForest::fit`], and [`Error::Cancelled`].
+    pub fn fit_with_progress(
+        params: RegressionParams,
+        points: Points<'_>,
+        targets: &[f64],
+        weights: Option<&[f64]>,
+        progress: Progress<'_>,
+    ) -> Result<Self> {
         if let LifetimeChoice::Value(lifetime) = params.forest.lifetime {
-            return Self::fit_at(params, lifetime, points, targets, weights);
+            return Self::grown_to(params, lifetime, points, targets, weights, progress);
         }
-        super::regression_path::fit_auto(params, points, targets, weights)
+        super::regression_path::fit_auto(params, points, targets, weights, progress)
     }
 
     /// As [`RegressionForest::fit`], with this lifetime whatever the parameters say.
@@ -108,13 +123,24 @@ impl RegressionForest {
         targets: &[f64],
         weights: Option<&[f64]>,
     ) -> Result<Self> {
+        Self::grown_to(params, lifetime, points, targets, weights, &mut no_progress())
+    }
+
+    pub(super) fn grown_to(
+        params: RegressionParams,
+        lifetime: Lifetime,
+        points: Points<'_>,
+        targets: &[f64],
+        weights: Option<&[f64]>,
+        progress: Progress<'_>,
+    ) -> Result<Self> {
         let rows = Rows::checked(points, targets, weights)?;
         if rows.n_rows == 0 {
             return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
         }
         let first = Points::row_major(&rows.x, points.n_columns())?;
         let mut model = Self::unfitted(params, lifetime, first, rows.n_targets)?;
-        model.learn_rows(&rows)?;
+        model.learn_rows(&rows, progress)?;
         Ok(model)
     }
 
@@ -153,8 +179,36 @@ impl RegressionForest {
     /// # Errors
     /// As [`RegressionForest::fit`]; on error the model is as before.
     pub fn learn(&mut self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
+        self.learn_in_place(points, targets, weights, &mut no_progress())
+    }
+
+    /// As [`RegressionForest::learn`], open to being watched and cancelled. It learns in a copy, so that nothing has
+    /// changed if it is cancelled: for batches large enough to pay for one.
+    ///
+    /// # Errors
+    /// As [`RegressionForest::learn`], and [`Error::Cancelled`]; on error the model is as before.
+    pub fn learn_with_progress(
+        &mut self,
+        points: Points<'_>,
+        targets: &[f64],
+        weights: Option<&[f64]>,
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let mut next = self.clone();
+        next.learn_in_place(points, targets, weights, progress)?;
+        *self = next;
+        Ok(())
+    }
+
+    fn learn_in_place(
+        &mut self,
+        points: Points<'_>,
+        targets: &[f64],
+        weights: Option<&[f64]>,
+        progress: Progress<'_>,
+    ) -> Result<()> {
         let rows = self.checked_rows(points, targets, weights)?;
-        self.learn_rows(&rows)
+        self.learn_rows(&rows, progress)
     }
 
     fn checked_rows(&self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<Rows> {
@@ -167,12 +221,12 @@ impl RegressionForest {
         Ok(rows)
     }
 
-    fn learn_rows(&mut self, rows: &Rows) -> Result<()> {
+    fn learn_rows(&mut self, rows: &Rows, progress: Progress<'_>) -> Result<()> {
         if rows.n_rows == 0 {
             return Ok(());
         }
         let coordinates = self.core.forest.coordinates(Points::row_major(&rows.x, self.n_dims())?)?;
-        self.take(&coordinates, &rows.y, rows.weights.as_deref())
+        self.take(&coordinates, &rows.y, rows.weights.as_deref(), progress)
     }
 
     /// Takes rows into the store and leaves the trees as they are, until [`RegressionForest::grow_sown`].
@@ -191,7 +245,7 @@ impl RegressionForest {
     /// Grows all trees from the store.
     pub(super) fn grow_sown(&mut self, progress: &(dyn Fn(usize) + Sync)) {
         let core = Arc::make_mut(&mut self.core);
-        core.forest.regrow_with_progress(&core.targets, progress);
+        core.forest.regrow_counting(&core.targets, progress);
         core.gaussians = OnceLock::new();
     }
 
@@ -209,13 +263,13 @@ impl RegressionForest {
         forest.n_bytes() + sums + forest.store().n_bytes() + targets.n_bytes()
     }
 
-    /// Learns checked rows given in measure coordinates. On error nothing has changed.
-    fn take(&mut self, coordinates: &[f64], y: &[f64], weights: Option<&[f64]>) -> Result<()> {
+    /// Learns checked rows given in measure coordinates. On error nothing has changed, unless it was cancelled.
+    fn take(&mut self, coordinates: &[f64], y: &[f64], weights: Option<&[f64]>, progress: Progress<'_>) -> Result<()> {
         let core = Arc::make_mut(&mut self.core);
         let rung = core.forest.ground().rung();
         let learned = core.forest.take_rows(coordinates)?;
         let changed = core.targets.add(&learned.points, y, weights);
-        core.forest.grow(&core.targets, &learned, rung);
+        core.forest.grow_with_progress(&core.targets, &learned, rung, progress)?;
         if changed {
             core.forest.gather(&core.targets);
         }
@@ -267,7 +321,7 @@ impl RegressionForest {
             y.extend_from_slice(targets);
             w.push(weight);
         }
-        self.take(&coordinates, &y, Some(&w))
+        self.take(&coordinates, &y, Some(&w), &mut no_progress())
     }
 
     /// The model at a smaller lifetime, without retraining; a larger one is cut to what was grown.

@@ -11,7 +11,7 @@ use super::posterior::{Belief, Gaussian, Reader};
 use super::regression::{LeafModel, RegressionForest, RegressionParams, Rows, SIDES};
 use super::resolve::keyed_hash;
 use super::targets::{Sums, Targets};
-use crate::path::{Loss, PathBuilder, Progress, RegularizationPath, no_progress, report};
+use crate::path::{Loss, PathBuilder, Progress, RegularizationPath, part_of, report};
 use crate::process::Side;
 use crate::tree::{Child, Kind, Landing, Locator, Tree};
 use crate::{Error, Lifetime, Points, Result};
@@ -479,12 +479,13 @@ pub(super) fn fit_auto(
     points: Points<'_>,
     targets: &[f64],
     weights: Option<&[f64]>,
+    progress: Progress<'_>,
 ) -> Result<RegressionForest> {
     params.forest.check()?;
     params.prior.check()?;
     let rows = Rows::checked(points, targets, weights)?;
-    let lifetime = choose_lifetime(&params, &rows, points.n_columns(), &mut no_progress())?;
-    RegressionForest::fit_at(params, lifetime, points, targets, weights)
+    let lifetime = choose_lifetime(&params, &rows, points.n_columns(), &mut part_of(progress, 0.0, 0.5))?;
+    RegressionForest::grown_to(params, lifetime, points, targets, weights, &mut part_of(progress, 0.5, 1.0))
 }
 
 fn choose_lifetime(params: &RegressionParams, rows: &Rows, n_dims: usize, progress: Progress<'_>) -> Result<Lifetime> {
@@ -507,8 +508,12 @@ fn choose_lifetime(params: &RegressionParams, rows: &Rows, n_dims: usize, progre
     let ((x, y, w), (x_held, y_held, _)) = (part(&train), part(&held));
     let mut tuning = params.clone();
     tuning.forest.n_trees = tuning.forest.n_trees.min(TUNING_TREES);
-    let model = RegressionForest::fit_at(tuning, Lifetime::INFINITE, Points::row_major(&x, n_dims)?, &y, w.as_deref())?;
-    let path = model.path(&[(Points::row_major(&x_held, n_dims)?, &y_held)], progress)?;
+    let points = Points::row_major(&x, n_dims)?;
+    let mut growing = part_of(progress, 0.0, 0.5);
+    let model = RegressionForest::grown_to(tuning, Lifetime::INFINITE, points, &y, w.as_deref(), &mut growing)?;
+    drop(growing);
+    let held_out = (Points::row_major(&x_held, n_dims)?, y_held.as_slice());
+    let path = model.path(&[held_out], &mut part_of(progress, 0.5, 1.0))?;
     let last = path.len() - 1;
     Ok(if path.best_index() == last { Lifetime::INFINITE } else { path.best_lifetime() })
 }

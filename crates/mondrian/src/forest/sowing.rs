@@ -6,6 +6,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{ClassificationForest, ClassificationParams, Forest, Labels, RegressionForest, RegressionParams};
+use crate::path::no_progress;
+use crate::tree::Tree;
 use crate::{Lifetime, Points, Result};
 
 /// A forest model whose rows arrive in batches and whose trees are not grown yet.
@@ -83,12 +85,13 @@ impl Sowing<ClassificationForest> {
 
 impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// As [`Forest::regrow`], telling how many trees have been grown.
-    pub(super) fn regrow_with_progress<L: Labels<Stats = S>>(&mut self, labels: &L, progress: &(dyn Fn(usize) + Sync)) {
+    pub(super) fn regrow_counting<L: Labels<Stats = S>>(&mut self, labels: &L, progress: &(dyn Fn(usize) + Sync)) {
         let n_grown = AtomicUsize::new(0);
-        self.regrow_each(labels, |_, grown| {
+        let counted = |_: usize, grown: &dyn Fn() -> Tree| {
             let tree = grown();
             progress(n_grown.fetch_add(1, Ordering::Relaxed) + 1);
             Some(tree)
-        });
+        };
+        self.regrow_each(labels, &mut no_progress(), counted).expect("nobody cancels");
     }
 }

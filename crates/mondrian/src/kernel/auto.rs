@@ -3,7 +3,7 @@
 use super::{KernelRidge, KernelRidgeParams, PathMethod};
 use crate::dense::{Matrix, MatrixRef};
 use crate::forest::keyed_hash;
-use crate::path::no_progress;
+use crate::path::{Progress, part_of};
 use crate::{Lifetime, Points, Result};
 
 /// Rows and trees that the choice looks at, at most.
@@ -21,6 +21,7 @@ pub(super) fn choose_lifetime(
     params: &KernelRidgeParams,
     points: Points<'_>,
     targets: MatrixRef<'_>,
+    progress: Progress<'_>,
 ) -> Result<Lifetime> {
     let (n_dims, n_targets) = (points.n_columns(), targets.n_columns());
     let seed = params.seed_of();
@@ -41,12 +42,14 @@ pub(super) fn choose_lifetime(
     let (train, held) = (Points::row_major(&x, n_dims)?, Points::row_major(&x_held, n_dims)?);
     let mut terminal = 1.0 / n_dims as f64;
     let mut best = fallback;
-    for _ in 0..MAX_DOUBLINGS {
+    for doubling in 0..MAX_DOUBLINGS {
+        let share = |doublings: usize| doublings as f64 / MAX_DOUBLINGS as f64;
+        let progress = &mut part_of(progress, share(doubling), share(doubling + 1));
         let model = params.clone().tuning(MAX_TREES, Lifetime::new(terminal)?).fit_many(train, y.view())?;
         if model.n_features() > MAX_FEATURES {
             break;
         }
-        let path = model.path(&[(held, &y_held)], &PathMethod::Removal, &mut no_progress())?.path;
+        let path = model.path(&[(held, &y_held)], &PathMethod::Removal, progress)?.path;
         best = path.best_lifetime();
         if path.has_turned() {
             break;

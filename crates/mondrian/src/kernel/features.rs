@@ -8,6 +8,7 @@ use super::FeatureMap;
 use super::exp::exp_minus;
 use crate::forest::{Forest, ForestParams};
 use crate::model_file::ModelFileError;
+use crate::path::{Progress, no_progress};
 use crate::ridge::{CellArray, Features, UNSEEN};
 use crate::tree::{Child, Kind, Landing, Locator, Tree};
 use crate::{Error, Lifetime, Points, Result};
@@ -325,18 +326,25 @@ impl FeatureMap for MondrianFeatures {
 
     /// Grows the trees by these points. If the root box must be widened for them, cells inside it stay as they were.
     fn learn(&mut self, points: Points<'_>) -> Result<Features> {
+        self.learn_with_progress(points, &mut no_progress())
+    }
+
+    fn transform(&self, points: Points<'_>) -> Result<Features> {
+        Ok(self.cells(points)?.into())
+    }
+}
+
+impl MondrianFeatures {
+    /// As [`FeatureMap::learn`]; of no more use once it was cancelled.
+    pub(super) fn learn_with_progress(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<Features> {
         let coordinates = self.forest.coordinates(points)?;
         self.check_room(points.n_rows())?;
         let rung = self.forest.ground().rung();
         let forest = Arc::make_mut(&mut self.forest);
         let learned = forest.take_rows(&coordinates)?;
-        forest.grow(&(), &learned, rung);
+        forest.grow_with_progress(&(), &learned, rung, progress)?;
         self.number(&learned.points);
         self.rows.extend_from_slice(&learned.points);
         Ok(self.cells_of(&learned.points)?.into())
-    }
-
-    fn transform(&self, points: Points<'_>) -> Result<Features> {
-        Ok(self.cells(points)?.into())
     }
 }

@@ -3,6 +3,7 @@
 use super::{FeatureMap, MondrianFeatures};
 use crate::dense::{Matrix, MatrixRef};
 use crate::forest::{ForestParams, LifetimeChoice, WeightsChoice};
+use crate::path::{Progress, no_progress, part_of};
 use crate::ridge::{FeatureRidge, FeatureRidgeParams, SolveReport};
 use crate::{Lifetime, Points, Result};
 
@@ -84,6 +85,19 @@ impl KernelRidgeParams {
     /// # Errors
     /// As for [`MondrianFeatures::on`] and [`FeatureRidgeParams::fit_many`].
     pub fn fit_many(&self, points: Points<'_>, targets: MatrixRef<'_>) -> Result<KernelRidge> {
+        self.fit_many_with_progress(points, targets, &mut no_progress())
+    }
+
+    /// As [`KernelRidgeParams::fit_many`], open to being watched and cancelled; a factorisation is not interrupted.
+    ///
+    /// # Errors
+    /// As for [`KernelRidgeParams::fit_many`], and [`crate::Error::Cancelled`].
+    pub fn fit_many_with_progress(
+        &self,
+        points: Points<'_>,
+        targets: MatrixRef<'_>,
+        progress: Progress<'_>,
+    ) -> Result<KernelRidge> {
         let mut trees = self.trees.clone();
         let lifetime = match trees.lifetime {
             LifetimeChoice::Value(lifetime) => lifetime,
@@ -92,12 +106,14 @@ impl KernelRidgeParams {
                 if trees.weights == WeightsChoice::Auto {
                     trees.weights = WeightsChoice::Deviation;
                 }
-                super::auto::choose_lifetime(&Self { trees: trees.clone(), ..self.clone() }, points, targets)?
+                let params = Self { trees: trees.clone(), ..self.clone() };
+                super::auto::choose_lifetime(&params, points, targets, &mut part_of(progress, 0.0, 0.5))?
             }
         };
         let mut features = MondrianFeatures::on(&trees, points, lifetime)?;
-        let z = features.learn(points)?;
-        let model = self.ridge.fit_many(z, targets)?;
+        let tuned = if self.trees.lifetime == LifetimeChoice::Auto { 0.5 } else { 0.0 };
+        let z = features.learn_with_progress(points, &mut part_of(progress, tuned, 0.7))?;
+        let model = self.ridge.fit_many_with_progress(z, targets, &mut part_of(progress, 0.7, 1.0))?;
         Ok(KernelRidge { params: self.ridge.clone(), features, model, targets: targets.to_owned() })
     }
 }

@@ -17,6 +17,11 @@ pub fn no_progress() -> impl FnMut(f64) -> ControlFlow<()> {
     |_| ControlFlow::Continue(())
 }
 
+/// Progress through one part of a longer run, from one fraction of the whole to another.
+pub fn part_of(progress: Progress<'_>, from: f64, to: f64) -> impl FnMut(f64) -> ControlFlow<()> {
+    move |fraction| progress(from + (to - from) * fraction)
+}
+
 /// Reports progress, as an error if the callback cancels.
 ///
 /// # Errors

@@ -1,7 +1,9 @@
 //! Preconditioned conjugate gradients on the normal equations.
 
 use super::Design;
+use crate::Result;
 use crate::dense::dot;
+use crate::path::{Progress, no_progress, report};
 
 /// When conjugate gradients stop.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,6 +45,18 @@ pub fn conjugate_gradients(
     start: Option<&[f64]>,
     options: CgOptions,
 ) -> CgResult {
+    conjugate_gradients_with_progress(design, alpha, b, start, options, &mut no_progress()).expect("nobody cancels")
+}
+
+/// As [`conjugate_gradients`], with a report after every step: of the digits asked for, the share that is there.
+pub(super) fn conjugate_gradients_with_progress(
+    design: &(impl Design + ?Sized),
+    alpha: f64,
+    b: &[f64],
+    start: Option<&[f64]>,
+    options: CgOptions,
+    progress: Progress<'_>,
+) -> Result<CgResult> {
     let c = design.n_columns();
     assert_eq!(b.len(), c, "one entry a column");
     let inverse_diagonal: Vec<f64> = design.column_squares().iter().map(|d| 1.0 / (d + alpha)).collect();
@@ -59,7 +73,7 @@ pub fn conjugate_gradients(
     let mut direction: Vec<f64> = residual.iter().zip(&inverse_diagonal).map(|(r, d)| r * d).collect();
     let mut energy = dot(&residual, &direction);
     let mut squares = dot(&residual, &residual);
-    let mut steps = 0;
+    let (mut steps, mut share) = (0, 0.0_f64);
     while squares.sqrt() > goal && steps < options.max_steps && energy > 0.0 {
         apply(design, alpha, &direction, &mut image);
         let step = energy / dot(&direction, &image);
@@ -77,8 +91,11 @@ pub fn conjugate_gradients(
             direction[k] = residual[k] * inverse_diagonal[k] + turn * direction[k];
         }
         steps += 1;
+        // The residual may rise again on its way down.
+        share = share.max(libm::log(relative(squares).min(1.0)) / libm::log(options.tolerance)).min(1.0);
+        report(progress, share)?;
     }
-    CgResult { solution: theta, steps, residual: relative(squares) }
+    Ok(CgResult { solution: theta, steps, residual: relative(squares) })
 }
 
 fn apply(design: &(impl Design + ?Sized), alpha: f64, theta: &[f64], out: &mut [f64]) {

@@ -1,8 +1,10 @@
 //! The fitted model.
 
 use super::centred::{Centred, check_alpha, intercept_smoother};
+use super::conjugate::conjugate_gradients_with_progress;
 use super::{CgOptions, Costs, Design, Features, SolveReport, Solver, conjugate_gradients};
 use crate::dense::{Cholesky, Matrix, MatrixRef, Threads};
+use crate::path::{Progress, no_progress, part_of};
 use crate::{Error, Result};
 
 /// How [`FeatureRidge`] is fitted.
@@ -95,6 +97,19 @@ impl FeatureRidgeParams {
     /// without it the coefficients are not unique. [`Error::LengthMismatch`], [`Error::Empty`],
     /// [`Error::NotFinite`] in the targets, [`Error::NotPositiveDefinite`] when `alpha` is lost in rounding.
     pub fn fit_many(&self, features: Features, targets: MatrixRef<'_>) -> Result<FeatureRidge> {
+        self.fit_many_with_progress(features, targets, &mut no_progress())
+    }
+
+    /// As [`FeatureRidgeParams::fit_many`]; conjugate gradients report every step and can be cancelled.
+    ///
+    /// # Errors
+    /// As for [`FeatureRidgeParams::fit_many`], and [`Error::Cancelled`].
+    pub fn fit_many_with_progress(
+        &self,
+        features: Features,
+        targets: MatrixRef<'_>,
+        progress: Progress<'_>,
+    ) -> Result<FeatureRidge> {
         check_alpha(self.alpha, false)?;
         if features.n_rows() == 0 {
             return Err(Error::Empty { what: "X", rows: 0, columns: features.n_columns() });
@@ -110,7 +125,7 @@ impl FeatureRidgeParams {
             given => given,
         };
         let kept = Kept::factor(solver, &features, self.alpha, self.threads)?;
-        let (theta, steps) = kept.coefficients(&features, self.alpha, &targets)?;
+        let (theta, steps) = kept.coefficients(&features, self.alpha, &targets, progress)?;
         let residuals = residuals(&features, self.alpha, &targets, &theta);
         let prior_variances = prior_variances(&features, self.alpha, &targets, &theta);
         let report = SolveReport { solver, residuals, steps, costs };
@@ -144,7 +159,13 @@ impl Kept {
     }
 
     /// θ for all targets, and the steps it took.
-    fn coefficients(&self, features: &Features, alpha: f64, targets: &Matrix) -> Result<(Matrix, usize)> {
+    fn coefficients(
+        &self,
+        features: &Features,
+        alpha: f64,
+        targets: &Matrix,
+        progress: Progress<'_>,
+    ) -> Result<(Matrix, usize)> {
         let (c, n_targets) = (features.n_columns(), targets.n_columns());
         let mut theta = Matrix::zeros(c, n_targets);
         if let Self::Dual(factor) = self {
@@ -159,7 +180,9 @@ impl Kept {
             Self::Primal(factor) => factor.solve_in_place(theta.view_mut())?,
             Self::Nothing(options) => {
                 for t in 0..n_targets {
-                    let found = conjugate_gradients(features, alpha, theta.column(t), None, *options);
+                    let (b, share) = (theta.column(t), |t: usize| t as f64 / n_targets as f64);
+                    let progress = &mut part_of(progress, share(t), share(t + 1));
+                    let found = conjugate_gradients_with_progress(features, alpha, b, None, *options, progress)?;
                     theta.column_mut(t).copy_from_slice(&found.solution);
                     steps += found.steps;
                 }

@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 
 use super::path::held_out_path;
 use super::{ClassificationForest, GammaChoice, subset};
-use crate::Lifetime;
+use crate::path::Progress;
+use crate::{Lifetime, Result};
 
 /// Trees of the forest that the lifetime is chosen with.
 const TREES: usize = 32;
@@ -12,16 +13,16 @@ const TREES: usize = 32;
 const ENOUGH: usize = 20;
 
 /// The lifetime of smallest log loss on the held-out fifth; infinite where there are too few points for it.
-pub(super) fn lifetime(model: &ClassificationForest) -> Lifetime {
+pub(super) fn lifetime(model: &ClassificationForest, progress: Progress<'_>) -> Result<Lifetime> {
     let store = model.planted.forest.store();
     let (mut kept, mut held_out) = (Vec::new(), Vec::new());
     for (hash, point) in subset::hashed(store) {
         if hash % 5 == 0 { held_out.push(point) } else { kept.push(point) }
     }
     if held_out.len() < ENOUGH {
-        return Lifetime::INFINITE;
+        return Ok(Lifetime::INFINITE);
     }
-    let Ok(planted) = model.planted.with_points(&kept, TREES) else { return Lifetime::INFINITE };
+    let planted = model.planted.with_points(&kept, TREES)?;
     let mut params = model.params.clone();
     params.gamma = GammaChoice::Value(model.gamma());
     let (gamma, lifetime) = (OnceLock::new(), OnceLock::new());
@@ -33,9 +34,9 @@ pub(super) fn lifetime(model: &ClassificationForest) -> Lifetime {
             truth.push(*class_and_count);
         }
     }
-    let path = held_out_path(&part, &coordinates, &truth);
+    let path = held_out_path(&part, &coordinates, &truth, progress)?;
     // From the largest lifetime down, so that of equals the finest wins: it costs nothing and says most.
     let best =
         path.iter().rev().fold((f64::INFINITY, f64::INFINITY), |best, at| if at.1 < best.1 { *at } else { best });
-    Lifetime::new(best.0).unwrap_or(Lifetime::INFINITE)
+    Ok(Lifetime::new(best.0).unwrap_or(Lifetime::INFINITE))
 }

@@ -32,6 +32,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use super::{Forest, LifetimeChoice};
+use crate::path::{Progress, no_progress};
 use crate::{Error, Lifetime, Points, Result};
 use classes::{PointClasses, check_labels};
 use walk::{Rows, Scene};
@@ -77,14 +78,30 @@ impl ClassificationForest {
         n_classes: usize,
         weights: Option<&[f64]>,
     ) -> Result<Self> {
+        Self::fit_with_progress(params, points, labels, n_classes, weights, &mut no_progress())
+    }
+
+    /// As [`ClassificationForest::fit`], open to being watched and cancelled.
+    ///
+    /// # Errors
+    /// As [`ClassificationForest::fit`], and [`Error::Cancelled`].
+    pub fn fit_with_progress(
+        params: ClassificationParams,
+        points: Points<'_>,
+        labels: &[u32],
+        n_classes: usize,
+        weights: Option<&[f64]>,
+        progress: Progress<'_>,
+    ) -> Result<Self> {
         check_labels(points.n_rows(), labels, n_classes)?;
         let Some(weights) = weights else {
             let mut model = Self::unfitted(params, points, n_classes)?;
-            model.learn_rows(points, labels, n_classes)?;
+            model.learn_rows(points, labels, n_classes, progress)?;
             return Ok(model);
         };
         let (rows, labels) = repeated(points, labels, weights)?;
-        Self::fit(params, Points::row_major(&rows, points.n_columns())?, &labels, n_classes, None)
+        let points = Points::row_major(&rows, points.n_columns())?;
+        Self::fit_with_progress(params, points, &labels, n_classes, None, progress)
     }
 
     /// A forest on the box and measure of `first`, without rows yet: what online learning starts from.
@@ -116,34 +133,70 @@ impl ClassificationForest {
         n_classes: usize,
         weights: Option<&[f64]>,
     ) -> Result<()> {
+        self.learn_in_place(points, labels, n_classes, weights, &mut no_progress())
+    }
+
+    /// As [`ClassificationForest::learn`], open to being watched and cancelled. It learns in a copy, so that nothing has
+    /// changed if it is cancelled: for batches large enough to pay for one.
+    ///
+    /// # Errors
+    /// As [`ClassificationForest::learn`], and [`Error::Cancelled`]; on error the model is as before.
+    pub fn learn_with_progress(
+        &mut self,
+        points: Points<'_>,
+        labels: &[u32],
+        n_classes: usize,
+        weights: Option<&[f64]>,
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let mut next = self.clone();
+        next.learn_in_place(points, labels, n_classes, weights, progress)?;
+        *self = next;
+        Ok(())
+    }
+
+    fn learn_in_place(
+        &mut self,
+        points: Points<'_>,
+        labels: &[u32],
+        n_classes: usize,
+        weights: Option<&[f64]>,
+        progress: Progress<'_>,
+    ) -> Result<()> {
         match weights {
-            None => self.learn_rows(points, labels, n_classes)?,
+            None => self.learn_rows(points, labels, n_classes, progress)?,
             Some(weights) => {
                 check_labels(points.n_rows(), labels, n_classes.max(self.n_classes()))?;
                 let (rows, labels) = repeated(points, labels, weights)?;
-                self.learn_rows(Points::row_major(&rows, points.n_columns())?, &labels, n_classes)?;
+                self.learn_rows(Points::row_major(&rows, points.n_columns())?, &labels, n_classes, progress)?;
             }
         }
         self.view = self.view.or(Some(Lifetime::INFINITE));
         Ok(())
     }
 
-    fn learn_rows(&mut self, points: Points<'_>, labels: &[u32], n_classes: usize) -> Result<()> {
+    fn learn_rows(
+        &mut self,
+        points: Points<'_>,
+        labels: &[u32],
+        n_classes: usize,
+        progress: Progress<'_>,
+    ) -> Result<()> {
         let n_classes = n_classes.max(self.n_classes());
         check_labels(points.n_rows(), labels, n_classes)?;
         let coordinates = self.planted.forest.coordinates(points)?;
-        self.take(&coordinates, labels, n_classes)
+        self.take(&coordinates, labels, n_classes, progress)
     }
 
-    /// Takes rows in measure coordinates.
-    fn take(&mut self, coordinates: &[f64], labels: &[u32], n_classes: usize) -> Result<()> {
+    /// Takes rows in measure coordinates. On error nothing has changed, unless it was cancelled.
+    fn take(&mut self, coordinates: &[f64], labels: &[u32], n_classes: usize, progress: Progress<'_>) -> Result<()> {
         let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
         let rung = forest.ground().rung();
         let learned = forest.take_rows(coordinates)?;
         let n_words = classes.n_words();
         classes.set_n_classes(n_classes);
         learned.points.iter().zip(labels).for_each(|(point, class)| classes.add(*point, *class));
-        forest.grow(classes, &learned, rung);
+        forest.grow_with_progress(classes, &learned, rung, progress)?;
         if classes.n_words() != n_words {
             forest.gather(classes);
         }
@@ -164,7 +217,7 @@ impl ClassificationForest {
     /// Grows all trees from the store.
     pub(in crate::forest) fn grow_sown(&mut self, progress: &(dyn Fn(usize) + Sync)) {
         let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
-        forest.regrow_with_progress(classes, progress);
+        forest.regrow_counting(classes, progress);
         self.forget_automatic();
     }
 
@@ -224,7 +277,7 @@ impl ClassificationForest {
         }
         let (coordinates, labels) = other.rows();
         let n_classes = self.n_classes().max(other.n_classes());
-        self.take(&coordinates, &labels, n_classes)?;
+        self.take(&coordinates, &labels, n_classes, &mut no_progress())?;
         let terminal = other.planted.forest.ground().lifetime();
         if terminal > self.planted.forest.ground().lifetime() {
             let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
@@ -296,7 +349,20 @@ impl ClassificationForest {
     /// on four fifths of the points, evaluated on the fifth that a hash of the coordinates picks; infinite where
     /// that fifth is too small to say anything.
     pub fn lifetime(&self) -> Lifetime {
-        self.view.unwrap_or_else(|| *self.lifetime.get_or_init(|| automatic::lifetime(self)))
+        // Without anybody to cancel, nothing can go wrong that did not before the rows were learned.
+        self.find_lifetime(&mut no_progress()).unwrap_or(Lifetime::INFINITE)
+    }
+
+    /// As [`ClassificationForest::lifetime`]; looking for an automatic one can be watched and cancelled.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub fn find_lifetime(&self, progress: Progress<'_>) -> Result<Lifetime> {
+        if let Some(known) = self.view.or_else(|| self.lifetime.get().copied()) {
+            return Ok(known);
+        }
+        let found = automatic::lifetime(self, progress)?;
+        Ok(*self.lifetime.get_or_init(|| found))
     }
 
     /// The lifetime that the trees are cut until: views cannot go beyond it.

@@ -192,10 +192,16 @@ pub(super) fn held_out_path(
     model: &ClassificationForest,
     coordinates: &[f64],
     truth: &[(u32, u32)],
-) -> Vec<(f64, f64)> {
-    let Ok(grid) = model.grid(None) else { return Vec::new() };
+    progress: Progress<'_>,
+) -> Result<Vec<(f64, f64)>> {
+    let grid = model.grid(None)?;
     let scene = model.scene();
     let truth_of = |row: usize| std::slice::from_ref(&truth[row]);
-    let Ok(losses) = losses(&scene, coordinates, truth_of, &grid, &mut |_| Ok(())) else { return Vec::new() };
-    grid.iter().zip(&losses).map(|(lifetime, losses)| (*lifetime, losses.log_loss())).collect()
+    let (mut done, total) = (0, truth.len());
+    let mut advance = |n_rows: usize| {
+        done += n_rows;
+        report(progress, done as f64 / total as f64)
+    };
+    let losses = losses(&scene, coordinates, truth_of, &grid, &mut advance)?;
+    Ok(grid.iter().zip(&losses).map(|(lifetime, losses)| (*lifetime, losses.log_loss())).collect())
 }
