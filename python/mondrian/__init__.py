@@ -8,6 +8,7 @@ from . import process
 from ._classification import MondrianForestClassifier
 from ._density import MondrianDensity, MondrianDensityClassifier
 from ._features import MondrianFeatures, MondrianGridFeatures, RandomBinningFeatures, RandomFourierFeatures
+from ._files import load
 from ._grid import MondrianGridRidge
 from ._kernel import MondrianKernelRidge
 from ._laplace import LaplaceKernelRidge
@@ -31,5 +32,6 @@ __all__ = [
     "RegularizationPath",
     "Trajectory",
     "__version__",
+    "load",
     "process",
 ]

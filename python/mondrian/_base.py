@@ -1,38 +1,67 @@
-"""What all estimators share: validated rows in, the bound model behind."""
+"""What all estimators share: validated rows in, the bound model behind, and a file to keep it in."""
 
 from __future__ import annotations
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
+from . import _files
 from . import _parameters as parameters
 
 
 class MondrianEstimator(BaseEstimator):
     """Base of every estimator; the fitted core model is ``_model``."""
 
-    def _rows(self, X, *, reset, **options):
+    def _rows(self, X, *, reset=False, **options):
+        """Validated rows; those of a model from the program are prepared as it prepared its own."""
+        prepared = self._prepared(X, reset)
+        if prepared is not None:
+            return check_array(prepared, dtype=np.float64, **options)
         return validate_data(self, X, reset=reset, dtype=np.float64, **options)
 
-    def _rows_and_targets(self, X, y, *, reset, **options):
-        X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, y_numeric=True, **options)
+    def _labelled_rows(self, X, y, *, reset=False, **options):
+        """The same with what goes with each row."""
+        prepared = self._prepared(X, reset)
+        if prepared is not None:
+            return check_X_y(prepared, y, dtype=np.float64, **options)
+        return validate_data(self, X, y, reset=reset, dtype=np.float64, **options)
+
+    def _rows_and_targets(self, X, y, *, reset=False, **options):
+        """The same with numbers as targets."""
+        X, y = self._labelled_rows(X, y, reset=reset, y_numeric=True, **options)
         return X, np.ascontiguousarray(y, dtype=np.float64)
+
+    def _prepared(self, X, reset):
+        if reset:
+            # Learning anew starts from rows as they are.
+            self.__dict__.pop("preparation_", None)
+        preparation = self.__dict__.get("preparation_")
+        return None if preparation is None else preparation.transform(X)
 
     def _query(self, X):
         """Rows to look up. A plain float64 array of the right shape needs no more checks than the core's own."""
-        if (
+        if self._is_plain(X):
+            return X
+        check_is_fitted(self)
+        return self._rows(X)
+
+    def _is_plain(self, X):
+        return (
             type(X) is np.ndarray
             and X.ndim == 2
             and X.dtype == np.float64
             and X.shape[0]
             and X.shape[1] == getattr(self, "n_features_in_", None)
             and "_model" in self.__dict__
-            and not hasattr(self, "feature_names_in_")
-        ):
-            return X
-        check_is_fitted(self)
-        return self._rows(X, reset=False)
+            and "feature_names_in_" not in self.__dict__
+            and "preparation_" not in self.__dict__
+        )
+
+    def _ask(self, question, X, *arguments):
+        """What a method of the core says about rows."""
+        X = self._query(X)
+        return getattr(self._model, question)(X, *arguments, self._threads(len(X)))
 
     def _threads(self, n_rows=None):
         """Threads for a call; few rows are looked up fastest by one."""
@@ -40,8 +69,127 @@ class MondrianEstimator(BaseEstimator):
             return 1
         return parameters.threads_of(self.n_jobs)
 
+    def _take(self, model):
+        self._model = model
+        return self
+
     def __sklearn_is_fitted__(self):
         return "_model" in self.__dict__
+
+    def save(self, path, *, target="target"):
+        """Write the fitted model to a file, which :func:`mondrian.load` and the program ``mondrian`` open.
+
+        The file appears whole or not at all. It holds no code: opening one from elsewhere is safe.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        target : str, default="target"
+            What the program is to call the column that is predicted. Inputs are called as in the frame the model was
+            fitted on, else ``column1``, ``column2`` and so on, as the program calls columns without names.
+        """
+        check_is_fitted(self)
+        _files.write_whole(path, self._model.to_bytes(_files.notes_of(self, target)))
+
+    def _state(self):
+        """What a file keeps beside the core model and the parameters."""
+        return {}
+
+    def _restore(self, model, state, target):
+        """Becomes the estimator of a loaded model; ``target`` is the program's word on it, or None."""
+        self.n_features_in_ = model.n_dims
+        return self._take(model)
+
+    def _program_target(self, name):
+        """What the program is told of the target: None for none, False for a model it cannot use."""
+        return {"name": name, "classes": None}
+
+
+class Regressor(MondrianEstimator):
+    """Predictions with standard deviations, which are linear in the targets."""
+
+    def predict(self, X, return_std=False):
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        return_std : bool, default=False
+            Whether to return the standard deviation of a new target there too, noise included.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,), or (n_samples, n_targets) if several targets were learned
+        std : ndarray of the same shape
+            Only if ``return_std``.
+        """
+        if not return_std:
+            return self._shaped(self._ask("predict", X))
+        mean, std = self._ask("predict_with_std", X)
+        return self._shaped(mean), self._shaped(std)
+
+    def _shaped(self, numbers):
+        return numbers
+
+    def equivalent_kernel(self, X_query):
+        """The smoothing matrix: predictions are this matrix times the training targets, less the prior mean in a forest.
+
+        Parameters
+        ----------
+        X_query : array-like of shape (n_query, n_features)
+            Rows.
+
+        Returns
+        -------
+        smoothing : ndarray of shape (n_query, n_train)
+            In the order of the training rows; a forest counts a row of whole-number weight w as w rows.
+        """
+        return self._ask("equivalent_kernel", X_query)
+
+
+class Classifier(MondrianEstimator):
+    """Probabilities of classes."""
+
+    def predict_proba(self, X):
+        """The probability of each class; where a row tells nothing, that before any row is seen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_samples, n_classes)
+        """
+        return self._ask("predict_proba", X)
+
+    def predict(self, X):
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_samples,)
+        """
+        shares = self.predict_proba(X)
+        return self.classes_[np.argmax(shares, axis=1)]
+
+    def _state(self):
+        return {"classes": _files.classes_to_json(self.classes_)}
+
+    def _restore(self, model, state, target):
+        self.classes_ = _files.classes_from_json(state.get("classes"), target)
+        return super()._restore(model, state, target)
+
+    def _program_target(self, name):
+        return {"name": name, "classes": [str(label) for label in self.classes_.tolist()]}
 
 
 def sample_weights(sample_weight, X):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import sample_weights
+from ._base import Classifier, sample_weights
+from ._docs import documented
 from ._path import RegularizationPath
-from ._trees import ViewedEstimator, documented, pairs
+from ._trees import ForestEstimator, labelled_sets
 
 
 @documented
-class MondrianForestClassifier(ClassifierMixin, ViewedEstimator):
+class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
     """A Mondrian forest for classification that learns online, forgets and merges exactly.
 
     Class probabilities of a cell are drawn around its parent's by a hierarchical normalized stable process.
@@ -33,21 +33,14 @@ class MondrianForestClassifier(ClassifierMixin, ViewedEstimator):
     {tree_parameters}
     unseen : {"keyed", "integrate"}, default="keyed"
         Whether cuts that no training row has made anybody look at follow from the key or are integrated over.
-    random_state : int, RandomState or None, default=None
-        An integer is the core's seed.
-    n_jobs : int or None, default=None
-        Threads, in joblib's meaning; results do not depend on it.
+    {run_parameters}
+    {verbose}
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted.
-    lifetime_ : float
-        The lifetime looked at.
-    weights_ : ndarray of shape (n_features_in_,) or None
-        Factors of the measure; None for the quantile measure.
-    n_features_in_ : int
-        Number of inputs.
+    {tree_attributes}
 
     Notes
     -----
@@ -75,17 +68,11 @@ class MondrianForestClassifier(ClassifierMixin, ViewedEstimator):
         unseen="keyed",
         random_state=None,
         n_jobs=None,
+        verbose=False,
     ):
-        self.n_estimators = n_estimators
-        self.lifetime = lifetime
+        super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
         self.gamma = gamma
-        self.lower = lower
-        self.upper = upper
-        self.measure = measure
-        self.weights = weights
         self.unseen = unseen
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def fit(self, X, y, sample_weight=None):
         """Learn rows, forgetting all learned before.
@@ -103,13 +90,16 @@ class MondrianForestClassifier(ClassifierMixin, ViewedEstimator):
         -------
         self : MondrianForestClassifier
         """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        weights = sample_weights(sample_weight, X)
+        X, y, weights = self._weighted(X, y, sample_weight, reset=True)
         if weights is not None:
             # Classes of rows that do not count are unknown, as if the rows were not there.
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         return self._plant(X, y, np.unique(y), weights, self._tree_arguments(X.shape[1]))
+
+    def _weighted(self, X, y, sample_weight, *, reset):
+        X, y = self._labelled_rows(X, y, reset=reset)
+        check_classification_targets(y)
+        return X, y, sample_weights(sample_weight, X)
 
     def _plant(self, X, y, classes, weights, trees):
         model = _mondrian.ClassificationForest.fit(
@@ -121,13 +111,13 @@ class MondrianForestClassifier(ClassifierMixin, ViewedEstimator):
             parameters.auto_or_real("gamma", self.gamma, strict=True),
             parameters.choice("unseen", self.unseen, ("keyed", "integrate")),
             self._threads(),
+            self._listener(),
         )
-        model.find_lifetime(self._threads())
         self.classes_ = classes
         return self._take(model)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Learn more rows: the model of all rows so far, whatever their order.
+        """Learn more rows: the model of all rows so far, whatever their order. If it fails, nothing has changed.
 
         Parameters
         ----------
@@ -145,9 +135,7 @@ class MondrianForestClassifier(ClassifierMixin, ViewedEstimator):
         self : MondrianForestClassifier
         """
         first = not self.__sklearn_is_fitted__()
-        X, y = validate_data(self, X, y, reset=first, dtype=np.float64)
-        check_classification_targets(y)
-        weights = sample_weights(sample_weight, X)
+        X, y, weights = self._weighted(X, y, sample_weight, reset=first)
         known = np.unique(y) if classes is None else np.unique(column_or_1d(classes))
         if classes is not None and not np.isin(y, known).all():
             raise ValueError(f"y contains {np.setdiff1d(y, known).tolist()}, not among the given classes")
@@ -156,8 +144,11 @@ class MondrianForestClassifier(ClassifierMixin, ViewedEstimator):
         all_classes = np.union1d(self.classes_, known)
         numbers = np.searchsorted(all_classes, y).tolist()
         model = self._numbered_for(all_classes)
-        model.learn(X, numbers, len(all_classes), weights, self._threads(len(X)))
-        self.classes_ = all_classes
+        model.learn(X, numbers, len(all_classes), weights, self._threads(len(X)), self._listener())
+        return self._renamed(model, all_classes)
+
+    def _renamed(self, model, classes):
+        self.classes_ = classes
         self._model = model
         self.lifetime_ = model.lifetime
         return self
@@ -169,59 +160,26 @@ class MondrianForestClassifier(ClassifierMixin, ViewedEstimator):
             return self._model
         return self._model.renumbered(places.tolist(), len(classes))
 
-    def _labels(self, y):
-        """Numbers of known classes."""
-        y = np.asarray(y)
+    def _restore(self, model, state, target):
+        super()._restore(model, state, target)
+        if len(self.classes_) != model.n_classes:
+            raise ValueError(f"{len(self.classes_)} names for {model.n_classes} classes")
+        order = np.argsort(self.classes_)
+        if not np.array_equal(order, np.arange(len(order))):
+            # The program's order of texts that are numbers need not be ours.
+            places = np.empty_like(order)
+            places[order] = np.arange(len(order))
+            self._renamed(model.renumbered(places.tolist(), len(order)), self.classes_[order])
+        return self
+
+    def _known(self, X, y):
+        """Rows with the numbers of their classes, which must be known."""
+        X, y = self._labelled_rows(X, y)
         numbers = np.searchsorted(self.classes_, y)
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == y
         if not np.all(known):
             raise ValueError(f"y contains {np.unique(y[~known]).tolist()}, classes the model has never seen")
-        return numbers.tolist()
-
-    def predict_proba(self, X):
-        """The probability of each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        shares : ndarray of shape (n_samples, n_classes)
-        """
-        X = self._query(X)
-        return self._model.predict_proba(X, self._threads(len(X)))
-
-    def predict(self, X):
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        classes : ndarray of shape (n_samples,)
-        """
-        shares = self.predict_proba(X)
-        return self.classes_[np.argmax(shares, axis=1)]
-
-    def apply(self, X):
-        """The number of each row's cell in each tree; −1 for a cell without training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        cells : ndarray of int of shape (n_samples, n_estimators)
-        """
-        X = self._query(X)
-        return self._model.apply(X, self._threads(len(X)))
+        return X, numbers.tolist()
 
     def path(self, X_val, y_val, loss="log_loss", lifetimes=None, progress=None):
         """The loss at a grid of lifetimes up to that of the trees; ``value_at`` is exact at any other too.
@@ -237,7 +195,7 @@ class MondrianForestClassifier(ClassifierMixin, ViewedEstimator):
         lifetimes : array-like of shape (n,), default=None
             The grid; chosen from the times at which training rows part without.
         progress : callable, default=None
-            Called with the share of work done.
+            Called with the share of work done, instead of ``verbose``.
 
         Returns
         -------
@@ -245,21 +203,17 @@ class MondrianForestClassifier(ClassifierMixin, ViewedEstimator):
         """
         check_is_fitted(self)
         parameters.choice("loss", loss, ("log_loss", "error"))
-        sets, several = pairs(X_val, y_val, ("X_val", "y_val"))
-        checked = []
-        for X, y in sets:
-            X, y = validate_data(self, X, y, reset=False, dtype=np.float64)
-            checked.append((X, self._labels(y)))
+        sets, several = labelled_sets(X_val, y_val, self._known)
         if lifetimes is not None:
             lifetimes = sorted(parameters.real("lifetimes", float(x), infinite=True) for x in np.ravel(lifetimes))
         # What is learned later must not change the path: a view is a cheap copy.
         model = self._model.at(self._model.grown)
-        found = model.path(checked, lifetimes, self._threads(), progress)
+        found = model.path(sets, lifetimes, self._threads(), self._listener(progress))
         inner = found.error() if loss == "error" else found.log_loss()
-        return RegularizationPath(inner, several, exact=_Exact(model, checked, loss, found))
+        return RegularizationPath(inner, several, exact=_Exact(model, sets, loss, found))
 
     def merge(self, other):
-        """Learn all that another forest has learned: the model of both sets of rows.
+        """Learn all that another forest has learned, its classes too: the model of both sets of rows.
 
         Parameters
         ----------
@@ -274,9 +228,7 @@ class MondrianForestClassifier(ClassifierMixin, ViewedEstimator):
         classes = np.union1d(self.classes_, other.classes_)
         model = self._numbered_for(classes)
         model.merge(other._numbered_for(classes), self._threads())
-        self.classes_ = classes
-        self._model = model
-        return self
+        return self._renamed(model, classes)
 
     def forget(self, X, y):
         """Forget rows: the model that never saw them; classes stay. If a row was never learned, nothing changes.
@@ -293,15 +245,9 @@ class MondrianForestClassifier(ClassifierMixin, ViewedEstimator):
         self : MondrianForestClassifier
         """
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, reset=False, dtype=np.float64)
-        self._model.forget(X, self._labels(y), self._threads(len(X)))
+        X, numbers = self._known(X, y)
+        self._model.forget(X, numbers, self._threads(len(X)))
         return self
-
-    @property
-    def feature_importances_(self):
-        """How much the cuts of each input tell about the class; sums to one."""
-        check_is_fitted(self)
-        return self._model.relevance(self._threads())
 
     @property
     def gamma_(self):

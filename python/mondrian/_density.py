@@ -5,19 +5,34 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import ClassifierMixin, DensityMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
+from ._base import Classifier
+from ._docs import documented
 from ._path import RegularizationPath
 from ._plotting import axes_for
-from ._trees import TreeEstimator, ViewedEstimator, documented
+from ._trees import OnlineEstimator, TreeEstimator, several_sets
 
-_SELECT_BY = ("held-out", "leave-one-out")
+class _DensityParameters:
+    """The parameters of densities."""
+
+    def _arguments(self, n_dims):
+        return {
+            "trees": self._tree_arguments(n_dims),
+            "gamma": parameters.auto_or_real("gamma", self.gamma, strict=True),
+            "margin": parameters.real("margin", self.margin),
+            "select_by": parameters.choice("select_by", self.select_by, ("held-out", "leave-one-out")),
+        }
+
+    def _fewest_rows(self):
+        # One row has no box of its own: its sides would have length zero.
+        return {"ensure_min_samples": 2 if self.lower is None else 1}
 
 
 @documented
-class MondrianDensity(DensityMixin, ViewedEstimator):
+class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     """A density: the average over Mondrian trees of Pólya-tree densities on a bounded box.
 
     Outside the box the log density is minus infinity.
@@ -35,21 +50,14 @@ class MondrianDensity(DensityMixin, ViewedEstimator):
         How far the default box goes beyond the data on each side, in widths.
     select_by : {"held-out", "leave-one-out"}, default="held-out"
         What an automatic lifetime is chosen on.
-    random_state : int, RandomState or None, default=None
-        An integer is the core's seed.
-    n_jobs : int or None, default=None
-        Threads, in joblib's meaning; results do not depend on it.
+    {run_parameters}
+    {verbose}
 
     Attributes
     ----------
-    lifetime_ : float
-        The lifetime looked at.
     lower_, upper_ : ndarray of shape (n_features_in_,)
         The box.
-    weights_ : ndarray of shape (n_features_in_,) or None
-        Factors of the measure; None for the quantile measure.
-    n_features_in_ : int
-        Number of inputs.
+    {tree_attributes}
 
     Examples
     --------
@@ -77,18 +85,12 @@ class MondrianDensity(DensityMixin, ViewedEstimator):
         select_by="held-out",
         random_state=None,
         n_jobs=None,
+        verbose=False,
     ):
-        self.n_estimators = n_estimators
-        self.lifetime = lifetime
+        super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
         self.gamma = gamma
-        self.lower = lower
-        self.upper = upper
-        self.measure = measure
-        self.weights = weights
         self.margin = margin
         self.select_by = select_by
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def fit(self, X, y=None):
         """Fit a density to rows.
@@ -103,25 +105,19 @@ class MondrianDensity(DensityMixin, ViewedEstimator):
         -------
         self : MondrianDensity
         """
-        # One row has no box of its own: its sides would have length zero.
-        X = self._rows(X, reset=True, ensure_min_samples=2 if self.lower is None else 1)
-        model = _mondrian.DensityForest.fit(
-            X,
-            self._tree_arguments(X.shape[1]),
-            parameters.auto_or_real("gamma", self.gamma, strict=True),
-            parameters.real("margin", self.margin),
-            parameters.choice("select_by", self.select_by, _SELECT_BY),
-            self._threads(),
-        )
-        return self._take(model)
+        X = self._rows(X, reset=True, **self._fewest_rows())
+        arguments = self._arguments(X.shape[1])
+        return self._take(_mondrian.DensityForest.fit(X, arguments, self._threads(), self._listener()))
 
     def _take(self, model):
-        super()._take(model)
         self.lower_, self.upper_ = (np.asarray(corner) for corner in model.bounds)
-        return self
+        return super()._take(model)
+
+    def _program_target(self, name):
+        return None
 
     def partial_fit(self, X, y=None):
-        """Learn more rows, which must lie in the box; it and the lifetime stay.
+        """Learn more rows, which must lie in the box; it and the lifetime stay. If it fails, nothing has changed.
 
         Parameters
         ----------
@@ -135,23 +131,8 @@ class MondrianDensity(DensityMixin, ViewedEstimator):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X)
-        X = self._rows(X, reset=False)
-        self._model.learn(X, self._threads(len(X)))
-        return self
-
-    def merge(self, other):
-        """Learn all rows of another density with the same ``random_state``, box, measure and parameters.
-
-        Parameters
-        ----------
-        other : MondrianDensity
-            The other.
-
-        Returns
-        -------
-        self : MondrianDensity
-        """
-        self._model.merge(self._mergeable(other), self._threads())
+        X = self._rows(X)
+        self._model.learn(X, self._threads(len(X)), self._listener())
         return self
 
     def forget(self, X):
@@ -182,8 +163,7 @@ class MondrianDensity(DensityMixin, ViewedEstimator):
         -------
         logs : ndarray of shape (n_samples,)
         """
-        X = self._query(X)
-        return self._model.log_density(X, self._threads(len(X)))
+        return self._ask("log_density", X)
 
     def score(self, X, y=None):
         """The total log-likelihood of rows.
@@ -218,7 +198,7 @@ class MondrianDensity(DensityMixin, ViewedEstimator):
         X_val : array-like of shape (n_samples, n_features), list of such, or None, default=None
             Validation rows; those outside the box are left out and counted in ``n_outside``.
         progress : callable, default=None
-            Called with the share of work done.
+            Called with the share of work done, instead of ``verbose``.
 
         Returns
         -------
@@ -226,10 +206,10 @@ class MondrianDensity(DensityMixin, ViewedEstimator):
             With ``leave_one_out`` too, which selects the best lifetime where no validation rows are given.
         """
         check_is_fitted(self)
-        several = isinstance(X_val, (list, tuple)) and len(X_val) > 0 and np.asarray(X_val[0]).ndim >= 2
+        several = several_sets(X_val)
         sets = [] if X_val is None else list(X_val) if several else [X_val]
-        sets = [self._rows(X, reset=False) for X in sets]
-        inner, n_outside = self._model.path(sets, self._threads(), progress)
+        sets = [self._rows(X) for X in sets]
+        inner, n_outside = self._model.path(sets, self._threads(), self._listener(progress))
         return RegularizationPath(inner, several, n_outside=n_outside)
 
     def sample(self, n_samples=1, random_state=None):
@@ -293,7 +273,7 @@ class MondrianDensity(DensityMixin, ViewedEstimator):
 
 
 @documented
-class MondrianDensityClassifier(ClassifierMixin, TreeEstimator):
+class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier, TreeEstimator):
     """The class whose density is highest: one :class:`MondrianDensity` a class, on one box.
 
     Parameters
@@ -311,10 +291,8 @@ class MondrianDensityClassifier(ClassifierMixin, TreeEstimator):
         What automatic lifetimes are chosen on.
     class_prior : {"frequency", "equal"}, default="frequency"
         How probable classes are before a row is seen: as in training, or all the same (the report's rule).
-    random_state : int, RandomState or None, default=None
-        An integer is the core's seed.
-    n_jobs : int or None, default=None
-        Threads, in joblib's meaning; results do not depend on it.
+    {run_parameters}
+    {verbose}
 
     Attributes
     ----------
@@ -351,19 +329,13 @@ class MondrianDensityClassifier(ClassifierMixin, TreeEstimator):
         class_prior="frequency",
         random_state=None,
         n_jobs=None,
+        verbose=False,
     ):
-        self.n_estimators = n_estimators
-        self.lifetime = lifetime
+        super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
         self.gamma = gamma
-        self.lower = lower
-        self.upper = upper
-        self.measure = measure
-        self.weights = weights
         self.margin = margin
         self.select_by = select_by
         self.class_prior = class_prior
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def fit(self, X, y):
         """Fit a density to the rows of each class.
@@ -379,51 +351,20 @@ class MondrianDensityClassifier(ClassifierMixin, TreeEstimator):
         -------
         self : MondrianDensityClassifier
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2 if self.lower is None else 1)
+        X, y = self._labelled_rows(X, y, reset=True, **self._fewest_rows())
         check_classification_targets(y)
         classes, numbers = np.unique(y, return_inverse=True)
         model = _mondrian.DensityClassifier.fit(
             X,
             numbers.ravel().tolist(),
             parameters.choice("class_prior", self.class_prior, ("frequency", "equal")),
-            self._tree_arguments(X.shape[1]),
-            parameters.auto_or_real("gamma", self.gamma, strict=True),
-            parameters.real("margin", self.margin),
-            parameters.choice("select_by", self.select_by, _SELECT_BY),
+            self._arguments(X.shape[1]),
             self._threads(),
+            self._listener(),
         )
         self.classes_ = classes
-        self._model = model
+        return self._take(model)
+
+    def _take(self, model):
         self.lifetimes_ = np.asarray(model.lifetimes)
-        self.weights_ = None if model.weights is None else np.asarray(model.weights)
-        return self
-
-    def predict_proba(self, X):
-        """The probability of each class; outside the box, where all densities are zero, the prior's.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        shares : ndarray of shape (n_samples, n_classes)
-        """
-        X = self._query(X)
-        return self._model.predict_proba(X, self._threads(len(X)))
-
-    def predict(self, X):
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        classes : ndarray of shape (n_samples,)
-        """
-        shares = self.predict_proba(X)
-        return self.classes_[np.argmax(shares, axis=1)]
+        return super()._take(model)

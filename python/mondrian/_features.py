@@ -9,7 +9,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from . import _mondrian
 from . import _parameters as parameters
 from ._base import MondrianEstimator
-from ._trees import TreeEstimator, documented
+from ._docs import documented
+from ._trees import TreeEstimator
 
 
 class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MondrianEstimator):
@@ -29,9 +30,15 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
         self : transformer
         """
         X = self._rows(X, reset=True)
-        self._model = _mondrian.FeatureMap.fit(self._kind, X, self._arguments(X.shape[1]), self._threads())
-        self._n_features_out = self._model.n_columns
-        return self
+        arguments = self._arguments(X.shape[1])
+        return self._take(_mondrian.FeatureMap.fit(self._kind, X, arguments, self._threads(), self._listener()))
+
+    def _listener(self):
+        return None
+
+    def _take(self, model):
+        self._n_features_out = model.n_columns
+        return super()._take(model)
 
     def transform(self, X):
         """The features of rows; a cell without training rows contributes nothing.
@@ -49,7 +56,7 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
         found = self._model.transform(X, self._threads(len(X)))
         if not isinstance(found, tuple):
             return found
-        matrix = sparse.csr_matrix(found, shape=(X.shape[0], self._n_features_out))
+        matrix = sparse.csr_matrix(found, shape=(len(X), self._n_features_out))
         return matrix if self.sparse_output else matrix.toarray()
 
     def __sklearn_tags__(self):
@@ -73,10 +80,8 @@ class MondrianFeatures(_FeatureTransformer, TreeEstimator):
     {tree_parameters}
     sparse_output : bool, default=True
         Whether to return a sparse matrix.
-    random_state : int, RandomState or None, default=None
-        An integer is the core's seed.
-    n_jobs : int or None, default=None
-        Threads, in joblib's meaning; results do not depend on it.
+    {run_parameters}
+    {verbose}
 
     Attributes
     ----------
@@ -108,34 +113,13 @@ class MondrianFeatures(_FeatureTransformer, TreeEstimator):
         sparse_output=True,
         random_state=None,
         n_jobs=None,
+        verbose=False,
     ):
-        self.n_estimators = n_estimators
-        self.lifetime = lifetime
-        self.lower = lower
-        self.upper = upper
-        self.measure = measure
-        self.weights = weights
+        super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
         self.sparse_output = sparse_output
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
-    def fit(self, X, y=None):
-        """Learn the cells that rows fall into.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : ignored
-
-        Returns
-        -------
-        self : MondrianFeatures
-        """
-        super().fit(X)
-        weights = self._model.weights
-        self.weights_ = None if weights is None else np.asarray(weights)
-        return self
+    def _listener(self):
+        return TreeEstimator._listener(self)
 
     def _arguments(self, n_dims):
         arguments = self._tree_arguments(n_dims)
@@ -143,7 +127,19 @@ class MondrianFeatures(_FeatureTransformer, TreeEstimator):
         return arguments
 
 
-class RandomBinningFeatures(_FeatureTransformer):
+class _KernelFeatures(_FeatureTransformer):
+    """A map that is told how many features or grids, and lifetimes."""
+
+    def _arguments(self, n_dims):
+        return {
+            "n": parameters.n_estimators(getattr(self, self._count), self._count),
+            "lifetimes": parameters.vector(self._lifetimes, getattr(self, self._lifetimes), n_dims, low=0.0),
+            "seed": parameters.seed_of(self.random_state),
+        }
+
+
+@documented
+class RandomBinningFeatures(_KernelFeatures):
     """Random binning for the Laplace kernel: regular grids with random pitch and shift.
 
     Parameters
@@ -154,10 +150,7 @@ class RandomBinningFeatures(_FeatureTransformer):
         Lifetime of the kernel, for all dimensions or one a dimension.
     sparse_output : bool, default=True
         Whether to return a sparse matrix.
-    random_state : int, RandomState or None, default=None
-        An integer is the core's seed.
-    n_jobs : int or None, default=None
-        Threads, in joblib's meaning; results do not depend on it.
+    {run_parameters}
 
     Attributes
     ----------
@@ -174,7 +167,7 @@ class RandomBinningFeatures(_FeatureTransformer):
     True
     """
 
-    _kind = "binning"
+    _kind, _count, _lifetimes = "binning", "n_estimators", "lifetime"
 
     def __init__(self, n_estimators=100, lifetime=1.0, sparse_output=True, random_state=None, n_jobs=None):
         self.n_estimators = n_estimators
@@ -183,15 +176,9 @@ class RandomBinningFeatures(_FeatureTransformer):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _arguments(self, n_dims):
-        return {
-            "n": parameters.n_estimators(self.n_estimators),
-            "lifetimes": parameters.vector("lifetime", self.lifetime, n_dims, low=0.0),
-            "seed": parameters.seed_of(self.random_state),
-        }
 
-
-class RandomFourierFeatures(_FeatureTransformer):
+@documented
+class RandomFourierFeatures(_KernelFeatures):
     """Random Fourier features for the Laplace kernel: cosines and sines at Cauchy frequencies.
 
     Parameters
@@ -200,10 +187,7 @@ class RandomFourierFeatures(_FeatureTransformer):
         Number of features.
     lifetime : float or array-like of shape (n_features,), default=1.0
         Lifetime of the kernel, for all dimensions or one a dimension.
-    random_state : int, RandomState or None, default=None
-        An integer is the core's seed.
-    n_jobs : int or None, default=None
-        Threads, in joblib's meaning; results do not depend on it.
+    {run_parameters}
 
     Attributes
     ----------
@@ -220,7 +204,7 @@ class RandomFourierFeatures(_FeatureTransformer):
     True
     """
 
-    _kind = "fourier"
+    _kind, _count, _lifetimes = "fourier", "n_components", "lifetime"
 
     def __init__(self, n_components=100, lifetime=1.0, random_state=None, n_jobs=None):
         self.n_components = n_components
@@ -228,15 +212,9 @@ class RandomFourierFeatures(_FeatureTransformer):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _arguments(self, n_dims):
-        return {
-            "n": parameters.n_estimators(self.n_components, "n_components"),
-            "lifetimes": parameters.vector("lifetime", self.lifetime, n_dims, low=0.0),
-            "seed": parameters.seed_of(self.random_state),
-        }
 
-
-class MondrianGridFeatures(_FeatureTransformer):
+@documented
+class MondrianGridFeatures(_KernelFeatures):
     """Cells of Mondrian grids as features: a lifetime for every dimension.
 
     Parameters
@@ -247,10 +225,7 @@ class MondrianGridFeatures(_FeatureTransformer):
         Lifetimes, for all dimensions or one a dimension.
     sparse_output : bool, default=True
         Whether to return a sparse matrix.
-    random_state : int, RandomState or None, default=None
-        An integer is the core's seed.
-    n_jobs : int or None, default=None
-        Threads, in joblib's meaning; results do not depend on it.
+    {run_parameters}
 
     Attributes
     ----------
@@ -267,7 +242,7 @@ class MondrianGridFeatures(_FeatureTransformer):
     True
     """
 
-    _kind = "grid"
+    _kind, _count, _lifetimes = "grid", "n_estimators", "lifetimes"
 
     def __init__(self, n_estimators=100, lifetimes=1.0, sparse_output=True, random_state=None, n_jobs=None):
         self.n_estimators = n_estimators
@@ -275,10 +250,3 @@ class MondrianGridFeatures(_FeatureTransformer):
         self.sparse_output = sparse_output
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _arguments(self, n_dims):
-        return {
-            "n": parameters.n_estimators(self.n_estimators),
-            "lifetimes": parameters.vector("lifetimes", self.lifetimes, n_dims, low=0.0),
-            "seed": parameters.seed_of(self.random_state),
-        }

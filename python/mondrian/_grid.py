@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import MondrianEstimator
-from ._trajectory import Trajectory, progress_of
+from ._docs import documented
+from ._progress import step_listener_of
+from ._searched import SearchedEstimator
 
 _SEARCHES = ("auto", "greedy", "greedy-both", "lookahead", "coordinate", "gradient", "spsa", "bayes")
 
 
-class MondrianGridRidge(RegressorMixin, MondrianEstimator):
+@documented
+class MondrianGridRidge(RegressorMixin, SearchedEstimator):
     """Ridge regression on Mondrian-grid features with a lifetime for every dimension, found without refitting.
 
     Parameters
@@ -127,14 +128,13 @@ class MondrianGridRidge(RegressorMixin, MondrianEstimator):
             parameters.boolean("fit_intercept", self.fit_intercept),
             parameters.seed_of(self.random_state),
             self._threads(),
-            progress_of(self.verbose),
+            step_listener_of(self.verbose),
         )
-        self._model = model
-        self.lifetimes_ = model.lifetimes
-        self.alpha_ = model.alpha
+        return self._take(model)
+
+    def _take(self, model):
         self.ranking_ = np.asarray(model.ranking())
-        self.trajectory_ = Trajectory(model.trajectory())
-        return self
+        return super()._take(model)
 
     def predict(self, X):
         """Predict targets.
@@ -148,23 +148,8 @@ class MondrianGridRidge(RegressorMixin, MondrianEstimator):
         -------
         mean : ndarray of shape (n_samples,)
         """
-        X = self._query(X)
-        return self._model.predict(X, self._threads(len(X)))
+        return self._ask("predict", X)
 
-    def get_support(self, indices=False):
-        """The inputs whose lifetime is at least ``epsilon``.
-
-        An input that copies another may be left out although it would predict as well.
-
-        Parameters
-        ----------
-        indices : bool, default=False
-            Whether to return column numbers instead of a mask.
-
-        Returns
-        -------
-        support : ndarray
-        """
-        check_is_fitted(self)
-        mask = np.asarray(self._model.support(parameters.real("epsilon", self.epsilon)))
-        return np.flatnonzero(mask) if indices else mask
+    def _support(self):
+        """A lifetime of at least ``epsilon``."""
+        return np.asarray(self._model.support(parameters.real("epsilon", self.epsilon)))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
+from ._base import Regressor
+from ._docs import documented
 from ._path import RegularizationPath
-from ._trees import ViewedEstimator, documented, pairs
+from ._trees import ViewedEstimator, labelled_sets
 
 
 @documented
-class MondrianKernelRidge(RegressorMixin, ViewedEstimator):
+class MondrianKernelRidge(RegressorMixin, Regressor, ViewedEstimator):
     """Laplace-kernel ridge regression on Mondrian features, exact at every lifetime of a path.
 
     Parameters
@@ -29,25 +30,18 @@ class MondrianKernelRidge(RegressorMixin, ViewedEstimator):
     fit_intercept : bool, default=True
         Whether targets are centred.
     {tree_parameters}
-    random_state : int, RandomState or None, default=None
-        An integer is the core's seed.
-    n_jobs : int or None, default=None
-        Threads, in joblib's meaning.
+    {run_parameters}
+    {verbose}
 
     Attributes
     ----------
-    lifetime_ : float
-        The lifetime looked at.
-    weights_ : ndarray of shape (n_features_in_,) or None
-        Factors of the measure; None for the quantile measure.
     intercept_ : float
         The centre of the targets, or zero.
     solver_ : str
         The solver used.
     residual_ : float
         Its relative residual.
-    n_features_in_ : int
-        Number of inputs.
+    {tree_attributes}
 
     Examples
     --------
@@ -74,18 +68,12 @@ class MondrianKernelRidge(RegressorMixin, ViewedEstimator):
         weights="auto",
         random_state=None,
         n_jobs=None,
+        verbose=False,
     ):
-        self.n_estimators = n_estimators
-        self.lifetime = lifetime
+        super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
         self.alpha = alpha
         self.solver = solver
         self.fit_intercept = fit_intercept
-        self.lower = lower
-        self.upper = upper
-        self.measure = measure
-        self.weights = weights
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def fit(self, X, y):
         """Grow trees on rows and solve.
@@ -110,51 +98,14 @@ class MondrianKernelRidge(RegressorMixin, ViewedEstimator):
             parameters.choice("solver", self.solver, ("auto", "primal", "dual", "cg")),
             parameters.boolean("fit_intercept", self.fit_intercept),
             self._threads(),
+            self._listener(),
         )
         return self._take(model)
 
     def _take(self, model):
-        super()._take(model)
         self.intercept_ = model.intercept
         self.solver_, _, self.residual_ = model.report
-        return self
-
-    def predict(self, X, return_std=False):
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        return_std : bool, default=False
-            Whether to return the standard deviation of a new target there too, noise included.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_samples,)
-        std : ndarray of shape (n_samples,)
-            Only if ``return_std``.
-        """
-        X = self._query(X)
-        mean = self._model.predict(X, self._threads(len(X)))
-        if not return_std:
-            return mean
-        return mean, np.sqrt(self._model.predict_variance(X, self._threads(len(X))))
-
-    def equivalent_kernel(self, X_query):
-        """The smoothing matrix: predictions are this matrix times the training targets.
-
-        Parameters
-        ----------
-        X_query : array-like of shape (n_query, n_features)
-            Rows.
-
-        Returns
-        -------
-        smoothing : ndarray of shape (n_query, n_samples)
-        """
-        X = self._query(X_query)
-        return self._model.equivalent_kernel(X, self._threads(len(X)))
+        return super()._take(model)
 
     def path(self, X_val, y_val, progress=None):
         """The error at every lifetime up to ``lifetime_``, exact at every cut.
@@ -168,7 +119,7 @@ class MondrianKernelRidge(RegressorMixin, ViewedEstimator):
         y_val : array-like of shape (n_samples,), or list of such
             Their targets.
         progress : callable, default=None
-            Called with the share of work done.
+            Called with the share of work done, instead of ``verbose``.
 
         Returns
         -------
@@ -176,12 +127,8 @@ class MondrianKernelRidge(RegressorMixin, ViewedEstimator):
             Its ``worst_residual`` says how well the solution was kept.
         """
         check_is_fitted(self)
-        sets, several = pairs(X_val, y_val, ("X_val", "y_val"))
-        checked = []
-        for X, y in sets:
-            X, y = validate_data(self, X, y, reset=False, dtype=np.float64, y_numeric=True)
-            checked.append((X, np.ascontiguousarray(y, dtype=np.float64)))
-        inner, residual = self._model.path(checked, self._threads(), progress)
+        sets, several = labelled_sets(X_val, y_val, self._rows_and_targets)
+        inner, residual = self._model.path(sets, self._threads(), self._listener(progress))
         path = RegularizationPath(inner, several)
         path.worst_residual = residual
         return path

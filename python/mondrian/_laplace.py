@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import MondrianEstimator
-from ._trajectory import Trajectory, progress_of
+from ._base import Regressor
+from ._docs import documented
+from ._progress import step_listener_of
+from ._searched import SearchedEstimator
 
 
-class LaplaceKernelRidge(RegressorMixin, MondrianEstimator):
+@documented
+class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
     """Ridge regression with the exact general Laplace kernel, its lifetimes and alpha tuned if asked.
 
     The kernel is ``exp(-sum(lifetimes * abs(x - z)))``. With ``lifetime="auto"`` each dimension has its own
@@ -132,7 +133,7 @@ class LaplaceKernelRidge(RegressorMixin, MondrianEstimator):
             parameters.n_estimators(self.n_estimators),
             parameters.seed_of(self.random_state),
             self._threads(),
-            progress_of(self.verbose),
+            step_listener_of(self.verbose),
         )
         if not model.is_exact:
             warnings.warn(
@@ -143,65 +144,11 @@ class LaplaceKernelRidge(RegressorMixin, MondrianEstimator):
         return self._take(model)
 
     def _take(self, model):
-        self._model = model
-        self.lifetimes_ = model.lifetimes
-        self.alpha_ = model.alpha
         self.is_exact_ = model.is_exact
         self.dual_coef_, self.intercept_ = model.solution() or (None, None)
         self.feature_importances_ = model.importances()
-        self.trajectory_ = Trajectory(model.trajectory())
-        return self
+        return super()._take(model)
 
-    def predict(self, X, return_std=False):
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        return_std : bool, default=False
-            Whether to return the standard deviation of a new target there too, noise included.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_samples,)
-        std : ndarray of shape (n_samples,)
-            Only if ``return_std``.
-        """
-        X = self._query(X)
-        if return_std:
-            return self._model.predict_with_std(X, self._threads(len(X)))
-        return self._model.predict(X, self._threads(len(X)))
-
-    def equivalent_kernel(self, X):
-        """The smoothing matrix: predictions are this matrix times the training targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_query, n_features)
-            Rows.
-
-        Returns
-        -------
-        smoothing : ndarray of shape (n_query, n_samples)
-        """
-        X = self._query(X)
-        return self._model.equivalent_kernel(X, self._threads(len(X)))
-
-    def get_support(self, indices=False):
-        """The inputs that matter: importance at least ``epsilon`` times the largest.
-
-        An input that copies another may be left out although it would predict as well.
-
-        Parameters
-        ----------
-        indices : bool, default=False
-            Whether to return column numbers instead of a mask.
-
-        Returns
-        -------
-        support : ndarray
-        """
-        check_is_fitted(self)
-        mask = (self.feature_importances_ > 0) & (self.feature_importances_ >= self.epsilon)
-        return np.flatnonzero(mask) if indices else mask
+    def _support(self):
+        """Importance at least ``epsilon`` times the largest."""
+        return (self.feature_importances_ > 0) & (self.feature_importances_ >= self.epsilon)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import repeated, sample_weights
+from ._base import Regressor, repeated, sample_weights
+from ._docs import documented
 from ._path import RegularizationPath
-from ._trees import ViewedEstimator, documented, pairs
+from ._trees import ForestEstimator, labelled_sets
 
 
 @documented
-class MondrianForestRegressor(RegressorMixin, ViewedEstimator):
+class MondrianForestRegressor(RegressorMixin, Regressor, ForestEstimator):
     """A Mondrian forest for regression that learns online, forgets and merges exactly.
 
     Trees are a function of ``random_state``, root box and measure alone: rows in any order, in any batches and on any
@@ -38,23 +42,16 @@ class MondrianForestRegressor(RegressorMixin, ViewedEstimator):
     {tree_parameters}
     unseen : {"keyed", "integrate"}, default="keyed"
         Whether cuts that no training row has made anybody look at follow from the key or are integrated over.
-    random_state : int, RandomState or None, default=None
-        An integer is the core's seed.
-    n_jobs : int or None, default=None
-        Threads, in joblib's meaning; results do not depend on it.
+    {run_parameters}
+    {verbose}
 
     Attributes
     ----------
-    lifetime_ : float
-        The lifetime looked at.
-    weights_ : ndarray of shape (n_features_in_,) or None
-        Factors of the measure; None for the quantile measure.
-    n_features_in_ : int
-        Number of inputs.
+    {tree_attributes}
 
     Notes
     -----
-    A fitted forest, and so its pickle, contains the training rows.
+    A fitted forest contains the training rows, and so do its pickle and its file.
 
     Examples
     --------
@@ -82,20 +79,14 @@ class MondrianForestRegressor(RegressorMixin, ViewedEstimator):
         unseen="keyed",
         random_state=None,
         n_jobs=None,
+        verbose=False,
     ):
-        self.n_estimators = n_estimators
-        self.lifetime = lifetime
+        super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
         self.prior_mean = prior_mean
         self.prior_variance = prior_variance
         self.noise_variance = noise_variance
         self.leaf_model = leaf_model
-        self.lower = lower
-        self.upper = upper
-        self.measure = measure
-        self.weights = weights
         self.unseen = unseen
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -118,12 +109,11 @@ class MondrianForestRegressor(RegressorMixin, ViewedEstimator):
         -------
         self : MondrianForestRegressor
         """
-        X, y = self._learnable(X, y, reset=True)
-        X, y, weights = repeated(X, y, sample_weights(sample_weight, X))
+        X, y, weights = self._weighted(X, y, sample_weight, reset=True)
         return self._plant(X, y, weights, self._tree_arguments(X.shape[1]))
 
     def partial_fit(self, X, y, sample_weight=None):
-        """Learn more rows: the model of all rows so far, whatever their order.
+        """Learn more rows: the model of all rows so far, whatever their order. If it fails, nothing has changed.
 
         Parameters
         ----------
@@ -138,51 +128,36 @@ class MondrianForestRegressor(RegressorMixin, ViewedEstimator):
         -------
         self : MondrianForestRegressor
         """
-        if not self.__sklearn_is_fitted__():
-            X, y = self._learnable(X, y, reset=True)
-            X, y, weights = repeated(X, y, sample_weights(sample_weight, X))
+        first = not self.__sklearn_is_fitted__()
+        X, y, weights = self._weighted(X, y, sample_weight, reset=first)
+        if first:
             return self._plant(X, y, weights, self._online_tree_arguments(X.shape[1]))
-        X, y = self._learnable(X, y, reset=False)
-        X, y, weights = repeated(X, y, sample_weights(sample_weight, X))
         self._check_targets(y)
-        self._model.learn(X, y.ravel(), weights, self._threads(len(X)))
+        self._model.learn(X, y.ravel(), weights, self._threads(len(X)), self._listener())
         return self
 
-    def _learnable(self, X, y, *, reset):
-        if reset:
-            X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
-        else:
-            plain = self._plain(X, y)
-            X, y = plain or validate_data(self, X, y, reset=False, dtype=np.float64, multi_output=True, y_numeric=True)
+    def _weighted(self, X, y, sample_weight, *, reset):
+        X, y = self._learnable(X, y, reset=reset)
+        return repeated(X, y, sample_weights(sample_weight, X))
+
+    def _learnable(self, X, y, *, reset=False):
+        if not reset and self._is_plain(X) and self._is_plain_target(y, len(X)):
+            return X, np.ascontiguousarray(y)
+        X, y = self._rows_and_targets(X, y, reset=reset, multi_output=True)
         if y.ndim == 2 and y.shape[1] == 1:
             y = self._one_column(y)
-        return X, np.ascontiguousarray(y, dtype=np.float64)
+        return X, y
 
-    def _plain(self, X, y):
-        """Arrays that need no more checks than the core's own: what learning row by row calls a million times."""
-        if (
-            type(X) is np.ndarray
-            and type(y) is np.ndarray
-            and X.ndim == 2
-            and y.ndim == 1
-            and X.dtype == y.dtype == np.float64
-            and X.shape == (len(y), self.n_features_in_)
-            and len(y)
-            and not hasattr(self, "feature_names_in_")
-        ):
-            return X, y
-        return None
+    def _is_plain_target(self, y, n_rows):
+        """Whether it needs no more checks than the core's own: learning row by row asks a million times."""
+        return type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n_rows,)
 
     def _one_column(self, y):
-        import warnings
-
-        from sklearn.exceptions import DataConversionWarning
-
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
             "for example using ravel().",
             DataConversionWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return y.ravel()
 
@@ -192,21 +167,38 @@ class MondrianForestRegressor(RegressorMixin, ViewedEstimator):
             raise ValueError(f"y has {n_targets} targets, but the model was fitted with {self._n_targets}")
 
     def _plant(self, X, y, weights, trees):
+        prior = (
+            parameters.auto_or_real("prior_mean", self.prior_mean, -np.inf),
+            parameters.auto_or_real("prior_variance", self.prior_variance, infinite=True),
+            parameters.auto_or_real("noise_variance", self.noise_variance),
+        )
         model = _mondrian.RegressionForest.fit(
             X,
             y.ravel(),
             weights,
             trees,
-            parameters.auto_or_real("prior_mean", self.prior_mean, -np.inf),
-            parameters.auto_or_real("prior_variance", self.prior_variance, infinite=True),
-            parameters.auto_or_real("noise_variance", self.noise_variance),
+            prior,
             parameters.choice("leaf_model", self.leaf_model, ("hierarchical", "independent")),
             parameters.choice("unseen", self.unseen, ("keyed", "integrate")),
             self._threads(),
+            self._listener(),
         )
-        self._n_targets = model.n_targets
         self._single = y.ndim == 1
         return self._take(model)
+
+    def _take(self, model):
+        self._n_targets = model.n_targets
+        return super()._take(model)
+
+    def _state(self):
+        return {"single": self._single}
+
+    def _restore(self, model, state, target):
+        self._single = bool(state.get("single", model.n_targets == 1))
+        return super()._restore(model, state, target)
+
+    def _program_target(self, name):
+        return super()._program_target(name) if self._n_targets == 1 else False
 
     def _shaped(self, numbers, *more):
         """One number a row, or one a row and target; then further dimensions."""
@@ -214,28 +206,6 @@ class MondrianForestRegressor(RegressorMixin, ViewedEstimator):
             return numbers
         targets = () if self._single else (self._n_targets,)
         return numbers.reshape((-1, *targets, *more))
-
-    def predict(self, X, return_std=False):
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        return_std : bool, default=False
-            Whether to return the predictive standard deviation too, noise included.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        std : ndarray of the same shape
-            Only if ``return_std``.
-        """
-        X = self._query(X)
-        if not return_std:
-            return self._shaped(self._model.predict(X, self._threads(len(X))))
-        mean, std = self._model.predict_with_std(X, self._threads(len(X)))
-        return self._shaped(mean), self._shaped(std)
 
     def predict_quantiles(self, X, quantiles):
         """Quantiles of the predictive distribution, the mixture over trees.
@@ -251,9 +221,8 @@ class MondrianForestRegressor(RegressorMixin, ViewedEstimator):
         -------
         values : ndarray of shape (n_samples, n_quantiles) or (n_samples, n_targets, n_quantiles)
         """
-        X = self._query(X)
         quantiles = [parameters.real("quantiles", float(q), strict=True) for q in np.atleast_1d(quantiles)]
-        return self._shaped(self._model.predict_quantiles(X, quantiles, self._threads(len(X))), len(quantiles))
+        return self._shaped(self._ask("predict_quantiles", X, quantiles), len(quantiles))
 
     def predict_interval(self, X, coverage=0.9):
         """The central interval that holds a new target with a given probability.
@@ -275,37 +244,6 @@ class MondrianForestRegressor(RegressorMixin, ViewedEstimator):
             raise ValueError(f"coverage is {coverage}, but must be below 1")
         return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2])
 
-    def apply(self, X):
-        """The number of each row's cell in each tree; −1 for a cell without training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        cells : ndarray of int of shape (n_samples, n_estimators)
-        """
-        X = self._query(X)
-        return self._model.apply(X, self._threads(len(X)))
-
-    def equivalent_kernel(self, X_query):
-        """The smoothing matrix: with a prior mean of 0, predictions are this matrix times the training targets.
-
-        Parameters
-        ----------
-        X_query : array-like of shape (n_query, n_features)
-            Rows.
-
-        Returns
-        -------
-        smoothing : ndarray of shape (n_query, n_train)
-            In the order of the training rows; a row of whole-number weight w is w rows.
-        """
-        X = self._query(X_query)
-        return self._model.equivalent_kernel(X, self._threads(len(X)))
-
     def path(self, X_val, y_val, progress=None):
         """The error at every lifetime up to ``lifetime_``, without retraining.
 
@@ -318,35 +256,21 @@ class MondrianForestRegressor(RegressorMixin, ViewedEstimator):
         y_val : array-like of shape (n_samples,), or list of such
             Their targets.
         progress : callable, default=None
-            Called with the share of work done.
+            Called with the share of work done, instead of ``verbose``.
 
         Returns
         -------
         path : RegularizationPath
         """
         check_is_fitted(self)
-        sets, several = pairs(X_val, y_val, ("X_val", "y_val"))
-        checked = []
-        for X, y in sets:
-            X, y = self._learnable(X, y, reset=False)
-            self._check_targets(y)
-            checked.append((X, y.ravel()))
-        return RegularizationPath(self._model.path(checked, self._threads(), progress), several)
+        sets, several = labelled_sets(X_val, y_val, self._known)
+        return RegularizationPath(self._model.path(sets, self._threads(), self._listener(progress)), several)
 
-    def merge(self, other):
-        """Learn all that another forest has learned: the model of both sets of rows.
-
-        Parameters
-        ----------
-        other : MondrianForestRegressor
-            With the same ``random_state``, root box, measure and parameters.
-
-        Returns
-        -------
-        self : MondrianForestRegressor
-        """
-        self._model.merge(self._mergeable(other), self._threads())
-        return self
+    def _known(self, X, y):
+        """Rows with as many targets as the model has."""
+        X, y = self._learnable(X, y)
+        self._check_targets(y)
+        return X, y.ravel()
 
     def forget(self, X, y):
         """Forget rows: the model that never saw them. If one was never learned, nothing changes.
@@ -363,16 +287,9 @@ class MondrianForestRegressor(RegressorMixin, ViewedEstimator):
         self : MondrianForestRegressor
         """
         check_is_fitted(self)
-        X, y = self._learnable(X, y, reset=False)
-        self._check_targets(y)
-        self._model.forget(X, y.ravel(), self._threads(len(X)))
+        X, y = self._known(X, y)
+        self._model.forget(X, y, self._threads(len(X)))
         return self
-
-    @property
-    def feature_importances_(self):
-        """How much of the squared error the cuts of each input remove; sums to one."""
-        check_is_fitted(self)
-        return self._model.relevance(self._threads())
 
     @property
     def prior_mean_(self):

@@ -86,14 +86,3 @@ class Trajectory:
         if 0 < self.lifetimes.shape[1] <= 12:
             ax.legend(frameon=False)
         return ax
-
-
-def progress_of(verbose):
-    """The callback that ``verbose`` means."""
-    if callable(verbose):
-        return verbose
-    return _print_step if verbose else None
-
-
-def _print_step(step):
-    print(f"rows {step['rows']}, error {step['error']:.6g}, alpha {step['alpha']:.3g}", flush=True)

@@ -9,25 +9,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _parameters as parameters
 from ._base import MondrianEstimator
-
-#: The part of docstrings that all estimators with trees share.
-TREE_PARAMETERS = """lower, upper : array-like of shape (n_features,), default=None
-        The root box, fixed at the first call; the box of the first data without.
-    measure : {"uniform", "quantile"}, default="uniform"
-        What lengths mean: plain length, or the first data's own distribution on each axis.
-    weights : "auto", "std", None or array-like of shape (n_features,), default="auto"
-        One factor a dimension on the measure. "auto" is 1 (raw units) for a finite lifetime by value and
-        1/standard deviation when the lifetime is "auto" or infinite; None is 1."""
-
-
-def documented(cls):
-    """Puts the shared parameters into a docstring."""
-    cls.__doc__ = cls.__doc__.replace("{tree_parameters}", TREE_PARAMETERS)
-    return cls
+from ._progress import listener_of
 
 
 class TreeEstimator(MondrianEstimator):
     """Base of the estimators with trees."""
+
+    def __init__(self, n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose):
+        self.n_estimators = n_estimators
+        self.lifetime = lifetime
+        self.lower = lower
+        self.upper = upper
+        self.measure = measure
+        self.weights = weights
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _tree_arguments(self, n_dims):
         lower, upper = parameters.root_box(self.lower, self.upper, n_dims)
@@ -48,16 +45,21 @@ class TreeEstimator(MondrianEstimator):
             arguments["lifetime"] = float("inf")
         return arguments
 
+    def _listener(self, progress=None):
+        """Who hears how far a call is."""
+        return listener_of(self.verbose if progress is None else progress, type(self).__name__)
+
     def _take(self, model):
-        self._model = model
-        self.lifetime_ = model.lifetime
-        weights = model.weights
-        self.weights_ = None if weights is None else np.asarray(weights)
-        return self
+        self.weights_ = None if model.weights is None else np.asarray(model.weights)
+        return super()._take(model)
 
 
 class ViewedEstimator(TreeEstimator):
-    """An estimator that can be looked at with a smaller lifetime, and merged."""
+    """An estimator that can be looked at with a smaller lifetime."""
+
+    def _take(self, model):
+        self.lifetime_ = model.lifetime
+        return super()._take(model)
 
     def at(self, lifetime):
         """The fitted model looked at with a smaller lifetime, without retraining.
@@ -79,6 +81,25 @@ class ViewedEstimator(TreeEstimator):
         view = copy.copy(self)
         return view._take(self._model.at(lifetime))
 
+
+class OnlineEstimator(ViewedEstimator):
+    """An estimator whose models can be merged."""
+
+    def merge(self, other):
+        """Learn all that another model has learned: the model of both sets of rows.
+
+        Parameters
+        ----------
+        other : estimator of the same kind
+            With the same ``random_state``, root box, measure and parameters.
+
+        Returns
+        -------
+        self : estimator
+        """
+        self._model.merge(self._mergeable(other), self._threads())
+        return self
+
     def _mergeable(self, other):
         """The other's model, if it is a fitted estimator of the same kind."""
         check_is_fitted(self)
@@ -87,14 +108,44 @@ class ViewedEstimator(TreeEstimator):
         check_is_fitted(other)
         if self.n_features_in_ != other.n_features_in_:
             raise ValueError(f"cannot combine: {self.n_features_in_} and {other.n_features_in_} features")
+        if self.__dict__.get("preparation_") != other.__dict__.get("preparation_"):
+            raise ValueError("cannot combine: the rows of the two models are prepared differently")
         return other._model
 
 
-def pairs(first, second, names):
-    """Validation sets: one pair of arrays, or lists of several."""
-    several = isinstance(first, (list, tuple)) and len(first) > 0 and getattr(np.asarray(first[0]), "ndim", 0) >= 2
-    if not several:
-        return [(first, second)], False
-    if not isinstance(second, (list, tuple)) or len(second) != len(first):
-        raise ValueError(f"{names[0]} holds {len(first)} sets, so {names[1]} must be a list of as many")
-    return list(zip(first, second)), True
+class ForestEstimator(OnlineEstimator):
+    """A forest that predicts a target from cells."""
+
+    def apply(self, X):
+        """The number of each row's cell in each tree; −1 for a cell without training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        cells : ndarray of int of shape (n_samples, n_estimators)
+        """
+        return self._ask("apply", X)
+
+    @property
+    def feature_importances_(self):
+        """How much of the error the cuts of each input remove; sums to one."""
+        check_is_fitted(self)
+        return self._model.relevance(self._threads())
+
+
+def several_sets(X_val):
+    """Whether these are lists of validation sets, and not one set."""
+    return isinstance(X_val, (list, tuple)) and len(X_val) > 0 and np.asarray(X_val[0]).ndim >= 2
+
+
+def labelled_sets(X_val, y_val, check):
+    """Validation sets, each checked, and whether there are several: one pair of arrays, or lists of them."""
+    if not several_sets(X_val):
+        return [check(X_val, y_val)], False
+    if not isinstance(y_val, (list, tuple)) or len(y_val) != len(X_val):
+        raise ValueError(f"X_val holds {len(X_val)} sets, so y_val must be a list of as many")
+    return [check(X, y) for X, y in zip(X_val, y_val)], True

@@ -5,6 +5,8 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArra
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
+use crate::errors::to_python;
+
 /// A table of numbers from Python: borrowed where it is `float64` in C or Fortran order, else copied.
 pub(crate) enum Table<'py> {
     Borrowed(PyReadonlyArray2<'py, f64>),
@@ -34,7 +36,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Table<'py> {
 
 impl Table<'_> {
     /// The checked view that the library takes.
-    pub(crate) fn points(&self) -> Result<Points<'_>> {
+    pub(crate) fn points(&self, py: Python<'_>) -> PyResult<Points<'_>> {
+        self.checked().map_err(|error| to_python(py, &error))
+    }
+
+    fn checked(&self) -> Result<Points<'_>> {
         match self {
             Self::Copied { numbers, n_columns } => Points::row_major(numbers, *n_columns),
             Self::Borrowed(array) => {
@@ -82,12 +88,35 @@ impl std::ops::Deref for Column<'_> {
     }
 }
 
-/// A row-major table for Python.
-pub(crate) fn table<T: numpy::Element>(
+/// Several tables, each with what goes with its rows.
+pub(crate) fn all_points<'a, 'py, Y, Z: ?Sized>(
     py: Python<'_>,
-    numbers: Vec<T>,
-    n_columns: usize,
-) -> PyResult<Bound<'_, PyArray2<T>>> {
+    sets: &'a [(Table<'py>, Y)],
+) -> PyResult<Vec<(Points<'a>, &'a Z)>>
+where
+    Y: std::ops::Deref<Target = Z>,
+{
+    sets.iter().map(|(x, y)| Ok((x.points(py)?, &**y))).collect()
+}
+
+/// Numbers on their way to Python.
+pub(crate) type NewVector<'py> = PyResult<Bound<'py, PyArray1<f64>>>;
+
+/// A table on its way to Python.
+pub(crate) type NewTable<'py, T> = PyResult<Bound<'py, PyArray2<T>>>;
+
+/// Numbers for Python.
+pub(crate) fn vector(py: Python<'_>, numbers: Vec<f64>) -> Bound<'_, PyArray1<f64>> {
+    PyArray1::from_vec(py, numbers)
+}
+
+/// A column-major table for Python: the transposed view of a row-major table of columns.
+pub(crate) fn columns(py: Python<'_>, numbers: Vec<f64>, n_rows: usize) -> NewTable<'_, f64> {
+    table(py, numbers, n_rows)?.transpose()
+}
+
+/// A row-major table for Python.
+pub(crate) fn table<T: numpy::Element>(py: Python<'_>, numbers: Vec<T>, n_columns: usize) -> NewTable<'_, T> {
     let n_rows = numbers.len().checked_div(n_columns).unwrap_or(0);
     PyArray1::from_vec(py, numbers).reshape([n_rows, n_columns])
 }

@@ -1,17 +1,17 @@
 //! Classification forests. Classes are numbers from 0 on; their names are Python's business.
 
 use mondrian::forest::classification::{ClassificationForest, ClassificationParams, ClassificationPath, GammaChoice};
-use mondrian::path::Loss;
-use mondrian::{Lifetime, Points};
-use numpy::{PyArray1, PyArray2};
+use mondrian::path::{Loss, part_of};
+use mondrian::process::BuiltInMeasure;
+use mondrian::tree::Ground;
+use mondrian::{Lifetime, Result};
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, Table, table};
-use crate::errors::to_python;
-use crate::model::{Shared, saved_as_bytes};
+use crate::arrays::{Column, NewTable, NewVector, Table, all_points};
+use crate::model::{Grown, Shared, saved_as_bytes, with_trees};
 use crate::path::PyPath;
-use crate::threads::{run, run_watched};
-use crate::trees::{TreeArguments, unseen, weights};
+use crate::threads::{Listener, run, run_heard};
+use crate::trees::{TreeArguments, unseen};
 
 /// A fitted forest.
 #[pyclass(frozen, module = "mondrian._mondrian", name = "ClassificationForest")]
@@ -20,9 +20,25 @@ pub(crate) struct PyClassificationForest {
 }
 
 saved_as_bytes!(PyClassificationForest, ClassificationForest);
+with_trees!(PyClassificationForest);
+
+impl Grown for ClassificationForest {
+    fn ground(&self) -> (&BuiltInMeasure, &Ground) {
+        (self.forest().measure(), self.forest().ground())
+    }
+
+    fn view(&self) -> f64 {
+        self.lifetime().get()
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (self.forest().n_trees(), self.n_rows())
+    }
+}
 
 #[pymethods]
 impl PyClassificationForest {
+    /// Grows the trees, and looks for an automatic lifetime here and now.
     #[staticmethod]
     fn fit<'py>(
         py: Python<'py>,
@@ -34,15 +50,21 @@ impl PyClassificationForest {
         gamma: Option<f64>,
         unseen_cuts: &str,
         n_threads: usize,
+        listener: Listener<'py>,
     ) -> PyResult<Self> {
-        let forest = trees.params()?.map_err(|error| to_python(py, &error))?;
         let gamma = gamma.map_or(GammaChoice::Auto, GammaChoice::Value);
-        let params = ClassificationParams { forest, gamma, unseen: unseen(unseen_cuts)? };
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let sample_weight: Option<&[f64]> = sample_weight.as_deref();
-        let model =
-            run(py, n_threads, || ClassificationForest::fit(params, points, &labels, n_classes, sample_weight))?;
-        Ok(Self { model: Shared::new(model) })
+        let params = ClassificationParams { forest: trees.params(py)?, gamma, unseen: unseen(unseen_cuts)? };
+        let points = x.points(py)?;
+        let weights: Option<&[f64]> = sample_weight.as_deref();
+        let model = run_heard(py, n_threads, &listener, |progress| {
+            let mut growing = part_of(progress, 0.0, 0.5);
+            let model =
+                ClassificationForest::fit_with_progress(params, points, &labels, n_classes, weights, &mut growing)?;
+            drop(growing);
+            model.find_lifetime(&mut part_of(progress, 0.5, 1.0))?;
+            Ok(model)
+        })?;
+        Ok(model.into())
     }
 
     fn learn<'py>(
@@ -53,56 +75,42 @@ impl PyClassificationForest {
         n_classes: usize,
         sample_weight: Option<Column<'py>>,
         n_threads: usize,
+        listener: Listener<'py>,
     ) -> PyResult<()> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let sample_weight: Option<&[f64]> = sample_weight.as_deref();
-        run(py, n_threads, || self.model.write().learn(points, &labels, n_classes, sample_weight))
+        let points = x.points(py)?;
+        let weights: Option<&[f64]> = sample_weight.as_deref();
+        self.model.learn(py, n_threads, &listener, points.n_rows(), |model, progress| match progress {
+            None => model.learn(points, &labels, n_classes, weights),
+            Some(progress) => model.learn_with_progress(points, &labels, n_classes, weights, progress),
+        })
     }
 
     fn forget<'py>(&self, py: Python<'py>, x: Table<'py>, labels: Vec<u32>, n_threads: usize) -> PyResult<()> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        run(py, n_threads, || self.model.write().forget(points, &labels))
+        let points = x.points(py)?;
+        self.model.change(py, n_threads, |model| model.forget(points, &labels))
     }
 
     fn merge(&self, py: Python<'_>, other: &Self, n_threads: usize) -> PyResult<()> {
-        run(py, n_threads, || {
-            let theirs = other.model.read().clone();
-            self.model.write().merge(&theirs)
-        })
+        self.model.merge(py, n_threads, &other.model, ClassificationForest::merge)
     }
 
     /// A copy whose class i is called `numbers[i]`.
     fn renumbered(&self, py: Python<'_>, numbers: Vec<u32>, n_classes: usize) -> PyResult<Self> {
-        let model = run(py, 1, || self.model.read().renumbered(&numbers, n_classes))?;
-        Ok(Self { model: Shared::new(model) })
+        Ok(Self { model: self.model.derived(py, |model| model.renumbered(&numbers, n_classes))? })
     }
 
     fn at(&self, py: Python<'_>, lifetime: f64) -> PyResult<Self> {
-        let view = run(py, 1, || Ok(self.model.read().at(Lifetime::new(lifetime)?)))?;
-        Ok(Self { model: Shared::new(view) })
+        Ok(Self { model: self.model.derived(py, |model| Ok(model.at(Lifetime::new(lifetime)?)))? })
     }
 
-    fn predict_proba<'py>(
-        &self,
-        py: Python<'py>,
-        x: Table<'py>,
-        n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let (shares, n_classes) = run(py, n_threads, || {
-            let model = self.model.read();
-            Ok((model.predict_proba(points)?, model.n_classes()))
-        })?;
-        table(py, shares, n_classes)
+    fn predict_proba<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
+        let points = x.points(py)?;
+        self.model.table(py, n_threads, |model| Ok((model.predict_proba(points)?, model.n_classes())))
     }
 
-    fn apply<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> PyResult<Bound<'py, PyArray2<i64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let (cells, n_trees) = run(py, n_threads, || {
-            let model = self.model.read();
-            Ok((model.apply(points)?, model.forest().n_trees()))
-        })?;
-        table(py, cells, n_trees)
+    fn apply<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, i64> {
+        let points = x.points(py)?;
+        self.model.table(py, n_threads, |model| Ok((model.apply(points)?, model.forest().n_trees())))
     }
 
     fn path<'py>(
@@ -111,60 +119,29 @@ impl PyClassificationForest {
         sets: Vec<(Table<'py>, Vec<u32>)>,
         lifetimes: Option<Vec<f64>>,
         n_threads: usize,
-        progress: Option<Bound<'py, PyAny>>,
+        listener: Listener<'py>,
     ) -> PyResult<PyClassificationPath> {
-        let mut validation: Vec<(Points<'_>, &[u32])> = Vec::new();
-        for (x, labels) in &sets {
-            validation.push((x.points().map_err(|error| to_python(py, &error))?, labels));
-        }
-        let hear = |py: Python<'_>, fraction: f64| match &progress {
-            None => py.check_signals(),
-            Some(progress) => progress.call1((fraction,)).map(drop),
-        };
-        let path = run_watched(py, n_threads, hear, |watch| {
+        let sets = all_points(py, &sets)?;
+        let path = run_heard(py, n_threads, &listener, |progress| {
             let lifetimes = lifetimes
-                .map(|values| values.into_iter().map(Lifetime::new).collect::<mondrian::Result<Vec<_>>>())
+                .map(|values| values.into_iter().map(Lifetime::new).collect::<Result<Vec<_>>>())
                 .transpose()?;
-            self.model.read().path(&validation, lifetimes.as_deref(), &mut |fraction| watch.tell(fraction))
+            self.model.read().path(&sets, lifetimes.as_deref(), progress)
         })?;
         Ok(PyClassificationPath { path })
     }
 
-    fn relevance<'py>(&self, py: Python<'py>, n_threads: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        Ok(PyArray1::from_vec(py, run(py, n_threads, || Ok(self.model.read().relevance()))?))
-    }
-
-    /// Looking for an automatic one takes threads.
-    fn find_lifetime(&self, py: Python<'_>, n_threads: usize) -> PyResult<f64> {
-        run(py, n_threads, || Ok(self.model.read().lifetime().get()))
-    }
-
-    #[getter]
-    fn lifetime(&self, py: Python<'_>) -> PyResult<f64> {
-        self.find_lifetime(py, 1)
-    }
-
-    /// The lifetime that the trees are grown to.
-    #[getter]
-    fn grown(&self, py: Python<'_>) -> PyResult<f64> {
-        run(py, 1, || Ok(self.model.read().terminal_lifetime().get()))
+    fn relevance<'py>(&self, py: Python<'py>, n_threads: usize) -> NewVector<'py> {
+        self.model.vector(py, n_threads, |model| Ok(model.relevance()))
     }
 
     fn gamma(&self, py: Python<'_>, n_threads: usize) -> PyResult<f64> {
-        run(py, n_threads, || Ok(self.model.read().gamma()))
+        self.model.ask(py, n_threads, |model| Ok(model.gamma()))
     }
 
     #[getter]
-    fn n_rows(&self, py: Python<'_>) -> PyResult<usize> {
-        run(py, 1, || Ok(self.model.read().n_rows()))
-    }
-
-    #[getter]
-    fn weights(&self, py: Python<'_>) -> PyResult<Option<Vec<f64>>> {
-        run(py, 1, || {
-            let model = self.model.read();
-            Ok(weights(model.forest().measure(), model.forest().n_dims()))
-        })
+    fn n_classes(&self, py: Python<'_>) -> PyResult<usize> {
+        self.model.ask(py, 1, |model| Ok(model.n_classes()))
     }
 }
 

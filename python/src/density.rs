@@ -2,32 +2,38 @@
 
 use mondrian::Lifetime;
 use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice, SelectBy};
-use numpy::{PyArray1, PyArray2};
-use pyo3::exceptions::PyValueError;
+use mondrian::process::BuiltInMeasure;
+use mondrian::tree::Ground;
 use pyo3::prelude::*;
 
-use crate::arrays::{Table, table};
-use crate::errors::to_python;
-use crate::model::{Shared, saved_as_bytes};
+use crate::arrays::{NewTable, NewVector, Table};
+use crate::errors::unknown;
+use crate::model::{Grown, Shared, saved_as_bytes, with_trees};
 use crate::path::PyPath;
-use crate::threads::{run, run_watched};
-use crate::trees::{TreeArguments, weights};
+use crate::threads::{Listener, run_heard};
+use crate::trees::TreeArguments;
 
-fn density_params(
-    py: Python<'_>,
+/// A dictionary with these keys.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct DensityArguments {
     trees: TreeArguments,
+    /// `None` is automatic.
     gamma: Option<f64>,
     margin: f64,
-    select_by: &str,
-) -> PyResult<DensityParams> {
-    let forest = trees.params()?.map_err(|error| to_python(py, &error))?;
-    let gamma = gamma.map_or(GammaChoice::Auto, GammaChoice::Value);
-    let select_by = match select_by {
-        "held-out" => SelectBy::HeldOut,
-        "leave-one-out" => SelectBy::LeaveOneOut,
-        other => return Err(PyValueError::new_err(format!("select_by is {other:?}, not a known word"))),
-    };
-    Ok(DensityParams { forest, gamma, margin, select_by })
+    select_by: String,
+}
+
+impl DensityArguments {
+    fn params(self, py: Python<'_>) -> PyResult<DensityParams> {
+        let gamma = self.gamma.map_or(GammaChoice::Auto, GammaChoice::Value);
+        let select_by = match self.select_by.as_str() {
+            "held-out" => SelectBy::HeldOut,
+            "leave-one-out" => SelectBy::LeaveOneOut,
+            other => return Err(unknown("select_by", other)),
+        };
+        Ok(DensityParams { forest: self.trees.params(py)?, gamma, margin: self.margin, select_by })
+    }
 }
 
 /// A fitted density.
@@ -37,6 +43,21 @@ pub(crate) struct PyDensityForest {
 }
 
 saved_as_bytes!(PyDensityForest, DensityForest);
+with_trees!(PyDensityForest);
+
+impl Grown for DensityForest {
+    fn ground(&self) -> (&BuiltInMeasure, &Ground) {
+        (self.forest().measure(), self.forest().ground())
+    }
+
+    fn view(&self) -> f64 {
+        self.lifetime().get()
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (self.forest().n_trees(), self.n_rows())
+    }
+}
 
 #[pymethods]
 impl PyDensityForest {
@@ -44,77 +65,57 @@ impl PyDensityForest {
     fn fit<'py>(
         py: Python<'py>,
         x: Table<'py>,
-        trees: TreeArguments,
-        gamma: Option<f64>,
-        margin: f64,
-        select_by: &str,
+        arguments: DensityArguments,
         n_threads: usize,
+        listener: Listener<'py>,
     ) -> PyResult<Self> {
-        let params = density_params(py, trees, gamma, margin, select_by)?;
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let model = run(py, n_threads, || DensityForest::fit(&params, points))?;
-        Ok(Self { model: Shared::new(model) })
+        let params = arguments.params(py)?;
+        let points = x.points(py)?;
+        let model = run_heard(py, n_threads, &listener, |progress| {
+            DensityForest::fit_with_progress(&params, points, progress)
+        })?;
+        Ok(model.into())
     }
 
-    fn learn<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> PyResult<()> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        run(py, n_threads, || self.model.write().learn(points))
+    fn learn<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize, listener: Listener<'py>) -> PyResult<()> {
+        let points = x.points(py)?;
+        self.model.learn(py, n_threads, &listener, points.n_rows(), |model, progress| match progress {
+            None => model.learn(points),
+            Some(progress) => model.learn_with_progress(points, progress),
+        })
     }
 
     fn forget<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> PyResult<()> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        run(py, n_threads, || self.model.write().forget(points))
+        let points = x.points(py)?;
+        self.model.change(py, n_threads, |model| model.forget(points))
     }
 
     fn merge(&self, py: Python<'_>, other: &Self, n_threads: usize) -> PyResult<()> {
-        run(py, n_threads, || {
-            let theirs = other.model.read().clone();
-            self.model.write().merge(&theirs)
-        })
+        self.model.merge(py, n_threads, &other.model, DensityForest::merge)
     }
 
     /// A copy that answers with another lifetime, at most the one its trees are grown to.
     fn at(&self, py: Python<'_>, lifetime: f64) -> PyResult<Self> {
-        let view = run(py, 1, || {
-            let model = self.model.read();
+        let model = self.model.derived(py, |model| {
             let lifetime = model.at(Lifetime::new(lifetime)?)?.lifetime();
             let mut view = model.clone();
             view.set_lifetime(lifetime)?;
             Ok(view)
         })?;
-        Ok(Self { model: Shared::new(view) })
+        Ok(Self { model })
     }
 
-    fn log_density<'py>(
-        &self,
-        py: Python<'py>,
-        x: Table<'py>,
-        n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        Ok(PyArray1::from_vec(py, run(py, n_threads, || self.model.read().log_density(points))?))
-    }
-
-    fn leave_one_out<'py>(
-        &self,
-        py: Python<'py>,
-        x: Table<'py>,
-        n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        Ok(PyArray1::from_vec(py, run(py, n_threads, || self.model.read().leave_one_out(points))?))
+    fn log_density<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVector<'py> {
+        let points = x.points(py)?;
+        self.model.vector(py, n_threads, |model| model.log_density(points))
     }
 
     fn leave_one_out_score(&self, py: Python<'_>, n_threads: usize) -> PyResult<f64> {
-        run(py, n_threads, || Ok(self.model.read().leave_one_out_score()))
+        self.model.ask(py, n_threads, |model| Ok(model.leave_one_out_score()))
     }
 
-    fn sample<'py>(&self, py: Python<'py>, n_rows: usize, seed: u64) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (rows, n_dims) = run(py, 1, || {
-            let model = self.model.read();
-            Ok((model.sample(n_rows, seed), model.forest().n_dims()))
-        })?;
-        table(py, rows, n_dims)
+    fn sample<'py>(&self, py: Python<'py>, n_rows: usize, seed: u64) -> NewTable<'py, f64> {
+        self.model.table(py, 1, |model| Ok((model.sample(n_rows, seed), model.forest().n_dims())))
     }
 
     /// The path, and how many rows of each set lie outside the box.
@@ -123,57 +124,21 @@ impl PyDensityForest {
         py: Python<'py>,
         sets: Vec<Table<'py>>,
         n_threads: usize,
-        progress: Option<Bound<'py, PyAny>>,
+        listener: Listener<'py>,
     ) -> PyResult<(PyPath, Vec<usize>)> {
-        let mut validation = Vec::new();
-        for x in &sets {
-            validation.push(x.points().map_err(|error| to_python(py, &error))?);
-        }
-        let hear = |py: Python<'_>, fraction: f64| match &progress {
-            None => py.check_signals(),
-            Some(progress) => progress.call1((fraction,)).map(drop),
-        };
-        let found = run_watched(py, n_threads, hear, |watch| {
-            self.model.read().path(&validation, &mut |fraction| watch.tell(fraction))
-        })?;
+        let sets = sets.iter().map(|x| x.points(py)).collect::<PyResult<Vec<_>>>()?;
+        let found = run_heard(py, n_threads, &listener, |progress| self.model.read().path(&sets, progress))?;
         Ok((PyPath::new(found.path), found.n_outside))
     }
 
-    #[getter]
-    fn lifetime(&self, py: Python<'_>) -> PyResult<f64> {
-        run(py, 1, || Ok(self.model.read().lifetime().get()))
-    }
-
     fn gamma(&self, py: Python<'_>, n_threads: usize) -> PyResult<f64> {
-        run(py, n_threads, || Ok(self.model.read().gamma()))
-    }
-
-    /// The lifetime that the trees are grown to.
-    #[getter]
-    fn grown(&self, py: Python<'_>) -> PyResult<f64> {
-        run(py, 1, || Ok(self.model.read().forest().ground().lifetime().get()))
-    }
-
-    #[getter]
-    fn n_rows(&self, py: Python<'_>) -> PyResult<usize> {
-        run(py, 1, || Ok(self.model.read().n_rows()))
+        self.model.ask(py, n_threads, |model| Ok(model.gamma()))
     }
 
     /// The corners of the box.
     #[getter]
     fn bounds(&self, py: Python<'_>) -> PyResult<(Vec<f64>, Vec<f64>)> {
-        run(py, 1, || {
-            let model = self.model.read();
-            Ok((model.bounds().lower().to_vec(), model.bounds().upper().to_vec()))
-        })
-    }
-
-    #[getter]
-    fn weights(&self, py: Python<'_>) -> PyResult<Option<Vec<f64>>> {
-        run(py, 1, || {
-            let model = self.model.read();
-            Ok(weights(model.forest().measure(), model.forest().n_dims()))
-        })
+        self.model.ask(py, 1, |model| Ok((model.bounds().lower().to_vec(), model.bounds().upper().to_vec())))
     }
 }
 
@@ -193,53 +158,45 @@ impl PyDensityClassifier {
         x: Table<'py>,
         labels: Vec<u32>,
         prior: &str,
-        trees: TreeArguments,
-        gamma: Option<f64>,
-        margin: f64,
-        select_by: &str,
+        arguments: DensityArguments,
         n_threads: usize,
+        listener: Listener<'py>,
     ) -> PyResult<Self> {
         let prior = match prior {
             "frequency" => ClassPrior::Frequency,
             "equal" => ClassPrior::Equal,
-            other => return Err(PyValueError::new_err(format!("class_prior is {other:?}, not a known word"))),
+            other => return Err(unknown("class_prior", other)),
         };
-        let params = density_params(py, trees, gamma, margin, select_by)?;
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let model = run(py, n_threads, || DensityClassifier::fit(&params, prior, points, &labels))?;
-        Ok(Self { model: Shared::new(model) })
+        let params = arguments.params(py)?;
+        let points = x.points(py)?;
+        let model = run_heard(py, n_threads, &listener, |progress| {
+            DensityClassifier::fit_with_progress(&params, prior, points, &labels, progress)
+        })?;
+        Ok(model.into())
     }
 
-    fn predict_proba<'py>(
-        &self,
-        py: Python<'py>,
-        x: Table<'py>,
-        n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let (shares, n_classes) = run(py, n_threads, || {
-            let model = self.model.read();
-            Ok((model.predict_proba(points)?, model.labels().len()))
-        })?;
-        table(py, shares, n_classes)
+    fn predict_proba<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
+        let points = x.points(py)?;
+        self.model.table(py, n_threads, |model| Ok((model.predict_proba(points)?, model.labels().len())))
     }
 
     /// Lifetimes of the classes' densities.
     #[getter]
     fn lifetimes(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
-        run(py, 1, || Ok(self.model.read().densities().map(|density| density.lifetime().get()).collect()))
+        self.model.ask(py, 1, |model| Ok(model.densities().map(|density| density.lifetime().get()).collect()))
     }
 
     fn gammas(&self, py: Python<'_>, n_threads: usize) -> PyResult<Vec<f64>> {
-        run(py, n_threads, || Ok(self.model.read().densities().map(DensityForest::gamma).collect()))
+        self.model.ask(py, n_threads, |model| Ok(model.densities().map(DensityForest::gamma).collect()))
     }
 
     #[getter]
     fn weights(&self, py: Python<'_>) -> PyResult<Option<Vec<f64>>> {
-        run(py, 1, || {
-            let model = self.model.read();
-            let forest = model.densities().next().map(DensityForest::forest);
-            Ok(forest.and_then(|forest| weights(forest.measure(), forest.n_dims())))
-        })
+        self.model.ask(py, 1, |model| Ok(model.densities().next().and_then(Grown::weights)))
+    }
+
+    #[getter]
+    fn n_dims(&self, py: Python<'_>) -> PyResult<usize> {
+        self.model.ask(py, 1, |model| Ok(model.densities().next().map_or(0, |density| density.forest().n_dims())))
     }
 }

@@ -13,6 +13,11 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
+/// A word that is none of the choices.
+pub(crate) fn unknown(name: &str, word: &str) -> PyErr {
+    PyValueError::new_err(format!("{name} is {word:?}, not a known one"))
+}
+
 /// scikit-learn's own exception, so that its users' handlers see it.
 fn not_fitted(py: Python<'_>, message: &str) -> PyErr {
     let made = py

@@ -3,19 +3,23 @@
 use mondrian::dense::Matrix;
 use mondrian::grid::{GridFeatures, MondrianGrid, UNSEEN};
 use mondrian::kernel::{FeatureMap, LaplaceKernel, MondrianFeatures, RandomBinning, RandomFourier};
+use mondrian::model_file::{Archive, Saved};
+use mondrian::process::BuiltInMeasure;
 use mondrian::ridge::{Csr, Features};
+use mondrian::tree::Ground;
 use mondrian::{Lifetime, Points, Result};
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 
-use crate::arrays::{Table, table};
-use crate::errors::to_python;
-use crate::threads::run;
-use crate::trees::{TreeArguments, weights};
+use crate::arrays::{Table, columns};
+use crate::errors::unknown;
+use crate::model::{Grown, Shared, saved_as_bytes};
+use crate::threads::{Listener, run, run_heard};
+use crate::trees::TreeArguments;
 
-enum Map {
+pub(crate) enum Map {
     Mondrian(MondrianFeatures),
     Binning(RandomBinning),
     Fourier(RandomFourier),
@@ -29,6 +33,15 @@ impl Map {
             Self::Binning(map) => map.n_columns(),
             Self::Fourier(map) => map.n_columns(),
             Self::Grid(map) => map.n_features(),
+        }
+    }
+
+    fn n_dims(&self) -> usize {
+        match self {
+            Self::Mondrian(map) => map.n_dims(),
+            Self::Binning(map) => map.n_dims(),
+            Self::Fourier(map) => map.n_dims(),
+            Self::Grid(map) => map.lifetimes().len(),
         }
     }
 
@@ -65,12 +78,51 @@ fn grid_rows(map: &GridFeatures, points: Points<'_>) -> Result<Csr> {
     Ok(Csr { indptr, indices, data, n_columns: map.n_features() })
 }
 
-/// A fitted map. It is a pure function of how it was made, so a pickle holds that: arguments and training rows.
+impl Map {
+    /// The map of an archive; `None` if it holds another kind of model.
+    pub(crate) fn of(archive: &Archive) -> Result<Option<Self>> {
+        Ok(Some(match archive.kind() {
+            MondrianFeatures::KIND => Self::Mondrian(MondrianFeatures::from_archive(archive)?),
+            RandomBinning::KIND => Self::Binning(RandomBinning::from_archive(archive)?),
+            RandomFourier::KIND => Self::Fourier(RandomFourier::from_archive(archive)?),
+            GridFeatures::KIND => Self::Grid(GridFeatures::from_archive(archive)?),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+impl Saved for Map {
+    /// What a file that holds no map is told to lack; a map is saved as its own kind.
+    const KIND: &'static str = "features";
+
+    fn to_archive(&self) -> Result<Archive> {
+        match self {
+            Self::Mondrian(map) => map.to_archive(),
+            Self::Binning(map) => map.to_archive(),
+            Self::Fourier(map) => map.to_archive(),
+            Self::Grid(map) => map.to_archive(),
+        }
+    }
+
+    fn from_archive(archive: &Archive) -> Result<Self> {
+        match Self::of(archive)? {
+            Some(map) => Ok(map),
+            None => Err(archive.check_kind(Self::KIND).expect_err("no map is of that kind")),
+        }
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Self::from_archive(&Archive::from_bytes(bytes)?)
+    }
+}
+
+/// A fitted map.
 #[pyclass(frozen, module = "mondrian._mondrian", name = "FeatureMap")]
 pub(crate) struct PyFeatureMap {
-    map: Map,
-    recipe: Py<PyTuple>,
+    model: Shared<Map>,
 }
+
+saved_as_bytes!(PyFeatureMap, Map);
 
 #[pymethods]
 impl PyFeatureMap {
@@ -79,22 +131,19 @@ impl PyFeatureMap {
     fn fit<'py>(
         py: Python<'py>,
         kind: &str,
-        x: Bound<'py, PyArray2<f64>>,
+        x: Table<'py>,
         arguments: Bound<'py, PyDict>,
         n_threads: usize,
+        listener: Listener<'py>,
     ) -> PyResult<Self> {
-        // The caller may change its array later; the recipe must not change with it.
-        let kept = x.call_method1("copy", ("K",))?;
-        let recipe = (kind, kept, &arguments, n_threads).into_pyobject(py)?.unbind();
-        let rows: Table<'_> = x.extract()?;
-        let points = rows.points().map_err(|error| to_python(py, &error))?;
+        let points = x.points(py)?;
         let map = match kind {
             "mondrian" => {
-                let params = arguments.extract::<TreeArguments>()?.params()?.map_err(|error| to_python(py, &error))?;
+                let params = arguments.extract::<TreeArguments>()?.params(py)?;
                 let lifetime: f64 = required(&arguments, "lifetime")?;
-                run(py, n_threads, || {
+                run_heard(py, n_threads, &listener, |progress| {
                     let mut map = MondrianFeatures::on(&params, points, Lifetime::new(lifetime)?)?;
-                    map.learn(points)?;
+                    map.learn_with_progress(points, progress)?;
                     Ok(Map::Mondrian(map))
                 })?
             }
@@ -104,40 +153,51 @@ impl PyFeatureMap {
                 let seed: u64 = required(&arguments, "seed")?;
                 run(py, n_threads, || other_map(kind, points, n, &lifetimes, seed))?
             }
-            other => return Err(PyValueError::new_err(format!("{other:?} is no kind of features"))),
+            other => return Err(unknown("kind", other)),
         };
-        Ok(Self { map, recipe })
+        Ok(map.into())
     }
 
     /// Sparse rows as (data, indices, indptr), or a dense table.
     fn transform<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> PyResult<Bound<'py, PyAny>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        match run(py, n_threads, || self.map.transform(points))? {
+        let points = x.points(py)?;
+        match self.model.ask(py, n_threads, |map| map.transform(points))? {
             Transformed::Sparse(csr) => sparse(py, csr),
             Transformed::Dense(matrix) => {
                 let n_rows = matrix.n_rows();
-                // Column-major: the transposed view of a row-major table of columns.
-                Ok(table(py, matrix.into_vec(), n_rows)?.transpose()?.into_any())
+                Ok(columns(py, matrix.into_vec(), n_rows)?.into_any())
             }
         }
     }
 
     #[getter]
-    fn n_columns(&self) -> usize {
-        self.map.n_columns()
+    fn n_columns(&self, py: Python<'_>) -> PyResult<usize> {
+        self.model.ask(py, 1, |map| Ok(map.n_columns()))
+    }
+
+    #[getter]
+    fn n_dims(&self, py: Python<'_>) -> PyResult<usize> {
+        self.model.ask(py, 1, |map| Ok(map.n_dims()))
     }
 
     /// One factor a dimension; `None` where the map has no measure of that kind.
     #[getter]
-    fn weights(&self) -> Option<Vec<f64>> {
-        match &self.map {
-            Map::Mondrian(map) => weights(map.forest().measure(), map.n_dims()),
-            _ => None,
-        }
+    fn weights(&self, py: Python<'_>) -> PyResult<Option<Vec<f64>>> {
+        self.model.ask(py, 1, |map| Ok(if let Map::Mondrian(map) = map { map.weights() } else { None }))
+    }
+}
+
+impl Grown for MondrianFeatures {
+    fn ground(&self) -> (&BuiltInMeasure, &Ground) {
+        (self.forest().measure(), self.forest().ground())
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Py<PyTuple>)> {
-        Ok((slf.get_type().getattr("fit")?, slf.get().recipe.clone_ref(slf.py())))
+    fn view(&self) -> f64 {
+        self.lifetime().get()
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (self.n_trees(), self.rows().len())
     }
 }
 

@@ -3,17 +3,15 @@
 use mondrian::dense::Threads;
 use mondrian::grid::search::{SearchKind, SearchLimits};
 use mondrian::grid::{GridRidge, GridRidgeParams};
-use mondrian::tuning::{LifetimesChoice, Step};
-use numpy::PyArray1;
-use pyo3::exceptions::PyValueError;
+use mondrian::tuning::LifetimesChoice;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Column, Table};
-use crate::errors::to_python;
-use crate::laplace::{step_dict, trajectory_dict};
+use crate::arrays::{Column, NewVector, Table};
+use crate::errors::unknown;
+use crate::laplace::{run_searching, trajectory_dict};
 use crate::model::{Shared, saved_as_bytes};
-use crate::threads::{run, run_watched};
+use crate::threads::Listener;
 
 fn search_kind(word: &str) -> PyResult<SearchKind> {
     match word {
@@ -25,7 +23,7 @@ fn search_kind(word: &str) -> PyResult<SearchKind> {
         "gradient" => Ok(SearchKind::Gradient),
         "spsa" => Ok(SearchKind::Spsa),
         "bayes" => Ok(SearchKind::Bayes),
-        other => Err(PyValueError::new_err(format!("search is {other:?}, not a known method"))),
+        other => Err(unknown("search", other)),
     }
 }
 
@@ -54,7 +52,7 @@ impl PyGridRidge {
         fit_intercept: bool,
         seed: u64,
         n_threads: usize,
-        progress: Option<Bound<'py, PyAny>>,
+        listener: Listener<'py>,
     ) -> PyResult<Self> {
         let params = GridRidgeParams {
             n_grids,
@@ -67,43 +65,44 @@ impl PyGridRidge {
             seed,
             threads: Threads::up_to(n_threads),
         };
-        let points = x.points().map_err(|error| to_python(py, &error))?;
+        let points = x.points(py)?;
         let targets: &[f64] = &y;
-        let hear = |py: Python<'_>, step: Step| match &progress {
-            None => py.check_signals(),
-            Some(progress) => progress.call1((step_dict(py, &step)?,)).map(drop),
-        };
-        let model = run_watched(py, n_threads, hear, |watch| {
-            GridRidge::fit_with_progress(points, targets, &params, &mut |step| watch.tell(step.clone()))
+        let model = run_searching(py, n_threads, &listener, |progress| {
+            GridRidge::fit_with_progress(points, targets, &params, progress)
         })?;
-        Ok(Self { model: Shared::new(model) })
+        Ok(model.into())
     }
 
-    fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        Ok(PyArray1::from_vec(py, run(py, n_threads, || self.model.read().predict(points))?))
+    fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVector<'py> {
+        let points = x.points(py)?;
+        self.model.vector(py, n_threads, |model| model.predict(points))
     }
 
     #[getter]
-    fn lifetimes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        Ok(PyArray1::from_vec(py, run(py, 1, || Ok(self.model.read().lifetimes().to_vec()))?))
+    fn lifetimes<'py>(&self, py: Python<'py>) -> NewVector<'py> {
+        self.model.vector(py, 1, |model| Ok(model.lifetimes().to_vec()))
+    }
+
+    #[getter]
+    fn n_dims(&self, py: Python<'_>) -> PyResult<usize> {
+        self.model.ask(py, 1, |model| Ok(model.lifetimes().len()))
     }
 
     #[getter]
     fn alpha(&self, py: Python<'_>) -> PyResult<f64> {
-        run(py, 1, || Ok(self.model.read().alpha()))
+        self.model.ask(py, 1, |model| Ok(model.alpha()))
     }
 
     fn ranking(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
-        run(py, 1, || Ok(self.model.read().ranking()))
+        self.model.ask(py, 1, |model| Ok(model.ranking()))
     }
 
     fn support(&self, py: Python<'_>, epsilon: f64) -> PyResult<Vec<bool>> {
-        run(py, 1, || Ok(self.model.read().support(epsilon)))
+        self.model.ask(py, 1, |model| Ok(model.support(epsilon)))
     }
 
     fn trajectory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let trajectory = run(py, 1, || Ok(self.model.read().trajectory().clone()))?;
+        let trajectory = self.model.ask(py, 1, |model| Ok(model.trajectory().clone()))?;
         trajectory_dict(py, &trajectory)
     }
 }

@@ -1,19 +1,20 @@
 //! Ridge regression on Mondrian features.
 
-use mondrian::dense::Threads;
-use mondrian::kernel::{FeatureMap, KernelRidge, PathMethod};
+use mondrian::Lifetime;
+use mondrian::dense::{MatrixRef, Threads};
+use mondrian::kernel::{KernelRidge, PathMethod};
+use mondrian::process::BuiltInMeasure;
 use mondrian::ridge::{CgOptions, FeatureRidge, Solver};
-use mondrian::{Lifetime, Points};
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
-use pyo3::exceptions::PyValueError;
+use mondrian::tree::Ground;
+use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, Table, table};
-use crate::errors::to_python;
-use crate::model::{Shared, saved_as_bytes};
+use crate::arrays::{Column, NewTable, NewVector, Table, all_points, columns, vector};
+use crate::errors::unknown;
+use crate::model::{Grown, Shared, saved_as_bytes, with_trees};
 use crate::path::PyPath;
-use crate::threads::{run, run_watched};
-use crate::trees::{TreeArguments, weights};
+use crate::threads::{Listener, run_heard};
+use crate::trees::TreeArguments;
 
 /// A fitted model.
 #[pyclass(frozen, module = "mondrian._mondrian", name = "KernelRidge")]
@@ -22,6 +23,21 @@ pub(crate) struct PyKernelRidge {
 }
 
 saved_as_bytes!(PyKernelRidge, KernelRidge);
+with_trees!(PyKernelRidge);
+
+impl Grown for KernelRidge {
+    fn ground(&self) -> (&BuiltInMeasure, &Ground) {
+        (self.features().forest().measure(), self.features().forest().ground())
+    }
+
+    fn view(&self) -> f64 {
+        self.features().lifetime().get()
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (self.features().n_trees(), self.features().rows().len())
+    }
+}
 
 #[pymethods]
 impl PyKernelRidge {
@@ -36,99 +52,79 @@ impl PyKernelRidge {
         solver: &str,
         fit_intercept: bool,
         n_threads: usize,
+        listener: Listener<'py>,
     ) -> PyResult<Self> {
         let method = match solver {
             "auto" => Solver::Auto,
             "primal" => Solver::Primal,
             "dual" => Solver::Dual,
             "cg" => Solver::ConjugateGradients(CgOptions::default()),
-            other => return Err(PyValueError::new_err(format!("solver is {other:?}, not a known one"))),
+            other => return Err(unknown("solver", other)),
         };
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let trees = trees.params()?.map_err(|error| to_python(py, &error))?;
+        let points = x.points(py)?;
         let threads = Threads::up_to(n_threads);
         let ridge = FeatureRidge::params().alpha(alpha).fit_intercept(fit_intercept).solver(method).threads(threads);
         let targets: &[f64] = &y;
-        let params = KernelRidge::params().trees(trees).ridge(ridge);
-        let model = run(py, n_threads, || params.fit(points, targets))?;
-        Ok(Self { model: Shared::new(model) })
+        let params = KernelRidge::params().trees(trees.params(py)?).ridge(ridge);
+        let model = run_heard(py, n_threads, &listener, |progress| {
+            params.fit_many_with_progress(points, MatrixRef::new(targets, targets.len(), 1), progress)
+        })?;
+        Ok(model.into())
     }
 
-    fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        Ok(PyArray1::from_vec(py, run(py, n_threads, || self.model.read().predict(points))?.into_vec()))
+    fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVector<'py> {
+        let points = x.points(py)?;
+        self.model.vector(py, n_threads, |model| Ok(model.predict(points)?.into_vec()))
     }
 
-    fn predict_variance<'py>(
+    fn predict_with_std<'py>(
         &self,
         py: Python<'py>,
         x: Table<'py>,
         n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        Ok(PyArray1::from_vec(py, run(py, n_threads, || self.model.read().predict_variance(points))?.into_vec()))
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+        let points = x.points(py)?;
+        let (mean, variance) =
+            self.model.ask(py, n_threads, |model| Ok((model.predict(points)?, model.predict_variance(points)?)))?;
+        let deviation = variance.into_vec().into_iter().map(f64::sqrt).collect();
+        Ok((vector(py, mean.into_vec()), vector(py, deviation)))
     }
 
-    fn equivalent_kernel<'py>(
-        &self,
-        py: Python<'py>,
-        x: Table<'py>,
-        n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let smoothing = run(py, n_threads, || self.model.read().equivalent_kernel(points))?;
+    fn equivalent_kernel<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
+        let points = x.points(py)?;
+        let smoothing = self.model.ask(py, n_threads, |model| model.equivalent_kernel(points))?;
         let n_rows = smoothing.n_rows();
-        // Column-major: the transposed view of a row-major table of columns.
-        table(py, smoothing.into_vec(), n_rows)?.transpose()
+        columns(py, smoothing.into_vec(), n_rows)
     }
 
     fn at(&self, py: Python<'_>, lifetime: f64) -> PyResult<Self> {
-        let model = run(py, 1, || self.model.read().at(Lifetime::new(lifetime)?))?;
-        Ok(Self { model: Shared::new(model) })
+        Ok(Self { model: self.model.derived(py, |model| model.at(Lifetime::new(lifetime)?))? })
     }
 
+    /// The path, and how well the solution was kept.
     fn path<'py>(
         &self,
         py: Python<'py>,
         sets: Vec<(Table<'py>, Column<'py>)>,
         n_threads: usize,
-        progress: Option<Bound<'py, PyAny>>,
+        listener: Listener<'py>,
     ) -> PyResult<(PyPath, f64)> {
-        let mut validation: Vec<(Points<'_>, &[f64])> = Vec::new();
-        for (x, y) in &sets {
-            validation.push((x.points().map_err(|error| to_python(py, &error))?, y));
-        }
-        let hear = |py: Python<'_>, share: f64| match &progress {
-            None => py.check_signals(),
-            Some(progress) => progress.call1((share,)).map(drop),
-        };
-        let found = run_watched(py, n_threads, hear, |watch| {
-            self.model.read().path(&validation, &PathMethod::default(), &mut |share| watch.tell(share))
+        let sets = all_points(py, &sets)?;
+        let found = run_heard(py, n_threads, &listener, |progress| {
+            self.model.read().path(&sets, &PathMethod::default(), progress)
         })?;
         Ok((PyPath::new(found.path), found.drift.worst_residual))
     }
 
     #[getter]
-    fn lifetime(&self, py: Python<'_>) -> PyResult<f64> {
-        run(py, 1, || Ok(self.model.read().features().lifetime().get()))
-    }
-
-    /// The lifetime that the trees are grown to.
-    #[getter]
-    fn grown(&self, py: Python<'_>) -> PyResult<f64> {
-        run(py, 1, || Ok(self.model.read().features().forest().ground().lifetime().get()))
-    }
-
-    #[getter]
     fn intercept(&self, py: Python<'_>) -> PyResult<f64> {
-        run(py, 1, || Ok(self.model.read().model().intercepts().first().copied().unwrap_or(0.0)))
+        self.model.ask(py, 1, |model| Ok(model.model().intercepts().first().copied().unwrap_or(0.0)))
     }
 
     /// Which solver was used, its steps and its relative residual.
     #[getter]
     fn report(&self, py: Python<'_>) -> PyResult<(&'static str, usize, f64)> {
-        run(py, 1, || {
-            let model = self.model.read();
+        self.model.ask(py, 1, |model| {
             let report = model.report();
             let solver = match report.solver {
                 Solver::Primal => "primal",
@@ -137,14 +133,6 @@ impl PyKernelRidge {
                 Solver::Auto => "auto",
             };
             Ok((solver, report.steps, report.residuals.iter().copied().fold(0.0, f64::max)))
-        })
-    }
-
-    #[getter]
-    fn weights(&self, py: Python<'_>) -> PyResult<Option<Vec<f64>>> {
-        run(py, 1, || {
-            let model = self.model.read();
-            Ok(weights(model.features().forest().measure(), model.features().n_dims()))
         })
     }
 }

@@ -1,19 +1,21 @@
 //! Ridge regression with the exact Laplace kernel.
 
+use std::ops::ControlFlow;
+
+use mondrian::Result;
 use mondrian::dense::Threads;
 use mondrian::tuning::{
     LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceSolution, LifetimesChoice, Method, Step, Trajectory,
     TuningParams,
 };
-use numpy::{PyArray1, PyArray2};
-use pyo3::exceptions::PyValueError;
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Column, Table, table};
-use crate::errors::to_python;
+use crate::arrays::{Column, NewTable, NewVector, Table, table, vector};
+use crate::errors::unknown;
 use crate::model::{Shared, saved_as_bytes};
-use crate::threads::{run, run_watched};
+use crate::threads::{Listener, run_watched};
 
 /// A fitted model.
 #[pyclass(frozen, module = "mondrian._mondrian", name = "LaplaceKernelRidge")]
@@ -25,9 +27,8 @@ saved_as_bytes!(PyLaplaceKernelRidge, LaplaceKernelRidge);
 
 #[pymethods]
 impl PyLaplaceKernelRidge {
-    /// Tunes what is `None`, then solves. `progress` is called with a dictionary an evaluation.
+    /// Tunes what is `None`, then solves. `listener` is called with a dictionary an evaluation.
     #[staticmethod]
-    #[pyo3(signature = (x, y, lifetimes, alpha, search, fit_intercept, exact_rows, n_grids, seed, n_threads, progress))]
     fn fit<'py>(
         py: Python<'py>,
         x: Table<'py>,
@@ -40,12 +41,12 @@ impl PyLaplaceKernelRidge {
         n_grids: usize,
         seed: u64,
         n_threads: usize,
-        progress: Option<Bound<'py, PyAny>>,
+        listener: Listener<'py>,
     ) -> PyResult<Self> {
         let method = match search {
             "gradient" => Method::Gradient,
             "coordinate" => Method::Coordinate,
-            other => return Err(PyValueError::new_err(format!("search is {other:?}, not a known method"))),
+            other => return Err(unknown("search", other)),
         };
         let params = LaplaceKernelRidgeParams {
             lifetime: lifetimes.map_or(LifetimesChoice::Auto, LifetimesChoice::Each),
@@ -60,22 +61,17 @@ impl PyLaplaceKernelRidge {
                 ..TuningParams::default()
             },
         };
-        let points = x.points().map_err(|error| to_python(py, &error))?;
+        let points = x.points(py)?;
         let targets: &[f64] = &y;
-        let hear = |py: Python<'_>, step: Step| match &progress {
-            None => py.check_signals(),
-            Some(progress) => progress.call1((step_dict(py, &step)?,)).map(drop),
-        };
-        let model = run_watched(py, n_threads, hear, |watch| {
-            LaplaceKernelRidge::fit_with_progress(points, targets, &params, &mut |step| watch.tell(step.clone()))
+        let model = run_searching(py, n_threads, &listener, |progress| {
+            LaplaceKernelRidge::fit_with_progress(points, targets, &params, progress)
         })?;
-        Ok(Self { model: Shared::new(model) })
+        Ok(model.into())
     }
 
-    fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let mean = run(py, n_threads, || self.model.read().predict(points))?;
-        Ok(PyArray1::from_vec(py, mean))
+    fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVector<'py> {
+        let points = x.points(py)?;
+        self.model.vector(py, n_threads, |model| model.predict(points))
     }
 
     fn predict_with_std<'py>(
@@ -84,67 +80,79 @@ impl PyLaplaceKernelRidge {
         x: Table<'py>,
         n_threads: usize,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let (mean, std) = run(py, n_threads, || self.model.read().predict_with_std(points))?;
-        Ok((PyArray1::from_vec(py, mean), PyArray1::from_vec(py, std)))
+        let points = x.points(py)?;
+        let (mean, std) = self.model.ask(py, n_threads, |model| model.predict_with_std(points))?;
+        Ok((vector(py, mean), vector(py, std)))
     }
 
-    fn equivalent_kernel<'py>(
-        &self,
-        py: Python<'py>,
-        x: Table<'py>,
-        n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let (smoothing, n_rows) = run(py, n_threads, || {
-            let model = self.model.read();
+    fn equivalent_kernel<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
+        let points = x.points(py)?;
+        self.model.table(py, n_threads, |model| {
             let smoothing = model.equivalent_kernel(points)?;
             let n_rows = smoothing.len() / points.n_rows().max(1);
             Ok((smoothing, n_rows))
-        })?;
-        table(py, smoothing, n_rows)
+        })
+    }
+
+    #[getter]
+    fn n_dims(&self, py: Python<'_>) -> PyResult<usize> {
+        self.model.ask(py, 1, |model| Ok(model.lifetimes().len()))
     }
 
     #[getter]
     fn is_exact(&self, py: Python<'_>) -> PyResult<bool> {
-        run(py, 1, || Ok(self.model.read().is_exact()))
+        self.model.ask(py, 1, |model| Ok(model.is_exact()))
     }
 
     #[getter]
-    fn lifetimes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        Ok(PyArray1::from_vec(py, run(py, 1, || Ok(self.model.read().lifetimes().to_vec()))?))
+    fn lifetimes<'py>(&self, py: Python<'py>) -> NewVector<'py> {
+        self.model.vector(py, 1, |model| Ok(model.lifetimes().to_vec()))
     }
 
     #[getter]
     fn alpha(&self, py: Python<'_>) -> PyResult<f64> {
-        run(py, 1, || Ok(self.model.read().alpha()))
+        self.model.ask(py, 1, |model| Ok(model.alpha()))
     }
 
     /// Weights of the training rows and the intercept; `None` if cells of grids stand in for the kernel.
     fn solution<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyArray1<f64>>, f64)>> {
-        let found = run(py, 1, || {
-            Ok(match self.model.read().solution() {
+        let found = self.model.ask(py, 1, |model| {
+            Ok(match model.solution() {
                 LaplaceSolution::Exact(exact) => {
                     Some((exact.dual_coefficients().column(0).to_vec(), exact.intercepts()[0]))
                 }
                 LaplaceSolution::Features(_) => None,
             })
         })?;
-        Ok(found.map(|(weights, intercept)| (PyArray1::from_vec(py, weights), intercept)))
+        Ok(found.map(|(weights, intercept)| (vector(py, weights), intercept)))
     }
 
-    fn importances<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        Ok(PyArray1::from_vec(py, run(py, 1, || Ok(self.model.read().importances()))?))
+    fn importances<'py>(&self, py: Python<'py>) -> NewVector<'py> {
+        self.model.vector(py, 1, |model| Ok(model.importances()))
     }
 
     fn trajectory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let trajectory = run(py, 1, || Ok(self.model.read().trajectory().clone()))?;
+        let trajectory = self.model.ask(py, 1, |model| Ok(model.trajectory().clone()))?;
         trajectory_dict(py, &trajectory)
     }
 }
 
+/// Runs a search that reports its evaluations, open to Ctrl-C.
+pub(crate) fn run_searching<T: Send>(
+    py: Python<'_>,
+    n_threads: usize,
+    listener: &Listener<'_>,
+    work: impl FnOnce(&mut dyn FnMut(&Step) -> ControlFlow<()>) -> Result<T> + Send,
+) -> PyResult<T> {
+    let hear = |py: Python<'_>, step: Step| match listener {
+        None => py.check_signals(),
+        Some(listener) => listener.call1((step_dict(py, &step)?,)).map(drop),
+    };
+    run_watched(py, n_threads, hear, |watch| work(&mut |step| watch.tell(step.clone())))
+}
+
 /// One evaluation as a dictionary.
-pub(crate) fn step_dict<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> {
+fn step_dict<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("lifetimes", PyArray1::from_slice(py, &step.lifetimes))?;
     dict.set_item("alpha", step.alpha)?;

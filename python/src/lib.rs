@@ -11,6 +11,7 @@ mod classification;
 mod density;
 mod errors;
 mod features;
+mod files;
 mod grid;
 mod kernel;
 mod laplace;
@@ -31,6 +32,8 @@ mod _mondrian {
     use crate::density::{PyDensityClassifier, PyDensityForest};
     #[pymodule_export]
     use crate::features::PyFeatureMap;
+    #[pymodule_export]
+    use crate::files::read_model;
     #[pymodule_export]
     use crate::grid::PyGridRidge;
     #[pymodule_export]

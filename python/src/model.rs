@@ -1,6 +1,15 @@
-//! What all bound models share: a lock of their own, and bytes for pickle.
+//! What all bound models share: a lock of their own, bytes for pickle and files, and what is asked of trees.
 
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use mondrian::Result;
+use mondrian::path::Progress;
+use mondrian::process::BuiltInMeasure;
+use mondrian::tree::Ground;
+use pyo3::prelude::*;
+
+use crate::arrays::{NewTable, NewVector, table, vector};
+use crate::threads::{Listener, run, run_heard};
 
 /// A model that many threads of Python may ask and one may change.
 ///
@@ -8,7 +17,7 @@ use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[derive(Debug)]
 pub(crate) struct Shared<M>(RwLock<M>);
 
-impl<M> Shared<M> {
+impl<M: Send + Sync> Shared<M> {
     pub(crate) fn new(model: M) -> Self {
         Self(RwLock::new(model))
     }
@@ -22,17 +31,118 @@ impl<M> Shared<M> {
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, M> {
         self.0.write().expect("an earlier mistake has left the model half changed: fit it again")
     }
+
+    /// Asks on some threads.
+    pub(crate) fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        n_threads: usize,
+        question: impl FnOnce(&M) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        run(py, n_threads, || question(&self.read()))
+    }
+
+    /// Changes on some threads.
+    pub(crate) fn change(
+        &self,
+        py: Python<'_>,
+        n_threads: usize,
+        change: impl FnOnce(&mut M) -> Result<()> + Send,
+    ) -> PyResult<()> {
+        run(py, n_threads, || change(&mut self.write()))
+    }
+
+    /// A model of the same kind, looked at or numbered differently.
+    pub(crate) fn derived(&self, py: Python<'_>, make: impl FnOnce(&M) -> Result<M> + Send) -> PyResult<Self> {
+        self.ask(py, 1, make).map(Self::new)
+    }
+
+    /// Takes in what another model knows. It is copied first (cheaply), so that a model can be merged with itself.
+    pub(crate) fn merge(
+        &self,
+        py: Python<'_>,
+        n_threads: usize,
+        other: &Self,
+        merge: impl FnOnce(&mut M, &M) -> Result<()> + Send,
+    ) -> PyResult<()>
+    where
+        M: Clone,
+    {
+        run(py, n_threads, || {
+            let theirs = other.read().clone();
+            merge(&mut self.write(), &theirs)
+        })
+    }
+
+    /// Learns rows: at once, or watched if somebody listens or it takes long.
+    pub(crate) fn learn(
+        &self,
+        py: Python<'_>,
+        n_threads: usize,
+        listener: &Listener<'_>,
+        n_rows: usize,
+        learn: impl FnOnce(&mut M, Option<Progress<'_>>) -> Result<()> + Send,
+    ) -> PyResult<()>
+    where
+        M: Grown,
+    {
+        // Row by row a question more would show.
+        let is_long = n_rows > 100 && self.ask(py, 1, |model| Ok(model.is_long(n_rows)))?;
+        if is_long || listener.is_some() {
+            return run_heard(py, n_threads, listener, |progress| learn(&mut self.write(), Some(progress)));
+        }
+        self.change(py, n_threads, |model| learn(model, None))
+    }
+
+    /// Numbers for Python.
+    pub(crate) fn vector<'py>(
+        &self,
+        py: Python<'py>,
+        n_threads: usize,
+        question: impl FnOnce(&M) -> Result<Vec<f64>> + Send,
+    ) -> NewVector<'py> {
+        Ok(vector(py, self.ask(py, n_threads, question)?))
+    }
+
+    /// A table for Python, row-major, and its number of columns.
+    pub(crate) fn table<'py, T: numpy::Element + Send>(
+        &self,
+        py: Python<'py>,
+        n_threads: usize,
+        question: impl FnOnce(&M) -> Result<(Vec<T>, usize)> + Send,
+    ) -> NewTable<'py, T> {
+        let (numbers, n_columns) = self.ask(py, n_threads, question)?;
+        table(py, numbers, n_columns)
+    }
 }
+
+/// Texts by name that a front end keeps in a model file.
+pub(crate) type Notes = Vec<(String, String)>;
 
 /// The functions that pickle and model files need, for a class whose field `model` is a [`Shared`] of a saved model.
 macro_rules! saved_as_bytes {
     ($class:ty, $model:ty) => {
+        impl From<$model> for $class {
+            fn from(model: $model) -> Self {
+                Self { model: $crate::model::Shared::new(model) }
+            }
+        }
+
         #[pyo3::pymethods]
         impl $class {
-            /// The bytes of a model file.
-            fn to_bytes<'py>(&self, py: pyo3::Python<'py>) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::types::PyBytes>> {
+            /// The bytes of a model file, with more texts in its metadata.
+            #[pyo3(signature = (notes = Vec::new()))]
+            fn to_bytes<'py>(
+                &self,
+                py: pyo3::Python<'py>,
+                notes: $crate::model::Notes,
+            ) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::types::PyBytes>> {
                 use mondrian::model_file::Saved;
-                let bytes = $crate::threads::run(py, 1, || self.model.read().to_bytes())?;
+                let bytes = self.model.ask(py, 1, |model| {
+                    let mut archive = model.to_archive()?;
+                    notes.iter().try_for_each(|(name, text)| archive.set_metadata(name, text))?;
+                    archive.to_bytes()
+                })?;
                 Ok(pyo3::types::PyBytes::new(py, &bytes))
             }
 
@@ -40,18 +150,85 @@ macro_rules! saved_as_bytes {
             #[staticmethod]
             fn from_bytes(py: pyo3::Python<'_>, bytes: &[u8]) -> pyo3::PyResult<Self> {
                 use mondrian::model_file::Saved;
-                let model = $crate::threads::run(py, 1, || <$model>::from_bytes(bytes))?;
-                Ok(Self { model: $crate::model::Shared::new(model) })
+                Ok($crate::threads::run(py, 1, || <$model>::from_bytes(bytes))?.into())
             }
 
             fn __reduce__<'py>(
                 slf: &pyo3::Bound<'py, Self>,
             ) -> pyo3::PyResult<(pyo3::Bound<'py, pyo3::PyAny>, (pyo3::Bound<'py, pyo3::types::PyBytes>,))> {
                 use pyo3::types::PyAnyMethods;
-                Ok((slf.get_type().getattr("from_bytes")?, (slf.get().to_bytes(slf.py())?,)))
+                Ok((slf.get_type().getattr("from_bytes")?, (slf.get().to_bytes(slf.py(), Vec::new())?,)))
             }
         }
     };
 }
 
 pub(crate) use saved_as_bytes;
+
+/// A model with trees.
+pub(crate) trait Grown {
+    /// What its trees stand on.
+    fn ground(&self) -> (&BuiltInMeasure, &Ground);
+
+    /// The lifetime looked at.
+    fn view(&self) -> f64;
+
+    /// Trees and rows.
+    fn size(&self) -> (usize, usize);
+
+    /// Factors of the measure, one a dimension; `None` where it is no matter of factors.
+    fn weights(&self) -> Option<Vec<f64>> {
+        let (measure, ground) = self.ground();
+        match measure {
+            BuiltInMeasure::Uniform => Some(vec![1.0; ground.n_dims()]),
+            BuiltInMeasure::Weighted(weights) => Some(weights.factors().to_vec()),
+            BuiltInMeasure::Quantile(_) => None,
+        }
+    }
+
+    /// Whether learning so many rows takes long enough, and weighs enough beside what is there, to be worth a copy that
+    /// can be thrown away.
+    fn is_long(&self, n_rows: usize) -> bool {
+        /// Insertions that take a fifth of a second or more.
+        const LONG: usize = 1 << 18;
+        let (n_trees, held) = self.size();
+        n_rows.saturating_mul(n_trees) >= LONG && n_rows.saturating_mul(8) >= held
+    }
+}
+
+/// The getters of a class whose field `model` is a [`Shared`] of a [`Grown`] model.
+macro_rules! with_trees {
+    ($class:ty) => {
+        #[pyo3::pymethods]
+        impl $class {
+            #[getter]
+            fn lifetime(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<f64> {
+                self.model.ask(py, 1, |model| Ok($crate::model::Grown::view(model)))
+            }
+
+            /// The lifetime that the trees are grown to.
+            #[getter]
+            fn grown(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<f64> {
+                self.model.ask(py, 1, |model| Ok($crate::model::Grown::ground(model).1.lifetime().get()))
+            }
+
+            #[getter]
+            fn n_rows(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<usize> {
+                self.model.ask(py, 1, |model| Ok($crate::model::Grown::size(model).1))
+            }
+
+            #[getter]
+            fn n_dims(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<usize> {
+                self.model.ask(py, 1, |model| Ok($crate::model::Grown::ground(model).1.n_dims()))
+            }
+
+            /// One factor a dimension, or `None` under the quantile measure.
+            #[getter]
+            fn weights(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<Option<Vec<f64>>> {
+                self.model.ask(py, 1, |model| Ok($crate::model::Grown::weights(model)))
+            }
+        }
+    };
+}
+
+pub(crate) use with_trees;

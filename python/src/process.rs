@@ -10,7 +10,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays::{Table, table};
-use crate::errors::to_python;
 use crate::threads::run;
 
 fn weighted(weights: Option<Vec<f64>>) -> Result<BuiltInMeasure> {
@@ -85,7 +84,7 @@ impl PyPartition {
     }
 
     fn cell_of<'py>(&self, py: Python<'py>, x: Table<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
+        let points = x.points(py)?;
         let cells = run(py, 1, || self.sample.cell_of(points))?;
         Ok(PyArray1::from_vec(py, cells.into_iter().map(|cell| cell as i64).collect()))
     }
@@ -155,7 +154,7 @@ impl PyInfiniteMondrian {
     }
 
     fn cell_of<'py>(&self, py: Python<'py>, x: Table<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
+        let points = x.points(py)?;
         Ok(PyArray1::from_vec(py, run(py, 1, || self.process.cell_of(points))?))
     }
 }

@@ -1,17 +1,18 @@
 //! Regression forests.
 
 use mondrian::forest::{LeafModel, Prior, RegressionForest, RegressionParams};
+use mondrian::process::BuiltInMeasure;
+use mondrian::tree::Ground;
 use mondrian::{Lifetime, Points};
-use numpy::{PyArray1, PyArray2};
-use pyo3::exceptions::PyValueError;
+use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, Table, table};
-use crate::errors::to_python;
-use crate::model::{Shared, saved_as_bytes};
+use crate::arrays::{Column, NewTable, NewVector, Table, all_points, vector};
+use crate::errors::unknown;
+use crate::model::{Grown, Shared, saved_as_bytes, with_trees};
 use crate::path::PyPath;
-use crate::threads::{run, run_watched};
-use crate::trees::{TreeArguments, unseen, weights};
+use crate::threads::{Listener, run_heard};
+use crate::trees::{TreeArguments, unseen};
 
 /// A fitted forest. Targets of several columns come row-major.
 #[pyclass(frozen, module = "mondrian._mondrian", name = "RegressionForest")]
@@ -20,6 +21,21 @@ pub(crate) struct PyRegressionForest {
 }
 
 saved_as_bytes!(PyRegressionForest, RegressionForest);
+with_trees!(PyRegressionForest);
+
+impl Grown for RegressionForest {
+    fn ground(&self) -> (&BuiltInMeasure, &Ground) {
+        (self.forest().measure(), self.forest().ground())
+    }
+
+    fn view(&self) -> f64 {
+        self.lifetime().get()
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (self.forest().n_trees(), self.n_rows())
+    }
+}
 
 #[pymethods]
 impl PyRegressionForest {
@@ -30,25 +46,25 @@ impl PyRegressionForest {
         y: Column<'py>,
         sample_weight: Option<Column<'py>>,
         trees: TreeArguments,
-        prior_mean: Option<f64>,
-        prior_variance: Option<f64>,
-        noise_variance: Option<f64>,
+        prior: (Option<f64>, Option<f64>, Option<f64>),
         leaf_model: &str,
         unseen_cuts: &str,
         n_threads: usize,
+        listener: Listener<'py>,
     ) -> PyResult<Self> {
         let leaf_model = match leaf_model {
             "hierarchical" => LeafModel::Hierarchical,
             "independent" => LeafModel::Independent,
-            other => return Err(PyValueError::new_err(format!("leaf_model is {other:?}, not a known one"))),
+            other => return Err(unknown("leaf_model", other)),
         };
-        let forest = trees.params()?.map_err(|error| to_python(py, &error))?;
-        let prior = Prior { mean: prior_mean, variance: prior_variance, noise: noise_variance };
-        let params = RegressionParams { forest, prior, leaf_model, unseen: unseen(unseen_cuts)? };
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let (targets, sample_weight): (&[f64], Option<&[f64]>) = (&y, sample_weight.as_deref());
-        let model = run(py, n_threads, || RegressionForest::fit(params, points, targets, sample_weight))?;
-        Ok(Self { model: Shared::new(model) })
+        let prior = Prior { mean: prior.0, variance: prior.1, noise: prior.2 };
+        let params = RegressionParams { forest: trees.params(py)?, prior, leaf_model, unseen: unseen(unseen_cuts)? };
+        let points = x.points(py)?;
+        let (targets, weights): (&[f64], Option<&[f64]>) = (&y, sample_weight.as_deref());
+        let model = run_heard(py, n_threads, &listener, |progress| {
+            RegressionForest::fit_with_progress(params, points, targets, weights, progress)
+        })?;
+        Ok(model.into())
     }
 
     fn learn<'py>(
@@ -58,35 +74,33 @@ impl PyRegressionForest {
         y: Column<'py>,
         sample_weight: Option<Column<'py>>,
         n_threads: usize,
+        listener: Listener<'py>,
     ) -> PyResult<()> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let (targets, sample_weight): (&[f64], Option<&[f64]>) = (&y, sample_weight.as_deref());
-        run(py, n_threads, || self.model.write().learn(points, targets, sample_weight))
+        let points = x.points(py)?;
+        let (targets, weights): (&[f64], Option<&[f64]>) = (&y, sample_weight.as_deref());
+        self.model.learn(py, n_threads, &listener, points.n_rows(), |model, progress| match progress {
+            None => model.learn(points, targets, weights),
+            Some(progress) => model.learn_with_progress(points, targets, weights, progress),
+        })
     }
 
     fn forget<'py>(&self, py: Python<'py>, x: Table<'py>, y: Column<'py>, n_threads: usize) -> PyResult<()> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let targets: &[f64] = &y;
-        run(py, n_threads, || self.model.write().forget(points, targets))
+        let (points, targets): (Points<'_>, &[f64]) = (x.points(py)?, &y);
+        self.model.change(py, n_threads, |model| model.forget(points, targets))
     }
 
-    /// Learns what another forest knows. The other is copied first (cheaply), so that a forest can be merged with itself.
     fn merge(&self, py: Python<'_>, other: &Self, n_threads: usize) -> PyResult<()> {
-        run(py, n_threads, || {
-            let theirs = other.model.read().clone();
-            self.model.write().merge(&theirs)
-        })
+        self.model.merge(py, n_threads, &other.model, RegressionForest::merge)
     }
 
     /// Cheap: trees are shared until one of the two learns more.
     fn at(&self, py: Python<'_>, lifetime: f64) -> PyResult<Self> {
-        let view = run(py, 1, || Ok(self.model.read().at(Lifetime::new(lifetime)?)))?;
-        Ok(Self { model: Shared::new(view) })
+        Ok(Self { model: self.model.derived(py, |model| Ok(model.at(Lifetime::new(lifetime)?)))? })
     }
 
-    fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        Ok(PyArray1::from_vec(py, run(py, n_threads, || self.model.read().predict(points))?))
+    fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVector<'py> {
+        let points = x.points(py)?;
+        self.model.vector(py, n_threads, |model| model.predict(points))
     }
 
     fn predict_with_std<'py>(
@@ -95,9 +109,9 @@ impl PyRegressionForest {
         x: Table<'py>,
         n_threads: usize,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let found = run(py, n_threads, || self.model.read().predict_with_deviation(points))?;
-        Ok((PyArray1::from_vec(py, found.mean), PyArray1::from_vec(py, found.deviation)))
+        let points = x.points(py)?;
+        let found = self.model.ask(py, n_threads, |model| model.predict_with_deviation(points))?;
+        Ok((vector(py, found.mean), vector(py, found.deviation)))
     }
 
     fn predict_quantiles<'py>(
@@ -106,32 +120,19 @@ impl PyRegressionForest {
         x: Table<'py>,
         quantiles: Vec<f64>,
         n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        Ok(PyArray1::from_vec(py, run(py, n_threads, || self.model.read().predict_quantiles(points, &quantiles))?))
+    ) -> NewVector<'py> {
+        let points = x.points(py)?;
+        self.model.vector(py, n_threads, |model| model.predict_quantiles(points, &quantiles))
     }
 
-    fn apply<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> PyResult<Bound<'py, PyArray2<i64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let (cells, n_trees) = run(py, n_threads, || {
-            let model = self.model.read();
-            Ok((model.apply(points)?, model.forest().n_trees()))
-        })?;
-        table(py, cells, n_trees)
+    fn apply<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, i64> {
+        let points = x.points(py)?;
+        self.model.table(py, n_threads, |model| Ok((model.apply(points)?, model.forest().n_trees())))
     }
 
-    fn equivalent_kernel<'py>(
-        &self,
-        py: Python<'py>,
-        x: Table<'py>,
-        n_threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let points = x.points().map_err(|error| to_python(py, &error))?;
-        let (smoothing, n_rows) = run(py, n_threads, || {
-            let model = self.model.read();
-            Ok((model.equivalent_kernel(points)?, model.n_rows()))
-        })?;
-        table(py, smoothing, n_rows)
+    fn equivalent_kernel<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
+        let points = x.points(py)?;
+        self.model.table(py, n_threads, |model| Ok((model.equivalent_kernel(points)?, model.n_rows())))
     }
 
     fn path<'py>(
@@ -139,65 +140,24 @@ impl PyRegressionForest {
         py: Python<'py>,
         sets: Vec<(Table<'py>, Column<'py>)>,
         n_threads: usize,
-        progress: Option<Bound<'py, PyAny>>,
+        listener: Listener<'py>,
     ) -> PyResult<PyPath> {
-        let mut validation: Vec<(Points<'_>, &[f64])> = Vec::new();
-        for (x, y) in &sets {
-            validation.push((x.points().map_err(|error| to_python(py, &error))?, y));
-        }
-        let hear = |py: Python<'_>, fraction: f64| match &progress {
-            None => py.check_signals(),
-            Some(progress) => progress.call1((fraction,)).map(drop),
-        };
-        let path = run_watched(py, n_threads, hear, |watch| {
-            self.model.read().path(&validation, &mut |fraction| watch.tell(fraction))
-        })?;
-        Ok(PyPath::new(path))
+        let sets = all_points(py, &sets)?;
+        run_heard(py, n_threads, &listener, |progress| self.model.read().path(&sets, progress)).map(PyPath::new)
     }
 
-    fn relevance<'py>(&self, py: Python<'py>, n_threads: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        Ok(PyArray1::from_vec(py, run(py, n_threads, || Ok(self.model.read().relevance()))?))
-    }
-
-    #[getter]
-    fn lifetime(&self, py: Python<'_>) -> PyResult<f64> {
-        run(py, 1, || Ok(self.model.read().lifetime().get()))
-    }
-
-    /// The lifetime that the trees are grown to.
-    #[getter]
-    fn grown(&self, py: Python<'_>) -> PyResult<f64> {
-        run(py, 1, || Ok(self.model.read().forest().ground().lifetime().get()))
-    }
-
-    #[getter]
-    fn n_rows(&self, py: Python<'_>) -> PyResult<usize> {
-        run(py, 1, || Ok(self.model.read().n_rows()))
+    fn relevance<'py>(&self, py: Python<'py>, n_threads: usize) -> NewVector<'py> {
+        self.model.vector(py, n_threads, |model| Ok(model.relevance()))
     }
 
     #[getter]
     fn n_targets(&self, py: Python<'_>) -> PyResult<usize> {
-        run(py, 1, || Ok(self.model.read().n_targets()))
-    }
-
-    #[getter]
-    fn n_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-        run(py, 1, || Ok(self.model.read().forest().n_bytes()))
-    }
-
-    /// One factor a dimension, or `None` under the quantile measure.
-    #[getter]
-    fn weights(&self, py: Python<'_>) -> PyResult<Option<Vec<f64>>> {
-        run(py, 1, || {
-            let model = self.model.read();
-            Ok(weights(model.forest().measure(), model.n_dims()))
-        })
+        self.model.ask(py, 1, |model| Ok(model.n_targets()))
     }
 
     /// Mean, variance of the prior and variance of the noise, one triple a target.
     fn gaussians(&self, py: Python<'_>, n_threads: usize) -> PyResult<Vec<(f64, f64, f64)>> {
-        run(py, n_threads, || {
-            let model = self.model.read();
+        self.model.ask(py, n_threads, |model| {
             Ok(model.gaussians().iter().map(|g| (g.prior_mean, g.prior_variance, g.noise_variance)).collect())
         })
     }

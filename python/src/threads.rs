@@ -7,6 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use mondrian::path::Progress;
 use mondrian::{Error, Result};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -117,4 +118,21 @@ pub(crate) fn run_watched<T: Send, N: Send>(
         Ok(Ok(result)) => result.map_err(|error: Error| errors::to_python(py, &error)),
         Ok(Err(payload)) | Err(payload) => Err(errors::from_panic(&*payload)),
     }
+}
+
+/// Somebody who wants to hear how far the work is, from 0 to 1; `None` is nobody.
+pub(crate) type Listener<'py> = Option<Bound<'py, PyAny>>;
+
+/// Runs long `work` that reports the share done, open to Ctrl-C.
+pub(crate) fn run_heard<T: Send>(
+    py: Python<'_>,
+    n_threads: usize,
+    listener: &Listener<'_>,
+    work: impl FnOnce(Progress<'_>) -> Result<T> + Send,
+) -> PyResult<T> {
+    let hear = |py: Python<'_>, share: f64| match listener {
+        None => py.check_signals(),
+        Some(listener) => listener.call1((share,)).map(drop),
+    };
+    run_watched(py, n_threads, hear, |watch| work(&mut |share| watch.tell(share)))
 }

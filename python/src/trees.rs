@@ -1,10 +1,11 @@
 //! The parameters that everything with trees takes, as Python gives them: checked there, converted here.
 
 use mondrian::forest::{ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
-use mondrian::process::{Bounds, BuiltInMeasure, Weights};
+use mondrian::process::{Bounds, Weights};
 use mondrian::{Lifetime, Result};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+use crate::errors::{to_python, unknown};
 
 /// A dictionary with these keys.
 #[derive(FromPyObject)]
@@ -28,11 +29,15 @@ enum WeightsArgument {
 }
 
 impl TreeArguments {
-    pub(crate) fn params(self) -> PyResult<Result<ForestParams>> {
+    pub(crate) fn params(self, py: Python<'_>) -> PyResult<ForestParams> {
+        self.checked()?.map_err(|error| to_python(py, &error))
+    }
+
+    fn checked(self) -> PyResult<Result<ForestParams>> {
         let measure = match self.measure.as_str() {
             "uniform" => MeasureChoice::Uniform,
             "quantile" => MeasureChoice::Quantile,
-            other => return Err(PyValueError::new_err(format!("measure is {other:?}, not a known one"))),
+            other => return Err(unknown("measure", other)),
         };
         let weights = match self.weights {
             WeightsArgument::Given(factors) => Weights::new(factors).map(WeightsChoice::Given),
@@ -40,7 +45,7 @@ impl TreeArguments {
                 "auto" => Ok(WeightsChoice::Auto),
                 "std" => Ok(WeightsChoice::Deviation),
                 "raw" => Ok(WeightsChoice::Raw),
-                other => return Err(PyValueError::new_err(format!("weights is {other:?}, not a known word"))),
+                other => return Err(unknown("weights", other)),
             },
         };
         let lifetime =
@@ -59,15 +64,6 @@ pub(crate) fn unseen(word: &str) -> PyResult<Unseen> {
     match word {
         "keyed" => Ok(Unseen::Keyed),
         "integrate" => Ok(Unseen::Integrate),
-        other => Err(PyValueError::new_err(format!("unseen is {other:?}, not a known word"))),
-    }
-}
-
-/// The factors of a measure, one a dimension; `None` where it is no matter of factors.
-pub(crate) fn weights(measure: &BuiltInMeasure, n_dims: usize) -> Option<Vec<f64>> {
-    match measure {
-        BuiltInMeasure::Uniform => Some(vec![1.0; n_dims]),
-        BuiltInMeasure::Weighted(weights) => Some(weights.factors().to_vec()),
-        BuiltInMeasure::Quantile(_) => None,
+        other => Err(unknown("unseen", other)),
     }
 }

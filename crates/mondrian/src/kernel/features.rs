@@ -335,8 +335,11 @@ impl FeatureMap for MondrianFeatures {
 }
 
 impl MondrianFeatures {
-    /// As [`FeatureMap::learn`]; of no more use once it was cancelled.
-    pub(super) fn learn_with_progress(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<Features> {
+    /// As [`FeatureMap::learn`], open to being watched and cancelled.
+    ///
+    /// # Errors
+    /// As [`FeatureMap::learn`], and [`Error::Cancelled`]; the map is of no more use then.
+    pub fn learn_with_progress(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<Features> {
         let coordinates = self.forest.coordinates(points)?;
         self.check_room(points.n_rows())?;
         let rung = self.forest.ground().rung();

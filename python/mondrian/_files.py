@@ -1,0 +1,216 @@
+"""Model files: one format for Python, the program and Rust (``docs/model-format.md``)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import numbers
+import os
+import tempfile
+
+import numpy as np
+
+from . import _mondrian
+from . import _parameters as parameters
+from ._preparation import Preparation
+
+#: The notes of the two front ends in a file's metadata.
+_PYTHON, _PROGRAM = "params:python", "params:program"
+
+#: Kinds of models that the program can use.
+_PROGRAM_KINDS = {
+    "MondrianForestRegressor",
+    "MondrianForestClassifier",
+    "MondrianDensity",
+    "LaplaceKernelRidge",
+    "MondrianKernelRidge",
+    "MondrianGridRidge",
+}
+
+
+def load(path, n_jobs=None):
+    """Open a model file that ``save``, the program ``mondrian`` or the Rust library has written.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    n_jobs : int or None, default=None
+        Threads that grow the trees again, in joblib's meaning.
+
+    Returns
+    -------
+    estimator : estimator
+        A fitted estimator of the kind that the file holds. If the program has fitted it, the estimator takes the columns of
+        the program's table, as a frame or as an array in their order, and scales and encodes them as the
+        program does; ``preparation_`` says how. Its ``fit`` starts anew, from rows as they are.
+
+    Raises
+    ------
+    ValueError
+        If the file is no model, damaged, or written by a later version.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import mondrian
+    >>> X = np.linspace(0, 1, 30)[:, None]
+    >>> forest = mondrian.MondrianForestRegressor(random_state=0).fit(X, X[:, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     forest.save(os.path.join(folder, "model.mondrian"))
+    ...     again = mondrian.load(os.path.join(folder, "model.mondrian"))
+    >>> bool((again.predict(X) == forest.predict(X)).all())
+    True
+    """
+    from . import _kinds
+
+    with open(path, "rb") as file:
+        data = file.read()
+    model, kind, metadata = _mondrian.read_model(data, parameters.threads_of(n_jobs))
+    try:
+        return _estimator(_kinds.CLASSES[kind], _kinds.params_of(kind, metadata), model, metadata)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"the notes in the model file cannot be read: {error!r}") from error
+
+
+def _estimator(cls, params, model, metadata):
+    """The estimator of a core model, with what front ends have noted."""
+    note = json.loads(metadata.get(_PYTHON, "{}"))
+    program = json.loads(metadata[_PROGRAM])["preparation"] if _PROGRAM in metadata else None
+    is_prepared = program is not None and note.get("prepared", True)
+    if is_prepared:
+        # The box and the units are those of the prepared inputs: no parameters for rows as they are.
+        params = {name: value for name, value in params.items() if name not in ("lower", "upper", "weights")}
+    known = cls._get_param_names()
+    params |= {name: _from_json(value) for name, value in note.get("params", {}).items() if name in known}
+    estimator = cls(**params)
+    target = program["target"] if program else None
+    estimator._restore(model, note.get("state", {}), target)
+    names = note.get("feature_names")
+    if is_prepared:
+        estimator.preparation_ = Preparation(program)
+        names = estimator.preparation_.columns
+        if len(estimator.preparation_.inputs) != model.n_dims:
+            raise ValueError("the inputs do not fit the model")
+        estimator.n_features_in_ = len(names)
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    return estimator
+
+
+def notes_of(estimator, target):
+    """What a file says beside the core model: for Python, and for the program."""
+    preparation = estimator.__dict__.get("preparation_")
+    names = estimator.__dict__.get("feature_names_in_")
+    names = None if names is None else [str(name) for name in names]
+    note = {
+        "params": _params_to_json(estimator.get_params(deep=False)),
+        "state": estimator._state(),
+        "feature_names": None if preparation else names,
+        "prepared": preparation is not None,
+    }
+    notes = [(_PYTHON, json.dumps(note, allow_nan=False))]
+    record = _program_record(estimator, preparation, names, target)
+    return notes if record is None else [*notes, (_PROGRAM, json.dumps(record, allow_nan=False))]
+
+
+def _program_record(estimator, preparation, names, target):
+    """What the program needs to use the model on a table; None if it cannot."""
+    from . import _kinds
+
+    about = estimator._program_target(target)
+    if _kinds.name_of(estimator) not in _PROGRAM_KINDS or about is False:
+        return None
+    n_rows = getattr(estimator._model, "n_rows", 0)
+    if preparation is not None:
+        prepared = preparation.record(n_rows)
+    else:
+        names = names or [f"column{number}" for number in range(1, estimator.n_features_in_ + 1)]
+        # Python does not know the columns' means, so the program is told of none to fill in.
+        number = {"number": {"fill": None, "map": "same"}}
+        inputs = [{"name": name, "encoding": number} for name in names]
+        prepared = {"inputs": inputs, "target": about, "missing": "refuse", "scaling": "none", "n_rows": n_rows}
+    seed = estimator.random_state if isinstance(estimator.random_state, numbers.Integral) else 0
+    return {"preparation": prepared, "seed": int(seed), "data": "Python"}
+
+
+def write_whole(path, data):
+    """Write a file that appears whole or not at all: after a crash or on a full disk the old one is still there."""
+    target = os.path.realpath(path)
+    if os.path.isdir(target):
+        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder")
+    folder = os.path.dirname(target)
+    handle, name = tempfile.mkstemp(prefix=".mondrian-", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            os.chmod(name, _mode_for(target))
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    # Not every file system lets a folder be opened and synced; the renaming itself has happened.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _mode_for(target):
+    """The old file's permissions, or what the process's mask leaves of 666, as for any other new file."""
+    try:
+        return os.stat(target).st_mode & 0o777
+    except FileNotFoundError:
+        mask = os.umask(0o077)
+        os.umask(mask)
+        return 0o666 & ~mask
+
+
+def classes_to_json(classes):
+    """Class labels with their type, as text or numbers."""
+    listed = classes.tolist()
+    if not all(isinstance(label, (str, bool, int, float)) for label in listed):
+        raise TypeError("a model file holds classes that are texts or numbers only; use pickle for others")
+    return {"dtype": "object" if classes.dtype == object else classes.dtype.str, "labels": listed}
+
+
+def classes_from_json(noted, target):
+    """Class labels as Python noted them, else as the program did."""
+    if noted is not None:
+        return np.array(noted["labels"], dtype=np.dtype(noted["dtype"]))
+    if target is None or target["classes"] is None:
+        raise ValueError("the file does not say what the classes are called")
+    texts = target["classes"]
+    for read in (int, float):
+        with contextlib.suppress(ValueError):
+            values = [read(text) for text in texts]
+            if [str(value) for value in values] == texts:
+                return np.array(values)
+    return np.array(texts)
+
+
+def _params_to_json(params):
+    """Parameters as JSON takes them; what it cannot hold is left at its default."""
+    found = {}
+    for name, value in params.items():
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, float) and not math.isfinite(value):
+            value = str(value)
+        with contextlib.suppress(TypeError, ValueError):
+            json.dumps(value, allow_nan=False)
+            found[name] = value
+    return found
+
+
+def _from_json(value):
+    return float(value) if value in ("inf", "-inf", "nan") else value

@@ -1,0 +1,120 @@
+"""Which estimator a kind of model file becomes, and its parameters where only the core has noted them."""
+
+from __future__ import annotations
+
+import json
+
+from ._classification import MondrianForestClassifier
+from ._density import MondrianDensity, MondrianDensityClassifier
+from ._features import MondrianFeatures, MondrianGridFeatures, RandomBinningFeatures, RandomFourierFeatures
+from ._grid import MondrianGridRidge
+from ._kernel import MondrianKernelRidge
+from ._laplace import LaplaceKernelRidge
+from ._regression import MondrianForestRegressor
+
+CLASSES = {
+    "forest.regression": MondrianForestRegressor,
+    "forest.classification": MondrianForestClassifier,
+    "density.forest": MondrianDensity,
+    "density.classifier": MondrianDensityClassifier,
+    "laplace.regression": LaplaceKernelRidge,
+    "kernel.regression": MondrianKernelRidge,
+    "grid.regression": MondrianGridRidge,
+    "features.mondrian": MondrianFeatures,
+    "features.binning": RandomBinningFeatures,
+    "features.fourier": RandomFourierFeatures,
+    "features.grid": MondrianGridFeatures,
+}
+
+_WEIGHTS = {"auto": "auto", "deviation": "std", "raw": None}
+
+
+def name_of(estimator):
+    """The name of an estimator's class among ours, whatever a subclass is called."""
+    return next((cls.__name__ for cls in CLASSES.values() if isinstance(estimator, cls)), None)
+
+
+def params_of(kind, metadata):
+    """Constructor parameters that the core's own notes tell."""
+    noted = {key.removeprefix("params:"): text for key, text in metadata.items() if key.startswith("params:")}
+    read = _READERS.get(kind)
+    return {} if read is None else read({name: json.loads(text) for name, text in noted.items()})
+
+
+
+def _forest(noted):
+    lifetime, weights, bounds = noted["lifetime"], noted["weights"], noted["bounds"]
+    return {
+        "n_estimators": noted["n_trees"],
+        "lifetime": lifetime if lifetime == "auto" else float(lifetime["value"]),
+        "random_state": noted["seed"],
+        "measure": noted["measure"],
+        "weights": weights["given"] if isinstance(weights, dict) else _WEIGHTS[weights],
+        "lower": None if bounds is None else bounds[0],
+        "upper": None if bounds is None else bounds[1],
+    }
+
+
+def _auto(value):
+    return "auto" if value is None or value == "auto" else float(value["value"] if isinstance(value, dict) else value)
+
+
+def _regression(noted):
+    own = noted["regression"]
+    prior = {
+        "prior_mean": _auto(own["prior"]["mean"]),
+        "prior_variance": _auto(own["prior"]["variance"]),
+        "noise_variance": _auto(own["prior"]["noise"]),
+    }
+    return {**_forest(own["forest"]), **prior, "leaf_model": own["leaf_model"], "unseen": own["unseen"]}
+
+
+def _classification(noted):
+    own = noted["classification"]
+    return {**_forest(own["forest"]), "gamma": _auto(own["gamma"]), "unseen": own["unseen"]}
+
+
+def _density(noted, part=""):
+    own = noted[part + "density"]["params"]
+    more = {"gamma": _auto(own["gamma"]), "margin": own["margin"], "select_by": own["select_by"].replace("_", "-")}
+    return {**_forest(own["forest"]), **more}
+
+
+def _density_classifier(noted):
+    return {**_density(noted, "ground/"), "class_prior": noted["prior"]}
+
+
+def _ground(noted):
+    """Of trees of which only what they stand on is kept."""
+    ground = noted["ground"]
+    return {"n_estimators": ground["n_trees"], "random_state": ground["seed"]}
+
+
+def _kernel(noted):
+    own = noted["kernel"]
+    chosen = {"lifetime": float(own["lifetime"]), "alpha": own["alpha"], "fit_intercept": own["fit_intercept"]}
+    return {**_ground(noted), **chosen}
+
+
+def _grid(noted):
+    return {"n_estimators": noted["ridge/grids"]["n_grids"], "random_state": noted["ridge/grids"]["seed"]}
+
+
+def _features(noted):
+    return {**_ground(noted), "lifetime": float(noted["lifetime"])}
+
+
+def _grid_features(noted):
+    return {"n_estimators": noted["grids"]["n_grids"], "random_state": noted["grids"]["seed"]}
+
+
+_READERS = {
+    "forest.regression": _regression,
+    "forest.classification": _classification,
+    "density.forest": _density,
+    "density.classifier": _density_classifier,
+    "kernel.regression": _kernel,
+    "grid.regression": _grid,
+    "features.mondrian": _features,
+    "features.grid": _grid_features,
+}

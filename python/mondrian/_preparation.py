@@ -1,0 +1,188 @@
+"""How the program ``mondrian`` makes a model's inputs from a table's columns, so that Python does the same."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _parameters as parameters
+
+
+class Preparation:
+    """The way from the columns of a table to the inputs of a model that the program has fitted.
+
+    Numbers are scaled, categories become one input each of 0 and 1, as ``docs/program.md`` says. Estimators that come
+    from such a file hold one as ``preparation_`` and apply it to all rows they are given.
+
+    Attributes
+    ----------
+    columns : list of str
+        The columns it needs, in the order in which arrays without names must have them.
+    inputs : list of str
+        The model's inputs.
+    """
+
+    def __init__(self, record):
+        self._record = record
+        self.columns = [_text(entry["name"]) for entry in record["inputs"]]
+        self._encoders = [_encoder(entry) for entry in record["inputs"]]
+        self.inputs = [name for encoder in self._encoders for name in encoder.inputs]
+        self._fills = record["missing"] == "mean"
+        if not self.columns:
+            raise ValueError("it has no columns")
+
+    def transform(self, X):
+        """The model's inputs.
+
+        Parameters
+        ----------
+        X : frame, or array-like of shape (n_samples, n_columns)
+            A frame's columns are found by name and others are left alone; an array's are taken in order.
+
+        Returns
+        -------
+        inputs : ndarray of shape (n_samples, n_inputs)
+        """
+        parts = [encoder(cells, self._fills) for encoder, cells in zip(self._encoders, self._columns_of(X))]
+        return np.ascontiguousarray(np.column_stack(parts))
+
+    def _columns_of(self, X):
+        if hasattr(X, "columns") and hasattr(X, "__getitem__"):
+            missing = [name for name in self.columns if name not in list(X.columns)]
+            if missing:
+                raise ValueError(f"X has no column {missing[0]!r}; the model was fitted on {', '.join(self.columns)}")
+            return [np.asarray(X[name]) for name in self.columns]
+        kinds = {encoder.kind for encoder in self._encoders}
+        try:
+            X = np.asarray(X, dtype=np.float64 if kinds == {"number"} else object)
+        except (TypeError, ValueError):
+            raise ValueError("X holds something that is no number") from None
+        if X.ndim != 2:
+            raise ValueError(f"Expected 2D array, got an array with {X.ndim} dimensions instead. Reshape your data.")
+        if X.shape[1] != len(self.columns):
+            raise ValueError(f"X has {X.shape[1]} features, but the model is expecting {len(self.columns)} features")
+        return list(X.T)
+
+    def record(self, n_rows):
+        """The program's own record of it."""
+        return {**self._record, "n_rows": n_rows}
+
+    def __eq__(self, other):
+        same = ("inputs", "target")
+        return isinstance(other, Preparation) and all(self._record[key] == other._record[key] for key in same)
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"Preparation({', '.join(self.columns)})"
+
+
+class _Number:
+    """A column of numbers, scaled."""
+
+    kind = "number"
+
+    def __init__(self, name, fill, scaling):
+        self.inputs, self._name, self._fill, self._scaling = [name], name, fill, scaling
+
+    def __call__(self, cells, fills):
+        try:
+            numbers = np.array(cells, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"column {self._name!r} holds something that is no number") from None
+        missing = ~np.isfinite(numbers)
+        if missing.any():
+            if not fills or self._fill is None:
+                raise ValueError(f"row {np.argmax(missing)}, column {self._name!r} is missing or not finite")
+            numbers[missing] = self._fill
+        return self._scaling(numbers)
+
+
+class _Category:
+    """A column of categories: an input each, 1 for the cell's own; all 0 for one never seen."""
+
+    kind = "category"
+
+    def __init__(self, name, levels):
+        self.inputs, self._name = [f"{name}={level}" for level in levels], name
+        self._places = {level: place for place, level in enumerate(levels)}
+        # A category that is a number may come as one: 1 and 1.0 are the category "1".
+        self._numbers = {}
+        for level, place in self._places.items():
+            try:
+                self._numbers.setdefault(float(level), place)
+            except ValueError:
+                continue
+
+    def __call__(self, cells, fills):
+        inputs = np.zeros((len(cells), len(self._places)))
+        for row, cell in enumerate(np.asarray(cells).tolist()):
+            if cell is None or cell != cell:
+                if not fills:
+                    raise ValueError(f"row {row}, column {self._name!r} is missing")
+                continue
+            place = self._places.get(cell) if isinstance(cell, str) else self._numbers.get(float(cell))
+            if place is not None:
+                inputs[row, place] = 1.0
+        return inputs
+
+
+def _encoder(entry):
+    (kind, encoding), = entry["encoding"].items()
+    if kind == "category":
+        return _Category(entry["name"], [_text(level) for level in encoding["levels"]])
+    fill = encoding["fill"]
+    return _Number(entry["name"], None if fill is None else float(fill), _scaling(encoding["map"]))
+
+
+def _scaling(record):
+    if record == "same":
+        return _same
+    (kind, numbers), = record.items()
+    if kind == "standard":
+        centre = parameters.real("centre", numbers["centre"], -np.inf)
+        return _Standard(centre, parameters.real("spread", numbers["spread"], strict=True))
+    return _Quantiles(*(np.array(numbers[name], dtype=np.float64) for name in ("values", "ranks")))
+
+
+def _same(numbers):
+    return numbers
+
+
+class _Standard:
+    """Less the centre, over the spread."""
+
+    def __init__(self, centre, spread):
+        self._centre, self._spread = centre, spread
+
+    def __call__(self, numbers):
+        return (numbers - self._centre) / self._spread
+
+
+class _Quantiles:
+    """Linear between knots; outside, the slope from end to end. To the last bit what the program computes."""
+
+    def __init__(self, values, ranks):
+        if not len(values) or len(values) != len(ranks) or not _rises(values) or not _rises(ranks):
+            raise ValueError("a quantile map does not rise")
+        self._values, self._ranks = values, ranks
+
+    def __call__(self, x):
+        values, ranks = self._values, self._ranks
+        last = len(values) - 1
+        slope = (ranks[last] - ranks[0]) / (values[last] - values[0]) if last else 1.0
+        above = np.clip(np.searchsorted(values, x, side="right"), 1, max(last, 1))
+        a, b = above - 1, np.minimum(above, last)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            between = ranks[a] + (ranks[b] - ranks[a]) * ((x - values[a]) / (values[b] - values[a]))
+        below, beyond = ranks[0] + slope * (x - values[0]), ranks[last] + slope * (x - values[last])
+        return np.where(x <= values[0], below, np.where(x >= values[last], beyond, between))
+
+
+def _rises(numbers):
+    return bool(np.isfinite(numbers).all() and (np.diff(numbers) > 0).all())
+
+
+def _text(value):
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no name")
+    return value
