@@ -65,8 +65,8 @@ pub(crate) struct Input {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Encoding {
-    /// A number, scaled; `fill` stands in for a missing one.
-    Number { fill: f64, map: Map },
+    /// A number, scaled; `fill` stands in for a missing one. A model from Python does not know its columns' means.
+    Number { fill: Option<f64>, map: Map },
     /// One input a category, sorted: 1 for the cell's own, 0 for all others; all 0 for one never seen.
     Category { levels: Vec<String> },
 }
@@ -95,7 +95,7 @@ impl Preparation {
     /// Whether it can be used: files come from anywhere.
     pub(crate) fn check(&self) -> Outcome<()> {
         let sound = self.inputs.iter().all(|input| match &input.encoding {
-            Encoding::Number { fill, map } => fill.is_finite() && map.is_sound(),
+            Encoding::Number { fill, map } => fill.is_none_or(f64::is_finite) && map.is_sound(),
             Encoding::Category { levels } => levels.len() <= MOST_LEVELS && levels.is_sorted(),
         });
         if sound && !self.inputs.is_empty() {

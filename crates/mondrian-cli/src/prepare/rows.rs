@@ -129,7 +129,9 @@ impl<'a> PreparedRows<'a> {
             for (input, cells) in self.preparation.inputs.iter().zip(&batch.columns) {
                 match (&input.encoding, cells) {
                     (Encoding::Number { fill, map }, Cells::Numbers(x)) => {
-                        prepared.x.push(map.apply(if x[row].is_finite() { x[row] } else { *fill }));
+                        let present = Some(x[row]).filter(|x| x.is_finite());
+                        let number = present.or(*fill).ok_or_else(|| self.refuse(batch, row))?;
+                        prepared.x.push(map.apply(number));
                     }
                     (Encoding::Category { levels }, Cells::Texts(texts)) => {
                         let text = texts[row].as_deref();

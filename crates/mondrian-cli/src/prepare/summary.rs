@@ -220,7 +220,7 @@ impl Preparation {
             .map(|(column, (name, wanted))| {
                 let encoding = match wanted.kind {
                     crate::table::Kind::Number => Encoding::Number {
-                        fill: column.mean,
+                        fill: Some(column.mean),
                         map: Map::new(scaling, column.mean, column.deviation, &column.sample),
                     },
                     crate::table::Kind::Text => Encoding::Category { levels: column.levels.keys().cloned().collect() },
