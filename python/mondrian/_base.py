@@ -39,6 +39,13 @@ class MondrianEstimator(BaseEstimator):
         preparation = self.__dict__.get("preparation_")
         return None if preparation is None else preparation.transform(X)
 
+    def _input_names(self):
+        """Names of the core model's inputs, or None."""
+        if "preparation_" in self.__dict__:
+            return self.preparation_.inputs
+        names = self.__dict__.get("feature_names_in_")
+        return None if names is None else list(names)
+
     def _query(self, X):
         """Rows to look up. A plain float64 array of the right shape needs no more checks than the core's own."""
         if self._is_plain(X):
@@ -98,7 +105,6 @@ class MondrianEstimator(BaseEstimator):
 
     def _restore(self, model, state, target):
         """Becomes the estimator of a loaded model; ``target`` is the program's word on it, or None."""
-        self.n_features_in_ = model.n_dims
         return self._take(model)
 
     def _program_target(self, name):

@@ -247,22 +247,25 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         """
         check_is_fitted(self)
         ax = axes_for(ax)
-        dims = tuple(dims)[: self.n_features_in_]
+        dims = tuple(dims)[: len(self.lower_)]
         sides = [np.linspace(self.lower_[d], self.upper_[d], n_points) for d in dims]
         mesh = np.meshgrid(*sides, indexing="ij")
         rows = np.tile((self.lower_ + self.upper_) / 2, (mesh[0].size, 1))
         for d, values in zip(dims, mesh):
             rows[:, d] = values.ravel()
         density = np.exp(self._model.log_density(rows, self._threads())).reshape(mesh[0].shape)
-        ax.set_xlabel(f"feature {dims[0]}")
+        names = self._input_names() or [f"feature {d}" for d in range(len(self.lower_))]
+        ax.set_xlabel(names[dims[0]])
         if len(dims) == 1:
             ax.fill_between(sides[0], density, alpha=0.4, linewidth=0)
             ax.plot(sides[0], density, linewidth=1.4)
             ax.set_ylabel("density")
+            ax.set_xlim(sides[0][0], sides[0][-1])
+            ax.set_ylim(bottom=0)
             return ax
         image = ax.pcolormesh(*sides, density.T, shading="auto", cmap="viridis")
         ax.figure.colorbar(image, ax=ax, label="density")
-        ax.set_ylabel(f"feature {dims[1]}")
+        ax.set_ylabel(names[dims[1]])
         return ax
 
     @property

@@ -86,9 +86,7 @@ def _estimator(cls, params, model, metadata):
     known = cls._get_param_names()
     params |= {name: _from_json(value) for name, value in note.get("params", {}).items() if name in known}
     estimator = cls(**params)
-    target = program["target"] if program else None
-    estimator._restore(model, note.get("state", {}), target)
-    names = note.get("feature_names")
+    names, estimator.n_features_in_ = note.get("feature_names"), model.n_dims
     if is_prepared:
         estimator.preparation_ = Preparation(program)
         names = estimator.preparation_.columns
@@ -97,7 +95,9 @@ def _estimator(cls, params, model, metadata):
         estimator.n_features_in_ = len(names)
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
-    return estimator
+        if estimator.feature_names_in_.shape != (estimator.n_features_in_,):
+            raise ValueError("not one name an input")
+    return estimator._restore(model, note.get("state", {}), program["target"] if program else None)
 
 
 def notes_of(estimator, target):
@@ -206,6 +206,9 @@ def _params_to_json(params):
             value = value.item()
         if isinstance(value, float) and not math.isfinite(value):
             value = str(value)
+        if name == "random_state" and not isinstance(value, int):
+            # The core has kept the seed that was drawn.
+            continue
         with contextlib.suppress(TypeError, ValueError):
             json.dumps(value, allow_nan=False)
             found[name] = value

@@ -124,7 +124,7 @@ class RegularizationPath:
         return svg
 
     def plot(self, ax=None):
-        """Draw all curves and mark the best lifetime.
+        """Draw all curves and mark the best lifetime, and the simplest within one standard error of it.
 
         Parameters
         ----------
@@ -141,9 +141,13 @@ class RegularizationPath:
             shown = np.where(np.isfinite(curve), curve, np.nan)
             ax.step(drawn.lifetimes, shown, where="post", label=name.replace("_", " "), linewidth=1.4)
         ax.axvline(self.best_lifetime, color="0.4", linestyle="--", linewidth=1.0, label=f"best: {self.best_lifetime:.4g}")
-        positive = drawn.lifetimes[drawn.lifetimes > 0]
-        if len(positive):
-            ax.set_xscale("symlog", linthresh=float(np.quantile(positive, 0.1)))
+        if self.standard_error is not None and self.best_lifetime_1se < self.best_lifetime:
+            label = f"within 1 s.e.: {self.best_lifetime_1se:.4g}"
+            ax.axvline(self.best_lifetime_1se, color="0.4", linestyle=":", linewidth=1.0, label=label)
+        finite = drawn.lifetimes[np.isfinite(drawn.lifetimes)]
+        if finite[-1] > 0:
+            ax.set_xscale("symlog", linthresh=float(np.quantile(finite[finite > 0], 0.1)))
+            ax.set_xlim(0, finite[-1])
         ax.set_xlabel("lifetime")
         ax.set_ylabel(_LABELS[self.loss])
         ax.legend(frameon=False)

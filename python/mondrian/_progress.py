@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 class _Printer:
     """Prints the share of work done, at most once for every tenth."""
@@ -12,7 +14,7 @@ class _Printer:
     def __call__(self, share):
         if share >= self._next:
             print(f"{self._name}: {share:.0%}", flush=True)
-            self._next = share + 0.1 - share % 0.1
+            self._next = math.floor(10 * share + 1) / 10
 
 
 def _print_step(step):

@@ -15,7 +15,7 @@ class SearchedEstimator(MondrianEstimator):
     def _take(self, model):
         self.lifetimes_ = model.lifetimes
         self.alpha_ = model.alpha
-        self.trajectory_ = Trajectory(model.trajectory())
+        self.trajectory_ = Trajectory(model.trajectory(), self._input_names())
         return super()._take(model)
 
     def get_support(self, indices=False):

@@ -35,7 +35,8 @@ class Trajectory:
     1
     """
 
-    def __init__(self, columns):
+    def __init__(self, columns, names=None):
+        self._names = names
         self.lifetimes = columns["lifetimes"]
         self.alpha = columns["alpha"]
         self.error = columns["error"]
@@ -63,24 +64,30 @@ class Trajectory:
         return frame_of(columns)
 
     def plot(self, ax=None, names=None):
-        """Draw the lifetimes against the number of the evaluation.
+        """Draw the lifetimes against the number of the evaluation, and mark the best one.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
             Where to draw; a new figure without.
         names : sequence of str, default=None
-            Names of the inputs.
+            Names of the inputs; those the estimator was fitted with without.
 
         Returns
         -------
         ax : matplotlib axes
         """
         ax = axes_for(ax)
+        names = self._names if names is None else names
         for dim in range(self.lifetimes.shape[1]):
             label = f"input {dim}" if names is None else str(names[dim])
-            ax.plot(np.arange(1, len(self) + 1), self.lifetimes[:, dim], label=label, linewidth=1.2)
+            ax.plot(np.arange(1, len(self) + 1), self.lifetimes[:, dim], ".-", label=label, linewidth=1.2, markersize=4)
+        if len(self):
+            label = f"best: error {self.error[self.best_index]:.4g}"
+            ax.axvline(self.best_index + 1, color="0.4", linestyle="--", linewidth=1.0, label=label)
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_yscale("symlog", linthresh=max(1e-6, float(self.lifetimes.max(initial=0.0)) * 1e-3))
+        ax.set_ylim(bottom=0)
         ax.set_xlabel("evaluation")
         ax.set_ylabel("lifetime")
         if 0 < self.lifetimes.shape[1] <= 12:

@@ -1,9 +1,10 @@
 //! How work runs: without the interpreter's lock, on as many threads as `n_jobs` says, and open to Ctrl-C.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -60,17 +61,37 @@ pub(crate) fn run<T: Send>(py: Python<'_>, n_threads: usize, work: impl FnOnce()
 /// What long work is handed: asks whether to go on, and passes news to the caller.
 pub(crate) struct Watch<N> {
     cancelled: Arc<AtomicBool>,
-    news: std::sync::mpsc::Sender<N>,
+    news: Sender<Message<N>>,
+}
+
+/// News on its way to the caller.
+enum Message<N> {
+    /// The work goes on meanwhile.
+    News(N),
+    /// The work waits to hear whether it may go on.
+    Question(N, Sender<()>),
 }
 
 impl<N> Watch<N> {
     /// Passes on news; breaks when the work should end.
-    pub(crate) fn tell(&self, news: N) -> std::ops::ControlFlow<()> {
+    pub(crate) fn tell(&self, news: N) -> ControlFlow<()> {
         // Nobody listening means the same as cancelled.
-        if self.news.send(news).is_err() || self.cancelled.load(Ordering::Relaxed) {
-            return std::ops::ControlFlow::Break(());
+        self.go_on(self.news.send(Message::News(news)).is_ok())
+    }
+
+    /// Passes on news and waits until it is heard: for the last word before a change that cannot be taken back.
+    pub(crate) fn ask(&self, news: N) -> ControlFlow<()> {
+        let (reply, answer) = channel();
+        let is_sent = self.news.send(Message::Question(news, reply)).is_ok();
+        self.go_on(is_sent && answer.recv().is_ok())
+    }
+
+    fn go_on(&self, is_heard: bool) -> ControlFlow<()> {
+        if is_heard && !self.cancelled.load(Ordering::SeqCst) {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
-        std::ops::ControlFlow::Continue(())
     }
 }
 
@@ -98,16 +119,18 @@ pub(crate) fn run_watched<T: Send, N: Send>(
         loop {
             let message =
                 py.detach(|| heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner).recv_timeout(LOOK_AROUND));
-            let outcome = match message {
-                Ok(_) if raised.is_some() => continue,
-                Ok(message) => hear(py, message),
-                Err(RecvTimeoutError::Timeout) => py.check_signals(),
+            let (news, reply) = match message {
+                Ok(Message::News(news)) => (Some(news), None),
+                Ok(Message::Question(news, reply)) => (Some(news), Some(reply)),
+                Err(RecvTimeoutError::Timeout) => (None, None),
                 Err(RecvTimeoutError::Disconnected) => break,
             };
-            if let Err(error) = outcome {
-                raised.get_or_insert(error);
-                cancelled.store(true, Ordering::Relaxed);
+            if raised.is_none() {
+                raised = news.map_or_else(|| py.check_signals(), |news| hear(py, news)).err();
+                cancelled.store(raised.is_some(), Ordering::SeqCst);
             }
+            // One that does not wait any more needs no answer.
+            let _ = reply.map(|reply| reply.send(()));
         }
         py.detach(|| worker.join())
     });
@@ -134,5 +157,16 @@ pub(crate) fn run_heard<T: Send>(
         None => py.check_signals(),
         Some(listener) => listener.call1((share,)).map(drop),
     };
-    run_watched(py, n_threads, hear, |watch| work(&mut |share| watch.tell(share)))
+    let (result, is_whole) = run_watched(py, n_threads, hear, |watch| {
+        let mut is_whole = false;
+        let result = work(&mut |share| {
+            is_whole = share >= 1.0;
+            if is_whole { watch.ask(share) } else { watch.tell(share) }
+        })?;
+        Ok((result, is_whole))
+    })?;
+    if let (Some(listener), false) = (listener, is_whole) {
+        listener.call1((1.0,))?;
+    }
+    Ok(result)
 }

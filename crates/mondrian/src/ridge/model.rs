@@ -4,7 +4,7 @@ use super::centred::{Centred, check_alpha, intercept_smoother};
 use super::conjugate::conjugate_gradients_with_progress;
 use super::{CgOptions, Costs, Design, Features, SolveReport, Solver, conjugate_gradients};
 use crate::dense::{Cholesky, Matrix, MatrixRef, Threads};
-use crate::path::{Progress, no_progress, part_of};
+use crate::path::{Progress, no_progress, part_of, report};
 use crate::{Error, Result};
 
 /// How [`FeatureRidge`] is fitted.
@@ -128,6 +128,7 @@ impl FeatureRidgeParams {
         let (theta, steps) = kept.coefficients(&features, self.alpha, &targets, progress)?;
         let residuals = residuals(&features, self.alpha, &targets, &theta);
         let prior_variances = prior_variances(&features, self.alpha, &targets, &theta);
+        report(progress, 1.0)?;
         let report = SolveReport { solver, residuals, steps, costs };
         Ok(FeatureRidge { params: self.clone(), features, theta, means, prior_variances, kept, report })
     }
