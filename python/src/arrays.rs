@@ -89,9 +89,9 @@ impl std::ops::Deref for Column<'_> {
 }
 
 /// Several tables, each with what goes with its rows.
-pub(crate) fn all_points<'a, 'py, Y, Z: ?Sized>(
+pub(crate) fn all_points<'a, Y, Z: ?Sized>(
     py: Python<'_>,
-    sets: &'a [(Table<'py>, Y)],
+    sets: &'a [(Table<'_>, Y)],
 ) -> PyResult<Vec<(Points<'a>, &'a Z)>>
 where
     Y: std::ops::Deref<Target = Z>,

@@ -156,7 +156,7 @@ impl DensityForest {
     fn take(&mut self, coordinates: &[f64], progress: Progress<'_>) -> Result<()> {
         let rung = self.forest.ground().rung();
         let learned = self.forest.take_rows(coordinates)?;
-        self.forest.grow_with_progress(&(), &learned, rung, progress)?;
+        self.forest.grow(&(), &learned, rung, progress)?;
         self.resolved_gamma = OnceLock::new();
         Ok(())
     }

@@ -180,17 +180,12 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         Ok(self.ground.rung_holding(&new)?.max(self.ground.rung()))
     }
 
-    /// Grows all trees by rows that [`Forest::take_rows`] took when the box was at `rung_before`.
-    pub fn grow<L: Labels<Stats = S>>(&mut self, labels: &L, learned: &Learned, rung_before: u32) {
-        let outcome = self.grow_with_progress(labels, learned, rung_before, &mut no_progress());
-        debug_assert!(outcome.is_ok(), "nobody cancels");
-    }
-
-    /// As [`Forest::grow`], with a report after every few trees.
+    /// Grows all trees by rows that [`Forest::take_rows`] took when the box was at `rung_before`, with a report after every
+    /// few trees.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; some trees have grown then and others not, and the forest is of no more use.
-    pub fn grow_with_progress<L: Labels<Stats = S>>(
+    pub fn grow<L: Labels<Stats = S>>(
         &mut self,
         labels: &L,
         learned: &Learned,

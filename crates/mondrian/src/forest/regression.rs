@@ -269,7 +269,7 @@ impl RegressionForest {
         let rung = core.forest.ground().rung();
         let learned = core.forest.take_rows(coordinates)?;
         let changed = core.targets.add(&learned.points, y, weights);
-        core.forest.grow_with_progress(&core.targets, &learned, rung, progress)?;
+        core.forest.grow(&core.targets, &learned, rung, progress)?;
         if changed {
             core.forest.gather(&core.targets);
         }

@@ -345,7 +345,7 @@ impl MondrianFeatures {
         let rung = self.forest.ground().rung();
         let forest = Arc::make_mut(&mut self.forest);
         let learned = forest.take_rows(&coordinates)?;
-        forest.grow_with_progress(&(), &learned, rung, progress)?;
+        forest.grow(&(), &learned, rung, progress)?;
         self.number(&learned.points);
         self.rows.extend_from_slice(&learned.points);
         Ok(self.cells_of(&learned.points)?.into())

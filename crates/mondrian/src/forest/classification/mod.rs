@@ -196,7 +196,7 @@ impl ClassificationForest {
         let n_words = classes.n_words();
         classes.set_n_classes(n_classes);
         learned.points.iter().zip(labels).for_each(|(point, class)| classes.add(*point, *class));
-        forest.grow_with_progress(classes, &learned, rung, progress)?;
+        forest.grow(classes, &learned, rung, progress)?;
         if classes.n_words() != n_words {
             forest.gather(classes);
         }
