@@ -171,7 +171,7 @@ fn online() -> Outcome {
             let whole = one_thread.install(|| {
                 Pace::of(n, |row| {
                     let learned = forest.take_rows(rows.row(row)).expect("the row fits");
-                    forest.grow(&(), &learned, 0);
+                    forest.grow(&(), &learned, 0, &mut mondrian::path::no_progress()).expect("nobody cancels");
                 })
             });
             keep_least(&mut best, [direct.all, direct.end, whole.all, whole.end]);
