@@ -8,7 +8,6 @@ from sklearn.base import RegressorMixin
 from . import _mondrian
 from . import _parameters as parameters
 from ._docs import documented
-from ._progress import step_listener_of
 from ._searched import SearchedEstimator
 
 _SEARCHES = ("auto", "greedy", "greedy-both", "lookahead", "coordinate", "gradient", "spsa", "bayes")
@@ -96,30 +95,12 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y):
-        """Search lifetimes if asked, then solve on all rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Targets.
-
-        Returns
-        -------
-        self : MondrianGridRidge
-        """
-        X, y = self._rows_and_targets(X, y, reset=True)
-        automatic = isinstance(self.lifetimes, str)
-        if automatic:
-            parameters.choice("lifetimes", self.lifetimes, ("auto",))
-        parameters.real("epsilon", self.epsilon)
-        model = _mondrian.GridRidge.fit(
+    def _solve(self, X, y, listener):
+        return _mondrian.GridRidge.fit(
             X,
             y,
             parameters.n_estimators(self.n_estimators),
-            None if automatic else parameters.vector("lifetimes", self.lifetimes, X.shape[1], low=0.0),
+            self._given("lifetimes", X.shape[1]),
             parameters.auto_or_real("alpha", self.alpha, strict=True),
             parameters.choice("search", self.search, _SEARCHES),
             parameters.integer("budget", self.budget),
@@ -128,9 +109,8 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
             parameters.boolean("fit_intercept", self.fit_intercept),
             parameters.seed_of(self.random_state),
             self._threads(),
-            step_listener_of(self.verbose),
+            listener,
         )
-        return self._take(model)
 
     def _take(self, model):
         self.ranking_ = np.asarray(model.ranking())

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import Regressor
 from ._docs import documented
-from ._path import RegularizationPath
-from ._trees import ViewedEstimator, labelled_sets
+from ._trees import ViewedRegressor
 
 
 @documented
-class MondrianKernelRidge(RegressorMixin, Regressor, ViewedEstimator):
+class MondrianKernelRidge(RegressorMixin, ViewedRegressor):
     """Laplace-kernel ridge regression on Mondrian features, exact at every lifetime of a path.
 
     Parameters
@@ -107,28 +104,8 @@ class MondrianKernelRidge(RegressorMixin, Regressor, ViewedEstimator):
         self.solver_, _, self.residual_ = model.report
         return super()._take(model)
 
-    def path(self, X_val, y_val, progress=None):
-        """The error at every lifetime up to ``lifetime_``, exact at every cut.
-
-        The root box is first widened to hold the validation rows, so that the path is piecewise constant.
-
-        Parameters
-        ----------
-        X_val : array-like of shape (n_samples, n_features), or list of such
-            Validation rows.
-        y_val : array-like of shape (n_samples,), or list of such
-            Their targets.
-        progress : callable, default=None
-            Called with the share of work done, instead of ``verbose``.
-
-        Returns
-        -------
-        path : RegularizationPath
-            Its ``worst_residual`` says how well the solution was kept.
-        """
-        check_is_fitted(self)
-        sets, several = labelled_sets(X_val, y_val, self._rows_and_targets)
-        inner, residual = self._model.path(sets, self._threads(), self._listener(progress))
-        path = RegularizationPath(inner, several)
+    def _path_of(self, found, several):
+        inner, residual = found
+        path = super()._path_of(inner, several)
         path.worst_residual = residual
         return path

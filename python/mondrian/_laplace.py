@@ -10,7 +10,6 @@ from . import _mondrian
 from . import _parameters as parameters
 from ._base import Regressor
 from ._docs import documented
-from ._progress import step_listener_of
 from ._searched import SearchedEstimator
 
 
@@ -102,30 +101,12 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y):
-        """Tune what is "auto", then solve on all rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Targets.
-
-        Returns
-        -------
-        self : LaplaceKernelRidge
-        """
-        X, y = self._rows_and_targets(X, y, reset=True)
-        automatic = isinstance(self.lifetime, str)
-        if automatic:
-            parameters.choice("lifetime", self.lifetime, ("auto",))
+    def _solve(self, X, y, listener):
         search = parameters.choice("search", self.search, ("auto", "gradient", "coordinate"))
-        parameters.real("epsilon", self.epsilon)
         model = _mondrian.LaplaceKernelRidge.fit(
             X,
             y,
-            None if automatic else parameters.vector("lifetime", self.lifetime, X.shape[1], low=0.0),
+            self._given("lifetime", X.shape[1]),
             parameters.auto_or_real("alpha", self.alpha, strict=True),
             "gradient" if search == "auto" else search,
             parameters.boolean("fit_intercept", self.fit_intercept),
@@ -133,15 +114,15 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
             parameters.n_estimators(self.n_estimators),
             parameters.seed_of(self.random_state),
             self._threads(),
-            step_listener_of(self.verbose),
+            listener,
         )
         if not model.is_exact:
             warnings.warn(
                 f"{len(X)} rows are more than max_exact_rows={self.max_exact_rows}: {self.n_estimators} Mondrian grids "
                 "stand in for the exact kernel",
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self._take(model)
+        return model
 
     def _take(self, model):
         self.is_exact_ = model.is_exact

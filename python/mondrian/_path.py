@@ -31,6 +31,10 @@ class RegularizationPath:
         Where the first validation set's loss (or leave-one-out) is least.
     best_lifetime_1se : float
         The smallest lifetime whose loss is within one standard error of the least.
+    worst_residual : float or None
+        Kernel ridge only: how well the solution was kept along the path.
+    n_outside : list of int or None
+        Densities only: rows of each validation set outside the box.
 
     Examples
     --------
@@ -56,6 +60,7 @@ class RegularizationPath:
         self.validation = curves if several else (curves[0] if curves else None)
         self.leave_one_out = inner.leave_one_out
         self.n_outside = n_outside
+        self.worst_residual = None
 
     @property
     def best_lifetime(self):

@@ -11,14 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import Regressor, repeated, sample_weights
+from ._base import repeated, sample_weights
 from ._docs import documented
-from ._path import RegularizationPath
-from ._trees import ForestEstimator, labelled_sets
+from ._trees import ForestEstimator, ViewedRegressor
 
 
 @documented
-class MondrianForestRegressor(RegressorMixin, Regressor, ForestEstimator):
+class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
     """A Mondrian forest for regression that learns online, forgets and merges exactly.
 
     Trees are a function of ``random_state``, root box and measure alone: rows in any order, in any batches and on any
@@ -243,28 +242,6 @@ class MondrianForestRegressor(RegressorMixin, Regressor, ForestEstimator):
         if not coverage < 1.0:
             raise ValueError(f"coverage is {coverage}, but must be below 1")
         return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2])
-
-    def path(self, X_val, y_val, progress=None):
-        """The error at every lifetime up to ``lifetime_``, without retraining.
-
-        The root box is first widened to hold the validation rows, so that the path is piecewise constant.
-
-        Parameters
-        ----------
-        X_val : array-like of shape (n_samples, n_features), or list of such
-            Validation rows.
-        y_val : array-like of shape (n_samples,), or list of such
-            Their targets.
-        progress : callable, default=None
-            Called with the share of work done, instead of ``verbose``.
-
-        Returns
-        -------
-        path : RegularizationPath
-        """
-        check_is_fitted(self)
-        sets, several = labelled_sets(X_val, y_val, self._known)
-        return RegularizationPath(self._model.path(sets, self._threads(), self._listener(progress)), several)
 
     def _known(self, X, y):
         """Rows with as many targets as the model has."""

@@ -5,12 +5,40 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from . import _parameters as parameters
 from ._base import MondrianEstimator
+from ._progress import step_listener_of
 from ._trajectory import Trajectory
 
 
 class SearchedEstimator(MondrianEstimator):
     """Lifetimes, found or given, and the inputs that they say matter."""
+
+    def fit(self, X, y):
+        """Look for what is automatic, then solve on all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+
+        Returns
+        -------
+        self : estimator
+        """
+        X, y = self._rows_and_targets(X, y, reset=True)
+        parameters.real("epsilon", self.epsilon)
+        return self._take(self._solve(X, y, step_listener_of(self.verbose)))
+
+    def _given(self, name, n_dims):
+        """One lifetime a dimension, or None where they are to be found."""
+        value = getattr(self, name)
+        if isinstance(value, str):
+            parameters.choice(name, value, ("auto",))
+            return None
+        return parameters.vector(name, value, n_dims, low=0.0)
 
     def _take(self, model):
         self.lifetimes_ = model.lifetimes

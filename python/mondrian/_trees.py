@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from . import _parameters as parameters
-from ._base import MondrianEstimator
+from ._base import MondrianEstimator, Regressor
+from ._path import RegularizationPath
 from ._progress import listener_of
 
 
@@ -80,6 +81,39 @@ class ViewedEstimator(TreeEstimator):
             raise ValueError(f"lifetime is {lifetime}, but the trees are grown to {self._model.grown} only")
         view = copy.copy(self)
         return view._take(self._model.at(lifetime))
+
+
+class ViewedRegressor(Regressor, ViewedEstimator):
+    """A regressor whose error is known at every lifetime."""
+
+    def path(self, X_val, y_val, progress=None):
+        """The error at every lifetime up to ``lifetime_``, without retraining and exact at every cut.
+
+        The root box is first widened to hold the validation rows, so that the path is piecewise constant.
+
+        Parameters
+        ----------
+        X_val : array-like of shape (n_samples, n_features), or list of such
+            Validation rows.
+        y_val : array-like of shape (n_samples,), or list of such
+            Their targets.
+        progress : callable, default=None
+            Called with the share of work done, instead of ``verbose``.
+
+        Returns
+        -------
+        path : RegularizationPath
+        """
+        check_is_fitted(self)
+        sets, several = labelled_sets(X_val, y_val, self._known)
+        return self._path_of(self._model.path(sets, self._threads(), self._listener(progress)), several)
+
+    def _known(self, X, y):
+        """Rows and targets like those the model was fitted on."""
+        return self._rows_and_targets(X, y)
+
+    def _path_of(self, found, several):
+        return RegularizationPath(found, several)
 
 
 class OnlineEstimator(ViewedEstimator):

@@ -102,6 +102,9 @@ where
 /// Numbers on their way to Python.
 pub(crate) type NewVector<'py> = PyResult<Bound<'py, PyArray1<f64>>>;
 
+/// Two runs of numbers on their way to Python.
+pub(crate) type NewVectors<'py> = PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)>;
+
 /// A table on its way to Python.
 pub(crate) type NewTable<'py, T> = PyResult<Bound<'py, PyArray2<T>>>;
 

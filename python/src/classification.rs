@@ -2,13 +2,11 @@
 
 use mondrian::forest::classification::{ClassificationForest, ClassificationParams, ClassificationPath, GammaChoice};
 use mondrian::path::{Loss, part_of};
-use mondrian::process::BuiltInMeasure;
-use mondrian::tree::Ground;
 use mondrian::{Lifetime, Result};
 use pyo3::prelude::*;
 
 use crate::arrays::{Column, NewTable, NewVector, Table, all_points};
-use crate::model::{Grown, Shared, saved_as_bytes, with_trees};
+use crate::model::{Shared, grown_forest, saved_as_bytes, with_trees};
 use crate::path::PyPath;
 use crate::threads::{Listener, run, run_heard};
 use crate::trees::{TreeArguments, unseen};
@@ -22,19 +20,7 @@ pub(crate) struct PyClassificationForest {
 saved_as_bytes!(PyClassificationForest, ClassificationForest);
 with_trees!(PyClassificationForest);
 
-impl Grown for ClassificationForest {
-    fn ground(&self) -> (&BuiltInMeasure, &Ground) {
-        (self.forest().measure(), self.forest().ground())
-    }
-
-    fn view(&self) -> f64 {
-        self.lifetime().get()
-    }
-
-    fn size(&self) -> (usize, usize) {
-        (self.forest().n_trees(), self.n_rows())
-    }
-}
+grown_forest!(ClassificationForest);
 
 #[pymethods]
 impl PyClassificationForest {

@@ -2,13 +2,11 @@
 
 use mondrian::Lifetime;
 use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice, SelectBy};
-use mondrian::process::BuiltInMeasure;
-use mondrian::tree::Ground;
 use pyo3::prelude::*;
 
 use crate::arrays::{NewTable, NewVector, Table};
 use crate::errors::unknown;
-use crate::model::{Grown, Shared, saved_as_bytes, with_trees};
+use crate::model::{Grown, Shared, grown_forest, saved_as_bytes, with_trees};
 use crate::path::PyPath;
 use crate::threads::{Listener, run_heard};
 use crate::trees::TreeArguments;
@@ -45,19 +43,7 @@ pub(crate) struct PyDensityForest {
 saved_as_bytes!(PyDensityForest, DensityForest);
 with_trees!(PyDensityForest);
 
-impl Grown for DensityForest {
-    fn ground(&self) -> (&BuiltInMeasure, &Ground) {
-        (self.forest().measure(), self.forest().ground())
-    }
-
-    fn view(&self) -> f64 {
-        self.lifetime().get()
-    }
-
-    fn size(&self) -> (usize, usize) {
-        (self.forest().n_trees(), self.n_rows())
-    }
-}
+grown_forest!(DensityForest);
 
 #[pymethods]
 impl PyDensityForest {

@@ -4,9 +4,7 @@ use mondrian::dense::Matrix;
 use mondrian::grid::{GridFeatures, MondrianGrid, UNSEEN};
 use mondrian::kernel::{FeatureMap, LaplaceKernel, MondrianFeatures, RandomBinning, RandomFourier};
 use mondrian::model_file::{Archive, Saved};
-use mondrian::process::BuiltInMeasure;
 use mondrian::ridge::{Csr, Features};
-use mondrian::tree::Ground;
 use mondrian::{Lifetime, Points, Result};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
@@ -15,7 +13,7 @@ use pyo3::types::PyDict;
 
 use crate::arrays::{Table, columns};
 use crate::errors::unknown;
-use crate::model::{Grown, Shared, saved_as_bytes};
+use crate::model::{Grown, Shared, grown_forest, saved_as_bytes};
 use crate::threads::{Listener, run, run_heard};
 use crate::trees::TreeArguments;
 
@@ -187,19 +185,7 @@ impl PyFeatureMap {
     }
 }
 
-impl Grown for MondrianFeatures {
-    fn ground(&self) -> (&BuiltInMeasure, &Ground) {
-        (self.forest().measure(), self.forest().ground())
-    }
-
-    fn view(&self) -> f64 {
-        self.lifetime().get()
-    }
-
-    fn size(&self) -> (usize, usize) {
-        (self.n_trees(), self.rows().len())
-    }
-}
+grown_forest!(MondrianFeatures);
 
 fn required<'py, T: for<'a> FromPyObject<'a, 'py, Error = PyErr>>(
     arguments: &Bound<'py, PyDict>,

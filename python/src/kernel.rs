@@ -6,10 +6,9 @@ use mondrian::kernel::{KernelRidge, PathMethod};
 use mondrian::process::BuiltInMeasure;
 use mondrian::ridge::{CgOptions, FeatureRidge, Solver};
 use mondrian::tree::Ground;
-use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, NewTable, NewVector, Table, all_points, columns, vector};
+use crate::arrays::{Column, NewTable, NewVector, NewVectors, Table, all_points, columns};
 use crate::errors::unknown;
 use crate::model::{Grown, Shared, saved_as_bytes, with_trees};
 use crate::path::PyPath;
@@ -77,17 +76,12 @@ impl PyKernelRidge {
         self.model.vector(py, n_threads, |model| Ok(model.predict(points)?.into_vec()))
     }
 
-    fn predict_with_std<'py>(
-        &self,
-        py: Python<'py>,
-        x: Table<'py>,
-        n_threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+    fn predict_with_std<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVectors<'py> {
         let points = x.points(py)?;
-        let (mean, variance) =
-            self.model.ask(py, n_threads, |model| Ok((model.predict(points)?, model.predict_variance(points)?)))?;
-        let deviation = variance.into_vec().into_iter().map(f64::sqrt).collect();
-        Ok((vector(py, mean.into_vec()), vector(py, deviation)))
+        self.model.two_vectors(py, n_threads, |model| {
+            let (mean, variance) = (model.predict(points)?, model.predict_variance(points)?);
+            Ok((mean.into_vec(), variance.into_vec().into_iter().map(f64::sqrt).collect()))
+        })
     }
 
     fn equivalent_kernel<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {

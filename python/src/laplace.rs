@@ -12,7 +12,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Column, NewTable, NewVector, Table, table, vector};
+use crate::arrays::{Column, NewTable, NewVector, NewVectors, Table, table, vector};
 use crate::errors::unknown;
 use crate::model::{Shared, saved_as_bytes};
 use crate::threads::{Listener, run_watched};
@@ -74,15 +74,9 @@ impl PyLaplaceKernelRidge {
         self.model.vector(py, n_threads, |model| model.predict(points))
     }
 
-    fn predict_with_std<'py>(
-        &self,
-        py: Python<'py>,
-        x: Table<'py>,
-        n_threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+    fn predict_with_std<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVectors<'py> {
         let points = x.points(py)?;
-        let (mean, std) = self.model.ask(py, n_threads, |model| model.predict_with_std(points))?;
-        Ok((vector(py, mean), vector(py, std)))
+        self.model.two_vectors(py, n_threads, |model| model.predict_with_std(points))
     }
 
     fn equivalent_kernel<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {

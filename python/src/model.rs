@@ -8,7 +8,7 @@ use mondrian::process::BuiltInMeasure;
 use mondrian::tree::Ground;
 use pyo3::prelude::*;
 
-use crate::arrays::{NewTable, NewVector, table, vector};
+use crate::arrays::{NewTable, NewVector, NewVectors, table, vector};
 use crate::threads::{Listener, run, run_heard};
 
 /// A model that many threads of Python may ask and one may change.
@@ -104,6 +104,17 @@ impl<M: Send + Sync> Shared<M> {
         Ok(vector(py, self.ask(py, n_threads, question)?))
     }
 
+    /// Two runs of numbers for Python.
+    pub(crate) fn two_vectors<'py>(
+        &self,
+        py: Python<'py>,
+        n_threads: usize,
+        question: impl FnOnce(&M) -> Result<(Vec<f64>, Vec<f64>)> + Send,
+    ) -> NewVectors<'py> {
+        let (first, second) = self.ask(py, n_threads, question)?;
+        Ok((vector(py, first), vector(py, second)))
+    }
+
     /// A table for Python, row-major, and its number of columns.
     pub(crate) fn table<'py, T: numpy::Element + Send>(
         &self,
@@ -195,6 +206,27 @@ pub(crate) trait Grown {
         n_rows.saturating_mul(n_trees) >= LONG && n_rows.saturating_mul(8) >= held
     }
 }
+
+/// [`Grown`] for a model that holds a forest and counts its rows.
+macro_rules! grown_forest {
+    ($model:ty) => {
+        impl $crate::model::Grown for $model {
+            fn ground(&self) -> (&mondrian::process::BuiltInMeasure, &mondrian::tree::Ground) {
+                (self.forest().measure(), self.forest().ground())
+            }
+
+            fn view(&self) -> f64 {
+                self.lifetime().get()
+            }
+
+            fn size(&self) -> (usize, usize) {
+                (self.forest().n_trees(), self.forest().store().n_rows())
+            }
+        }
+    };
+}
+
+pub(crate) use grown_forest;
 
 /// The getters of a class whose field `model` is a [`Shared`] of a [`Grown`] model.
 macro_rules! with_trees {

@@ -1,15 +1,12 @@
 //! Regression forests.
 
 use mondrian::forest::{LeafModel, Prior, RegressionForest, RegressionParams};
-use mondrian::process::BuiltInMeasure;
-use mondrian::tree::Ground;
 use mondrian::{Lifetime, Points};
-use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, NewTable, NewVector, Table, all_points, vector};
+use crate::arrays::{Column, NewTable, NewVector, NewVectors, Table, all_points};
 use crate::errors::unknown;
-use crate::model::{Grown, Shared, saved_as_bytes, with_trees};
+use crate::model::{Shared, grown_forest, saved_as_bytes, with_trees};
 use crate::path::PyPath;
 use crate::threads::{Listener, run_heard};
 use crate::trees::{TreeArguments, unseen};
@@ -23,19 +20,7 @@ pub(crate) struct PyRegressionForest {
 saved_as_bytes!(PyRegressionForest, RegressionForest);
 with_trees!(PyRegressionForest);
 
-impl Grown for RegressionForest {
-    fn ground(&self) -> (&BuiltInMeasure, &Ground) {
-        (self.forest().measure(), self.forest().ground())
-    }
-
-    fn view(&self) -> f64 {
-        self.lifetime().get()
-    }
-
-    fn size(&self) -> (usize, usize) {
-        (self.forest().n_trees(), self.n_rows())
-    }
-}
+grown_forest!(RegressionForest);
 
 #[pymethods]
 impl PyRegressionForest {
@@ -103,15 +88,12 @@ impl PyRegressionForest {
         self.model.vector(py, n_threads, |model| model.predict(points))
     }
 
-    fn predict_with_std<'py>(
-        &self,
-        py: Python<'py>,
-        x: Table<'py>,
-        n_threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+    fn predict_with_std<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVectors<'py> {
         let points = x.points(py)?;
-        let found = self.model.ask(py, n_threads, |model| model.predict_with_deviation(points))?;
-        Ok((vector(py, found.mean), vector(py, found.deviation)))
+        self.model.two_vectors(py, n_threads, |model| {
+            let found = model.predict_with_deviation(points)?;
+            Ok((found.mean, found.deviation))
+        })
     }
 
     fn predict_quantiles<'py>(
