@@ -1,7 +1,9 @@
 //! Densities, and the classifier made of one density a class.
 
 use mondrian::Lifetime;
-use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice, SelectBy};
+use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice};
+use mondrian::forest::ForestParams;
+use mondrian::path::Validation;
 use pyo3::prelude::*;
 
 use crate::arrays::{NewTable, NewVector, Table};
@@ -25,12 +27,13 @@ struct DensityArguments {
 impl DensityArguments {
     fn params(self, py: Python<'_>) -> PyResult<DensityParams> {
         let gamma = self.gamma.map_or(GammaChoice::Auto, GammaChoice::Value);
-        let select_by = match self.select_by.as_str() {
-            "held-out" => SelectBy::HeldOut,
-            "leave-one-out" => SelectBy::LeaveOneOut,
+        let validation = match self.select_by.as_str() {
+            "held-out" => Validation::HoldOut,
+            "leave-one-out" => Validation::LeaveOneOut,
             other => return Err(unknown("select_by", other)),
         };
-        Ok(DensityParams { forest: self.trees.params(py)?, gamma, margin: self.margin, select_by })
+        let forest = ForestParams { validation, ..self.trees.params(py)? };
+        Ok(DensityParams { forest, gamma, margin: self.margin })
     }
 }
 

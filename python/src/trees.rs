@@ -55,7 +55,11 @@ impl TreeArguments {
             _ => Ok(None),
         };
         let (n_trees, seed) = (self.n_trees, self.seed);
-        Ok((|| Ok(ForestParams { n_trees, lifetime: lifetime?, seed, bounds: bounds?, measure, weights: weights? }))())
+        let build = || {
+            let (lifetime, bounds, weights) = (lifetime?, bounds?, weights?);
+            Ok(ForestParams { n_trees, lifetime, seed, bounds, measure, weights, ..ForestParams::default() })
+        };
+        Ok(build())
     }
 }
 

@@ -132,6 +132,9 @@ pub enum Error {
     /// Something that only an exact solution gives was asked of one on random features.
     #[error("the solution is on random features: standard deviations and the equivalent kernel need an exact one")]
     NotExact,
+    /// Leave-one-out was asked to choose a lifetime where it has no closed form.
+    #[error("leave-one-out chooses the lifetimes of densities only: use a held-out fifth or k folds")]
+    NoLeaveOneOut,
 }
 
 /// A result with this crate's [`Error`].

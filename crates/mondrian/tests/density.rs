@@ -1,10 +1,9 @@
 //! Densities: what they promise, against slow and obvious twins.
 
-use mondrian::density::{
-    ClassPrior, DensityClassifier, DensityForest, DensityParams, DensityView, GammaChoice, SelectBy,
-};
+use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, DensityView, GammaChoice};
 use mondrian::forest::{ForestParams, LifetimeChoice, MeasureChoice, WeightsChoice};
 use mondrian::model_file::Saved;
+use mondrian::path::Validation;
 use mondrian::path::no_progress;
 use mondrian::process::{Bounds, Cell, Measure, NodeKey, Side, Weights};
 use mondrian::{Error, Lifetime, Points};
@@ -380,9 +379,9 @@ fn survives_a_file_with_its_bits() {
 #[test]
 fn automatic_values_follow_the_rows_alone() {
     let data = cloud(80, 2, 14);
-    for select_by in [SelectBy::HeldOut, SelectBy::LeaveOneOut] {
-        let forest = ForestParams { n_trees: 20, ..ForestParams::default() };
-        let params = DensityParams { select_by, ..DensityParams::from(forest) };
+    for validation in [Validation::HoldOut, Validation::LeaveOneOut, Validation::KFold(4)] {
+        let forest = ForestParams { n_trees: 20, validation, ..ForestParams::default() };
+        let params = DensityParams::from(forest);
         let model = DensityForest::fit(&params, points(&data, 2)).unwrap();
         let reversed: Vec<f64> = data.chunks_exact(2).rev().flatten().copied().collect();
         let other = DensityForest::fit(&params, points(&reversed, 2)).unwrap();

@@ -1,11 +1,15 @@
 //! The kernel path against refits, and its forms against each other.
 
-use mondrian::forest::WeightsChoice;
+use mondrian::forest::{
+    ClassificationForest, ClassificationParams, ForestParams, LeafModel, RegressionForest, RegressionParams,
+    WeightsChoice,
+};
 use mondrian::kernel::{KernelRidge, PathMethod};
-use mondrian::path::no_progress;
+use mondrian::path::{Validation, no_progress};
 use mondrian::process::NodeKey;
 use mondrian::ridge::CgOptions;
-use mondrian::{Lifetime, Points};
+use mondrian::tuning::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice};
+use mondrian::{Error, Lifetime, Points};
 
 struct Data {
     n_dims: usize,
@@ -195,5 +199,98 @@ fn an_automatic_lifetime_is_good_on_unseen_rows_in_any_units() {
     for n in [1, 3] {
         let few = data(n, 2, 13);
         KernelRidge::params().n_trees(3).fit(few.points(), &few.y).unwrap();
+    }
+}
+
+/// The rows backwards.
+fn reversed(data: &Data) -> Data {
+    let x = data.x.chunks_exact(data.n_dims).rev().flatten().copied().collect();
+    Data { n_dims: data.n_dims, x, y: data.y.iter().rev().copied().collect() }
+}
+
+#[test]
+fn folds_and_an_automatic_alpha_choose_well_and_whatever_the_order() {
+    let (train, held) = (data(200, 2, 21), data(200, 2, 22));
+    let mut errors = Vec::new();
+    for validation in [Validation::HoldOut, Validation::KFold(4)] {
+        let params = KernelRidge::params().n_trees(30).auto_alpha().validation(validation);
+        let model = params.fit(train.points(), &train.y).unwrap();
+        let back = reversed(&train);
+        let other = params.fit(back.points(), &back.y).unwrap();
+        let chosen = |m: &KernelRidge| (m.features().lifetime(), m.model().alpha());
+        assert_eq!(chosen(&model), chosen(&other), "{validation:?}");
+        errors.push(rmse(&model, &held));
+        // α at a given lifetime is that of the candidates whose fit predicts best: not the largest here.
+        let at = params.lifetime(Lifetime::new(3.0).unwrap()).fit(train.points(), &train.y).unwrap();
+        assert!(at.model().alpha() < 10.0 && at.features().lifetime().get() == 3.0);
+    }
+    // Noise 0.1. With α = 1 throughout the error is larger.
+    let fixed = KernelRidge::params().n_trees(30).alpha(10.0).fit(train.points(), &train.y).unwrap();
+    assert!(errors.iter().all(|e| *e < 0.2 && *e < rmse(&fixed, &held)), "{errors:?} {}", rmse(&fixed, &held));
+    let none = KernelRidge::params().validation(Validation::LeaveOneOut).fit(train.points(), &train.y);
+    assert_eq!(none.unwrap_err(), Error::NoLeaveOneOut);
+}
+
+#[test]
+fn the_approximation_chooses_the_lifetime_of_the_exact_kernel() {
+    // In other units in each column: one lifetime in units of deviations is two numbers whose ratio is theirs.
+    let (mut train, mut held) = (data(300, 2, 31), data(200, 2, 32));
+    for set in [&mut train, &mut held] {
+        set.x.iter_mut().step_by(2).for_each(|x| *x *= 1000.0);
+    }
+    for validation in [Validation::HoldOut, Validation::KFold(3)] {
+        let lifetime = LifetimesChoice::Path(validation);
+        let params = LaplaceKernelRidgeParams { lifetime, ..LaplaceKernelRidgeParams::default() };
+        let model = LaplaceKernelRidge::fit(train.points(), &train.y, &params).unwrap();
+        assert!(model.is_exact() && model.trajectory().len() == 1);
+        let ratio = model.lifetimes()[1] / model.lifetimes()[0];
+        assert!((900.0..1100.0).contains(&ratio), "{ratio}");
+        let found = model.predict(held.points()).unwrap();
+        let error = (found.iter().zip(&held.y).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 200.0).sqrt();
+        assert!(error < 0.2, "{error}");
+        let fixed = LaplaceKernelRidgeParams { alpha: Some(0.5), ..params };
+        assert_eq!(LaplaceKernelRidge::fit(train.points(), &train.y, &fixed).unwrap().alpha(), 0.5);
+    }
+}
+
+#[test]
+fn forests_choose_their_lifetime_by_folds_too() {
+    let (train, held) = (data(400, 2, 41), data(200, 2, 42));
+    let back = reversed(&train);
+    let class = |y: &f64| u32::from(*y > 3.0);
+    let (labels, back_labels): (Vec<u32>, Vec<u32>) =
+        (train.y.iter().map(class).collect(), back.y.iter().map(class).collect());
+    for validation in [Validation::HoldOut, Validation::KFold(3), Validation::KFold(2)] {
+        let forest = ForestParams { n_trees: 20, validation, ..ForestParams::default() };
+        let params = RegressionParams {
+            forest: forest.clone(),
+            leaf_model: LeafModel::Independent,
+            ..RegressionParams::default()
+        };
+        let fit = |data: &Data| RegressionForest::fit(params.clone(), data.points(), &data.y, None).unwrap();
+        let model = fit(&train);
+        assert_eq!(model.lifetime(), fit(&back).lifetime(), "{validation:?}");
+        let found = model.predict(held.points()).unwrap();
+        let error = (found.iter().zip(&held.y).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 200.0).sqrt();
+        // Independent leaves need a finite lifetime.
+        assert!(model.lifetime().is_finite() && error < 0.4, "{validation:?}: {} {error}", model.lifetime());
+        let params = ClassificationParams { forest, ..ClassificationParams::default() };
+        let fit = |data: &Data, labels: &[u32]| {
+            ClassificationForest::fit(params.clone(), data.points(), labels, 2, None).unwrap()
+        };
+        assert_eq!(fit(&train, &labels).lifetime(), fit(&back, &back_labels).lifetime(), "{validation:?}");
+    }
+    for (validation, refused) in [
+        (Validation::LeaveOneOut, Error::NoLeaveOneOut),
+        (
+            Validation::KFold(1),
+            Error::InvalidParameter { name: "validation", value: 1.0, expected: "at least 2 folds" },
+        ),
+    ] {
+        let forest = ForestParams { validation, ..ForestParams::default() };
+        let params = RegressionParams { forest: forest.clone(), ..RegressionParams::default() };
+        assert_eq!(RegressionForest::fit(params, train.points(), &train.y, None).unwrap_err(), refused);
+        let params = ClassificationParams { forest, ..ClassificationParams::default() };
+        assert_eq!(ClassificationForest::fit(params, train.points(), &labels, 2, None).unwrap_err(), refused);
     }
 }

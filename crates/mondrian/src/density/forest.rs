@@ -233,7 +233,7 @@ impl DensityForest {
         Ok(())
     }
 
-    /// Chooses the lifetime anew on the rows held now, as `select_by` says, and takes it. See `docs/density.md`.
+    /// Chooses the lifetime anew on the rows held now, as `forest.validation` says, and takes it. See `docs/density.md`.
     ///
     /// # Errors
     /// [`Error::NotFitted`] without rows.

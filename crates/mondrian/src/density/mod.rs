@@ -24,6 +24,6 @@ mod wide;
 pub use cells::DensityCell;
 pub use classifier::{ClassPrior, DensityClassifier};
 pub use forest::DensityForest;
-pub use params::{DensityParams, GammaChoice, SelectBy};
+pub use params::{DensityParams, GammaChoice};
 pub use path::DensityPath;
 pub use view::{DensityScore, DensityView};

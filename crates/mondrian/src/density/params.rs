@@ -18,25 +18,13 @@ pub enum GammaChoice {
     Value(f64),
 }
 
-/// What an automatic lifetime is chosen on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SelectBy {
-    /// A fifth of the distinct rows, held out by a keyed hash of their coordinates.
-    #[default]
-    HeldOut,
-    /// The leave-one-out likelihood of all rows.
-    LeaveOneOut,
-}
-
 /// Parameters of a density; defaults in [`DensityParams::default`].
 ///
 /// | name | default | meaning | range |
 /// | --- | --- | --- | --- |
-/// | `forest` | [`ForestParams::default`] | trees, lifetime, seed, box, measure | lifetime finite |
+/// | `forest` | [`ForestParams::default`] | trees, lifetime and what it is chosen on, seed, box, measure | lifetime finite |
 /// | `gamma` | automatic | weight of the prior on masses, in rows | 1e-30 to 1e30 |
 /// | `margin` | 0.1 | without a given box: how far the box goes beyond the data on each side, in widths | ≥ 0 |
-/// | `select_by` | held-out fifth | what an automatic lifetime is chosen on | |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DensityParams {
     /// Trees, lifetime, seed, box and measure.
@@ -45,13 +33,11 @@ pub struct DensityParams {
     pub gamma: GammaChoice,
     /// Margin around the data, as a share of their width.
     pub margin: f64,
-    /// What an automatic lifetime is chosen on.
-    pub select_by: SelectBy,
 }
 
 impl Default for DensityParams {
     fn default() -> Self {
-        Self { forest: ForestParams::default(), gamma: GammaChoice::Auto, margin: 0.1, select_by: SelectBy::default() }
+        Self { forest: ForestParams::default(), gamma: GammaChoice::Auto, margin: 0.1 }
     }
 }
 

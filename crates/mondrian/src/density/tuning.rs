@@ -1,8 +1,8 @@
 //! Automatic values: γ by leave-one-out, the lifetime along the path.
 
 use super::path::{Curves, Trace};
-use super::{DensityForest, DensityPath, GammaChoice, SelectBy};
-use crate::path::{Progress, RegularizationPath, no_progress, part_of};
+use super::{DensityForest, DensityPath, GammaChoice};
+use crate::path::{Progress, RegularizationPath, Rounds, Validation, no_progress, part_of};
 use crate::process::NodeKey;
 use crate::{Error, Lifetime, Result};
 
@@ -56,20 +56,39 @@ pub(super) fn selecting_path(model: &DensityForest, progress: Progress<'_>) -> R
         return Err(Error::NotFitted);
     }
     let n_dims = model.forest.n_dims();
-    let mut all = model.emptied(model.forest.n_trees(), first_lifetime(model), model.gamma())?;
-    if model.params.select_by == SelectBy::LeaveOneOut || rows.len() < FEWEST_HELD_OUT {
+    let validation = model.params.forest.validation;
+    if validation == Validation::LeaveOneOut || rows.len() < FEWEST_HELD_OUT {
+        let mut all = model.emptied(model.forest.n_trees(), first_lifetime(model), model.gamma())?;
         all.take_points(&coordinates, &rows)?;
         let path = turned(&mut all, &[], Curves::LeaveOneOut, progress)?;
         return Ok(DensityPath { path, n_outside: vec![] });
     }
     let order = keyed_order(&coordinates, n_dims, model.forest.ground().seed());
-    let (held_out, kept) = order.split_at(order.len() / 5);
-    let (training, training_rows) = select(&coordinates, &rows, kept, n_dims);
-    all.take_points(&training, &training_rows)?;
-    let (validation, validation_rows) = select(&coordinates, &rows, held_out, n_dims);
-    let repeated = repeat(&validation, &validation_rows, n_dims);
-    let path = turned(&mut all, &[repeated], Curves::Validation, progress)?;
-    Ok(DensityPath { path, n_outside: vec![0] })
+    let Rounds { parts, held } = validation.rounds()?;
+    let (mut terminal, mut least) = (first_lifetime(model), Lifetime::INFINITE);
+    let mut paths = Vec::new();
+    for round in 0..held {
+        let share = |done: u64| done as f64 / held as f64;
+        let progress = &mut part_of(progress, share(round), share(round + 1));
+        let place = |part: u64| (part as usize * order.len()) / parts as usize;
+        let (from, to) = (place(round), place(round + 1));
+        if from == to {
+            continue;
+        }
+        let kept: Vec<usize> = order[..from].iter().chain(&order[to..]).copied().collect();
+        let (training, training_rows) = select(&coordinates, &rows, &kept, n_dims);
+        let mut part = model.emptied(model.forest.n_trees(), terminal, model.gamma())?;
+        part.take_points(&training, &training_rows)?;
+        let (validation, validation_rows) = select(&coordinates, &rows, &order[from..to], n_dims);
+        let repeated = repeat(&validation, &validation_rows, n_dims);
+        let count = validation_rows.iter().map(|n| f64::from(*n)).sum();
+        paths.push((turned(&mut part, &[repeated], Curves::Validation, progress)?, count));
+        // Later rounds go at least as far; what all have seen counts.
+        terminal = part.forest.ground().lifetime();
+        least = least.min(terminal);
+    }
+    let path = RegularizationPath::pooled(&paths).ok_or(Error::NotFitted)?;
+    Ok(DensityPath { path: path.until(least), n_outside: vec![0] })
 }
 
 /// The path up to a terminal lifetime that is doubled until the selecting curve has clearly turned or run flat.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::path::Validation;
 use crate::process::{Bounds, BuiltInMeasure, Measure, QuantileMeasure, Weights};
 use crate::{Error, Lifetime, Points, Result};
 
@@ -63,6 +64,7 @@ pub enum Unseen {
 /// | `bounds` | the first data's | root box, raw units | finite |
 /// | `measure` | uniform | what lengths mean | |
 /// | `weights` | automatic | a factor a dimension on the measure | ≥ 0 |
+/// | `validation` | a held-out fifth | what an automatic lifetime is chosen on | |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForestParams {
     /// Number of trees M.
@@ -77,6 +79,9 @@ pub struct ForestParams {
     pub measure: MeasureChoice,
     /// Weights of the measure.
     pub weights: WeightsChoice,
+    /// What an automatic lifetime is chosen on.
+    #[serde(default, skip_serializing_if = "Validation::is_default")]
+    pub validation: Validation,
 }
 
 impl Default for ForestParams {
@@ -88,6 +93,7 @@ impl Default for ForestParams {
             bounds: None,
             measure: MeasureChoice::Uniform,
             weights: WeightsChoice::Auto,
+            validation: Validation::HoldOut,
         }
     }
 }
@@ -105,7 +111,7 @@ impl ForestParams {
             let value = self.n_trees as f64;
             return Err(Error::InvalidParameter { name: "n_trees", value, expected: "between 1 and 2^24" });
         }
-        Ok(())
+        self.validation.check()
     }
 
     /// The measure these parameters mean on the first data.

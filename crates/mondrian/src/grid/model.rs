@@ -7,7 +7,7 @@ use super::{GridSolution, GridState, MondrianGrid};
 use crate::dense::Threads;
 use crate::process::{NodeKey, Weights};
 use crate::tuning::rows::{gather, keyed_order, spreads};
-use crate::tuning::{LifetimesChoice, Step, Trajectory, TuningParams, tune};
+use crate::tuning::{LifetimesChoice, Step, Trajectory, TuningParams, tune, tuned_on_path};
 use crate::{Error, Points, Result};
 
 /// Below so many rows none is held out and lifetimes are one over D times the spread.
@@ -112,12 +112,17 @@ impl GridRidge {
         if points.n_rows() == 0 {
             return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
         }
-        let given = match &params.lifetimes {
-            LifetimesChoice::Auto => None,
-            LifetimesChoice::Common(lifetime) => Some(vec![*lifetime; points.n_columns()]),
-            LifetimesChoice::Each(lifetimes) => Some(lifetimes.clone()),
+        let given = params.lifetimes.given(points.n_columns());
+        let tuned = match params.lifetimes {
+            LifetimesChoice::Path(validation) => {
+                let tuning =
+                    TuningParams { fit_intercept: params.fit_intercept, seed: params.seed, ..Default::default() };
+                Some(tuned_on_path(points, targets, validation, params.alpha, &tuning)?)
+            }
+            _ => None,
         };
-        let alpha = match params.alpha {
+        let given = given.or(tuned.as_ref().map(|tuned| tuned.lifetimes.clone()));
+        let alpha = match params.alpha.or(tuned.map(|tuned| tuned.alpha)) {
             Some(alpha) => alpha,
             None => exact_alpha(points, targets, given.clone(), params)?,
         };

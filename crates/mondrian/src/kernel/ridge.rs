@@ -1,9 +1,10 @@
 //! Kernel ridge regression on Mondrian features.
 
+use super::auto::Choice;
 use super::{FeatureMap, MondrianFeatures};
 use crate::dense::{Matrix, MatrixRef};
 use crate::forest::{ForestParams, LifetimeChoice, WeightsChoice};
-use crate::path::{Progress, no_progress, part_of};
+use crate::path::{Progress, Validation, no_progress, part_of};
 use crate::ridge::{FeatureRidge, FeatureRidgeParams, SolveReport};
 use crate::{Lifetime, Points, Result};
 
@@ -11,12 +12,14 @@ use crate::{Lifetime, Points, Result};
 ///
 /// | field | default | meaning | range |
 /// | --- | --- | --- | --- |
-/// | `trees` | [`ForestParams::default`] | trees, seed, box, measure; an automatic lifetime is chosen on the path, by a held-out fifth | |
+/// | `trees` | [`ForestParams::default`] | trees, seed, box, measure; an automatic lifetime is chosen on the path, by `validation` | |
 /// | `ridge` | [`FeatureRidgeParams::default`] | α, intercept, solver | |
+/// | `auto_alpha` | no | α chosen together with the lifetime, from the powers of ten 1e-4 to 10 | |
 #[derive(Debug, Clone, Default)]
 pub struct KernelRidgeParams {
     trees: ForestParams,
     ridge: FeatureRidgeParams,
+    auto_alpha: bool,
 }
 
 impl KernelRidgeParams {
@@ -53,7 +56,20 @@ impl KernelRidgeParams {
     /// δ².
     #[must_use]
     pub fn alpha(self, alpha: f64) -> Self {
-        Self { ridge: self.ridge.alpha(alpha), ..self }
+        Self { ridge: self.ridge.alpha(alpha), auto_alpha: false, ..self }
+    }
+
+    /// δ² chosen from the powers of ten 1e-4 to 10, by the path of each over the same trees: together with the lifetime
+    /// if that is automatic, else at the given one.
+    #[must_use]
+    pub fn auto_alpha(self) -> Self {
+        Self { auto_alpha: true, ..self }
+    }
+
+    /// What an automatic lifetime or α is chosen on.
+    #[must_use]
+    pub fn validation(self, validation: Validation) -> Self {
+        Self { trees: ForestParams { validation, ..self.trees }, ..self }
     }
 
     /// Whether to centre the targets.
@@ -68,8 +84,42 @@ impl KernelRidgeParams {
         self.n_trees(n_trees).lifetime(lifetime)
     }
 
-    pub(super) fn seed_of(&self) -> u64 {
-        self.trees.seed
+    pub(super) fn forest_params(&self) -> &ForestParams {
+        &self.trees
+    }
+
+    pub(super) fn ridge_params(&self) -> &FeatureRidgeParams {
+        &self.ridge
+    }
+
+    pub(super) fn has_auto_alpha(&self) -> bool {
+        self.auto_alpha
+    }
+
+    fn is_automatic(&self) -> bool {
+        self.trees.lifetime == LifetimeChoice::Auto || self.auto_alpha
+    }
+
+    /// The parameters with everything automatic chosen; the trees then run in units of the columns' deviations, unless
+    /// told otherwise.
+    fn resolved(&self, points: Points<'_>, targets: MatrixRef<'_>, progress: Progress<'_>) -> Result<Self> {
+        if !self.is_automatic() {
+            return Ok(self.clone());
+        }
+        let mut params = self.clone();
+        if params.trees.lifetime == LifetimeChoice::Auto && params.trees.weights == WeightsChoice::Auto {
+            params.trees.weights = WeightsChoice::Deviation;
+        }
+        let choice = super::auto::choose(&params, points, targets, progress)?;
+        Ok(params.lifetime(choice.lifetime).alpha(choice.alpha))
+    }
+
+    /// The lifetime, in units of the columns' deviations, and α that a fit would choose.
+    pub(crate) fn choose(&self, points: Points<'_>, targets: &[f64]) -> Result<Choice> {
+        let trees =
+            ForestParams { lifetime: LifetimeChoice::Auto, weights: WeightsChoice::Deviation, ..self.trees.clone() };
+        let params = Self { trees, ..self.clone() };
+        super::auto::choose(&params, points, MatrixRef::new(targets, targets.len(), 1), &mut no_progress())
     }
 
     /// Fits one target.
@@ -98,23 +148,16 @@ impl KernelRidgeParams {
         targets: MatrixRef<'_>,
         progress: Progress<'_>,
     ) -> Result<KernelRidge> {
-        let mut trees = self.trees.clone();
+        let Self { trees, ridge, .. } = self.resolved(points, targets, &mut part_of(progress, 0.0, 0.5))?;
         let lifetime = match trees.lifetime {
             LifetimeChoice::Value(lifetime) => lifetime,
-            LifetimeChoice::Auto => {
-                // Tuned in units of the columns' deviations, unless told otherwise.
-                if trees.weights == WeightsChoice::Auto {
-                    trees.weights = WeightsChoice::Deviation;
-                }
-                let params = Self { trees: trees.clone(), ..self.clone() };
-                super::auto::choose_lifetime(&params, points, targets, &mut part_of(progress, 0.0, 0.5))?
-            }
+            LifetimeChoice::Auto => unreachable!("an automatic lifetime was just chosen"),
         };
         let mut features = MondrianFeatures::on(&trees, points, lifetime)?;
-        let tuned = if self.trees.lifetime == LifetimeChoice::Auto { 0.5 } else { 0.0 };
+        let tuned = if self.is_automatic() { 0.5 } else { 0.0 };
         let z = features.learn_with_progress(points, &mut part_of(progress, tuned, 0.7))?;
-        let model = self.ridge.fit_many_with_progress(z, targets, &mut part_of(progress, 0.7, 1.0))?;
-        Ok(KernelRidge { params: self.ridge.clone(), features, model, targets: targets.to_owned() })
+        let model = ridge.fit_many_with_progress(z, targets, &mut part_of(progress, 0.7, 1.0))?;
+        Ok(KernelRidge { params: ridge, features, model, targets: targets.to_owned() })
     }
 }
 

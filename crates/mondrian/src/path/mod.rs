@@ -3,9 +3,12 @@
 mod builder;
 mod curve;
 mod picture;
+mod validation;
 
 pub use builder::PathBuilder;
 pub use curve::{Loss, RegularizationPath};
+pub(crate) use validation::Rounds;
+pub use validation::Validation;
 
 use std::ops::ControlFlow;
 

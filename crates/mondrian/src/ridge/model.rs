@@ -77,6 +77,11 @@ impl FeatureRidgeParams {
         Self { threads, ..self }
     }
 
+    /// δ², as it was given.
+    pub(crate) fn alpha_value(&self) -> f64 {
+        self.alpha
+    }
+
     /// The threads that one large product may use.
     pub(crate) fn thread_limit(&self) -> Threads {
         self.threads

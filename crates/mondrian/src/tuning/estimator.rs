@@ -6,7 +6,8 @@ use super::rows::{gather, keyed_order, spreads};
 use super::{Step, Trajectory, Tuned, TuningParams, tune};
 use crate::dense::Threads;
 use crate::grid::{GridSolution, MondrianGrid};
-use crate::kernel::{LaplaceKernel, LaplaceRidge};
+use crate::kernel::{KernelRidge, LaplaceKernel, LaplaceRidge};
+use crate::path::Validation;
 use crate::process::{NodeKey, Weights};
 use crate::{Error, Points, Result};
 
@@ -20,6 +21,43 @@ pub enum LifetimesChoice {
     Common(f64),
     /// One a dimension, given.
     Each(Vec<f64>),
+    /// One for all dimensions in units of their standard deviations, chosen on the path of the kernel's Mondrian
+    /// approximation together with an automatic α: the conclusion of the report's chapter 4. Cheaper than tuning one a
+    /// dimension, and cruder.
+    Path(Validation),
+}
+
+impl LifetimesChoice {
+    /// The numbers, where they are given.
+    pub(crate) fn given(&self, n_dims: usize) -> Option<Vec<f64>> {
+        match self {
+            Self::Auto | Self::Path(_) => None,
+            Self::Common(lifetime) => Some(vec![*lifetime; n_dims]),
+            Self::Each(lifetimes) => Some(lifetimes.clone()),
+        }
+    }
+}
+
+/// Lifetimes and α by the path of the kernel's Mondrian approximation, as a trajectory of one step.
+pub(crate) fn tuned_on_path(
+    points: Points<'_>,
+    targets: &[f64],
+    validation: Validation,
+    alpha: Option<f64>,
+    tuning: &TuningParams,
+) -> Result<Tuned> {
+    let params = KernelRidge::params().seed(tuning.seed).fit_intercept(tuning.fit_intercept).validation(validation);
+    let params = match alpha {
+        Some(alpha) => params.alpha(alpha),
+        None => params.auto_alpha(),
+    };
+    let choice = params.choose(points, targets)?;
+    let weights = Weights::inverse_deviation(points)?;
+    let lifetimes: Vec<f64> = weights.factors().iter().map(|weight| weight * choice.lifetime.get()).collect();
+    let mut trajectory = Trajectory::default();
+    let (alpha, error) = (choice.alpha, choice.error);
+    trajectory.push(Step { lifetimes: lifetimes.clone(), alpha, error, cost: 0.0, rows: points.n_rows() });
+    Ok(Tuned { lifetimes, alpha, trajectory, finished: true })
 }
 
 /// How [`LaplaceKernelRidge`] is fitted.
@@ -113,17 +151,16 @@ impl LaplaceKernelRidge {
         params: &LaplaceKernelRidgeParams,
         progress: &mut dyn FnMut(&Step) -> ControlFlow<()>,
     ) -> Result<Self> {
-        let lifetimes = match &params.lifetime {
-            LifetimesChoice::Auto => None,
-            LifetimesChoice::Common(lifetime) => Some(vec![*lifetime; points.n_columns()]),
-            LifetimesChoice::Each(lifetimes) => Some(lifetimes.clone()),
-        };
+        let lifetimes = params.lifetime.given(points.n_columns());
         // Placeholders for what is automatic, so that everything given is checked before the work starts.
         let stand_in = vec![0.0; points.n_columns()];
         check(points, targets, lifetimes.as_ref().unwrap_or(&stand_in), params.alpha.unwrap_or(1.0))?;
         let tuning = TuningParams { lifetimes: lifetimes.clone(), alpha: params.alpha, ..params.tuning.clone() };
-        let tuned = match (lifetimes, params.alpha) {
-            (Some(lifetimes), Some(alpha)) => {
+        let tuned = match (&params.lifetime, lifetimes, params.alpha) {
+            (LifetimesChoice::Path(validation), _, alpha) => {
+                tuned_on_path(points, targets, *validation, alpha, &tuning)?
+            }
+            (_, Some(lifetimes), Some(alpha)) => {
                 Tuned { lifetimes, alpha, trajectory: Trajectory::default(), finished: true }
             }
             _ => tune(points, targets, &tuning, progress)?,

@@ -15,6 +15,7 @@ mod trajectory;
 mod tune;
 
 pub use descent::{Descent, DescentLimits, descend};
+pub(crate) use estimator::tuned_on_path;
 pub use estimator::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceSolution, LifetimesChoice};
 pub use objective::{Criterion, Objective, Slope};
 pub use trajectory::{Step, Trajectory};

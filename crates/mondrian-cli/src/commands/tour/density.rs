@@ -1,8 +1,8 @@
 //! A density of the map's points, tuned by leave-one-out.
 
-use mondrian::density::{DensityForest, DensityParams, SelectBy};
+use mondrian::density::{DensityForest, DensityParams};
 use mondrian::forest::ForestParams;
-use mondrian::path::no_progress;
+use mondrian::path::{Validation, no_progress};
 use mondrian::{Lifetime, Points};
 
 use super::{Data, Part, Tour};
@@ -14,7 +14,7 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let (train, held_out) = (plane(&data.train), plane(&data.held_out));
     let (train, held_out) = (Points::row_major(&train, 2)?, Points::row_major(&held_out, 2)?);
     let forest = ForestParams { n_trees: 50, seed: tour.seed, ..ForestParams::default() };
-    let params = DensityParams { select_by: SelectBy::LeaveOneOut, ..DensityParams::from(forest) };
+    let params = DensityParams::from(ForestParams { validation: Validation::LeaveOneOut, ..forest });
     let mut model = DensityForest::fit(&params, train)?;
     model.set_lifetime(Lifetime::new(4.0 * model.lifetime().get().max(0.25))?)?;
     let found = model.path(&[held_out], &mut no_progress())?;

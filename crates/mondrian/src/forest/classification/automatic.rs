@@ -1,10 +1,10 @@
-//! The automatic lifetime: the path on a keyed fifth of the points.
+//! The automatic lifetime: the path on held-out points, a keyed fifth of them or all in k folds.
 
 use std::sync::OnceLock;
 
-use super::path::held_out_path;
+use super::path::{automatic_grid, held_out_losses};
 use super::{ClassificationForest, GammaChoice, subset};
-use crate::path::Progress;
+use crate::path::{Progress, part_of};
 use crate::{Lifetime, Result};
 
 /// Trees of the forest that the lifetime is chosen with.
@@ -12,30 +12,45 @@ const TREES: usize = 32;
 /// Fewer held-out points than this say nothing.
 const ENOUGH: usize = 20;
 
-/// The lifetime of smallest log loss on the held-out fifth; infinite where there are too few points for it.
+/// The lifetime of smallest log loss on the held-out points; infinite where there are too few of them.
 pub(super) fn lifetime(model: &ClassificationForest, progress: Progress<'_>) -> Result<Lifetime> {
     let store = model.planted.forest.store();
-    let (mut kept, mut held_out) = (Vec::new(), Vec::new());
-    for (hash, point) in subset::hashed(store) {
-        if hash % 5 == 0 { held_out.push(point) } else { kept.push(point) }
-    }
-    if held_out.len() < ENOUGH {
+    let rounds = model.params.forest.validation.rounds()?;
+    let part = |(hash, point): (u128, u32)| ((hash % u128::from(rounds.parts)) as u64, point);
+    let rounds = rounds.split(&subset::hashed(store).into_iter().map(part).collect::<Vec<_>>());
+    if rounds.iter().map(|(_, held)| held.len()).sum::<usize>() < ENOUGH {
         return Ok(Lifetime::INFINITE);
     }
-    let planted = model.planted.with_points(&kept, TREES)?;
     let mut params = model.params.clone();
     params.gamma = GammaChoice::Value(model.gamma());
-    let (gamma, lifetime) = (OnceLock::new(), OnceLock::new());
-    let part = ClassificationForest { params, planted, view: Some(Lifetime::INFINITE), gamma, lifetime };
-    let (mut coordinates, mut truth) = (Vec::new(), Vec::new());
-    for point in held_out {
-        for class_and_count in model.planted.classes.of(point) {
-            coordinates.extend_from_slice(store.point(point));
-            truth.push(*class_and_count);
+    // One grid of lifetimes for all rounds, so that their losses add up.
+    let mut grid: Option<Vec<f64>> = None;
+    let mut sums: Vec<f64> = Vec::new();
+    let share = 1.0 / rounds.len() as f64;
+    for (round, (kept, held_out)) in rounds.into_iter().enumerate() {
+        let progress = &mut part_of(progress, round as f64 * share, (round + 1) as f64 * share);
+        let planted = model.planted.with_points(&kept, TREES)?;
+        let (gamma, lifetime) = (OnceLock::new(), OnceLock::new());
+        let view = Some(Lifetime::INFINITE);
+        let part = ClassificationForest { params: params.clone(), planted, view, gamma, lifetime };
+        let (mut coordinates, mut truth) = (Vec::new(), Vec::new());
+        for point in held_out {
+            for class_and_count in model.planted.classes.of(point) {
+                coordinates.extend_from_slice(store.point(point));
+                truth.push(*class_and_count);
+            }
         }
+        let grid = match &mut grid {
+            Some(grid) => grid,
+            none => none.insert(automatic_grid(&part)?),
+        };
+        sums.resize(grid.len(), 0.0);
+        let rows: f64 = truth.iter().map(|(_, count)| f64::from(*count)).sum();
+        let losses = held_out_losses(&part, &coordinates, &truth, grid, progress)?;
+        sums.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += rows * loss);
     }
-    let path = held_out_path(&part, &coordinates, &truth, progress)?;
     // From the largest lifetime down, so that of equals the finest wins: it costs nothing and says most.
+    let path: Vec<(f64, f64)> = grid.into_iter().flatten().zip(sums).collect();
     let best =
         path.iter().rev().fold((f64::INFINITY, f64::INFINITY), |best, at| if at.1 < best.1 { *at } else { best });
     Ok(Lifetime::new(best.0).unwrap_or(Lifetime::INFINITE))

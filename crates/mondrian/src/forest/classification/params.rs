@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::forest::{ForestParams, Unseen};
+use crate::forest::{ForestParams, LifetimeChoice, Unseen};
 use crate::{Error, Result};
 
 /// The rate γ at which a block forgets its parent, by value or from the rows.
@@ -43,6 +43,9 @@ impl ClassificationParams {
             && !(value > 0.0 && value.is_finite())
         {
             return Err(Error::InvalidParameter { name: "gamma", value, expected: "a finite number > 0" });
+        }
+        if self.forest.lifetime == LifetimeChoice::Auto {
+            self.forest.validation.rounds()?;
         }
         self.forest.check()
     }

@@ -187,21 +187,26 @@ impl ClassificationPath {
     }
 }
 
-/// The path of a forest on rows it has not seen, given as points of another store with the same coordinates.
-pub(super) fn held_out_path(
+/// The lifetimes that an automatic choice looks at.
+pub(super) fn automatic_grid(model: &ClassificationForest) -> Result<Vec<f64>> {
+    model.grid(None)
+}
+
+/// The log loss of a forest at these lifetimes on rows it has not seen, given as points of another store with the same
+/// coordinates.
+pub(super) fn held_out_losses(
     model: &ClassificationForest,
     coordinates: &[f64],
     truth: &[(u32, u32)],
+    grid: &[f64],
     progress: Progress<'_>,
-) -> Result<Vec<(f64, f64)>> {
-    let grid = model.grid(None)?;
-    let scene = model.scene();
+) -> Result<Vec<f64>> {
     let truth_of = |row: usize| std::slice::from_ref(&truth[row]);
     let (mut done, total) = (0, truth.len());
     let mut advance = |n_rows: usize| {
         done += n_rows;
         report(progress, done as f64 / total as f64)
     };
-    let losses = losses(&scene, coordinates, truth_of, &grid, &mut advance)?;
-    Ok(grid.iter().zip(&losses).map(|(lifetime, losses)| (*lifetime, losses.log_loss())).collect())
+    let losses = losses(&model.scene(), coordinates, truth_of, grid, &mut advance)?;
+    Ok(losses.iter().map(super::loss::Losses::log_loss).collect())
 }

@@ -71,7 +71,18 @@ impl KernelRidge {
         method: &PathMethod,
         progress: Progress<'_>,
     ) -> Result<KernelPath> {
-        let schedule = schedule::Schedule::new(self, validation)?;
+        self.path_with(self.model().alpha(), validation, method, progress)
+    }
+
+    /// The same for another α: the features do not know it.
+    pub(super) fn path_with(
+        &self,
+        alpha: f64,
+        validation: &[ValidationSet<'_>],
+        method: &PathMethod,
+        progress: Progress<'_>,
+    ) -> Result<KernelPath> {
+        let schedule = schedule::Schedule { alpha, ..schedule::Schedule::new(self, validation)? };
         match method {
             PathMethod::Removal => removal::run(schedule, progress),
             PathMethod::Addition => addition::run(schedule, addition::by_inverse, progress),
