@@ -335,3 +335,27 @@ fn clones_do_not_see_what_others_learn() {
     model.learn(data.points(), &vec![100.0; 30], None).unwrap();
     assert_eq!(snapshot.predict(data.points()).unwrap(), before);
 }
+
+#[test]
+fn rows_predicted_together_get_what_each_gets_alone() {
+    let (train, far) = (data(400, 3, 8), data(300, 3, 9));
+    // Two targets and weights; every third query lies outside the root box.
+    let targets: Vec<f64> = train.y.iter().flat_map(|y| [*y, 3.0 - y * y]).collect();
+    let weights: Vec<f64> = (0..400).map(|row| 1.0 + f64::from(row % 3)).collect();
+    let x: Vec<f64> = far.x.iter().enumerate().map(|(at, x)| if at / 3 % 3 == 0 { 1.7 * x } else { *x }).collect();
+    for leaf_model in [LeafModel::Hierarchical, LeafModel::Independent] {
+        for unseen in [Unseen::Keyed, Unseen::Integrate] {
+            let params = RegressionParams { unseen, ..params(30.0, leaf_model) };
+            let forest = RegressionForest::fit(params, train.points(), &targets, Some(&weights)).unwrap();
+            for lifetime in [0.0, 2.0, 30.0] {
+                let view = forest.at(Lifetime::new(lifetime).unwrap());
+                let together = view.predict_with_deviation(Points::row_major(&x, 3).unwrap()).unwrap();
+                for (row, x) in x.chunks_exact(3).enumerate() {
+                    let alone = view.predict_with_deviation(Points::row_major(x, 3).unwrap()).unwrap();
+                    assert_eq!(alone.mean, together.mean[2 * row..][..2], "{leaf_model:?} {lifetime} row {row}");
+                    assert_eq!(alone.deviation, together.deviation[2 * row..][..2]);
+                }
+            }
+        }
+    }
+}

@@ -71,6 +71,33 @@ fn grown_trees_are_well_formed() {
 }
 
 #[test]
+fn large_trees_do_not_depend_on_how_they_were_grown() {
+    // Enough points for rows to be copied near each other, and for parts to be grown apart.
+    let rows = cloud(50_000, 8, 5);
+    let store = store_of(&rows);
+    for lifetime in [3.0, f64::INFINITY] {
+        let ground = ground(&rows, lifetime);
+        let key = ground.tree_key(0);
+        let batch = Tree::grown(&ground, key, &store);
+        for n_threads in [1, 2, 7] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+            let parts = pool.install(|| Tree::grown_in_parts(&ground, key, &store));
+            assert!(parts.same_as(&store, &batch, &store), "{n_threads} threads, lifetime {lifetime}");
+        }
+        let (mut one_by_one, mut touched) = (Tree::new(key), Touched::default());
+        for point in store.points() {
+            one_by_one.insert(&ground, &store, &mut [point], &mut touched);
+        }
+        assert!(one_by_one.same_as(&store, &batch, &store), "lifetime {lifetime}");
+        let (mut halves, points) = (Tree::new(key), store.points().collect::<Vec<u32>>());
+        for half in points.chunks(points.len() / 2) {
+            halves.insert(&ground, &store, &mut half.to_vec(), &mut touched);
+        }
+        assert!(halves.same_as(&store, &batch, &store), "lifetime {lifetime}, in batches");
+    }
+}
+
+#[test]
 fn order_of_arrival_changes_nothing() {
     for_all(|rows, ground, key| {
         let batch_store = store_of(rows);

@@ -64,7 +64,7 @@ impl DensityView<'_> {
         let n_rows = forest.store().multiplicity(point);
         let polya = Polya { gamma: self.model.gamma() };
         let mut walk = way.cell();
-        while let Some(cut) = walk.next_cut().filter(|cut| cut.time <= self.lifetime.get()) {
+        while let Some(cut) = walk.next_cut_until(self.lifetime.get()) {
             let side = Side::of(forest.store().point(point)[cut.dim as usize], cut.location);
             let rows = if side == Side::Below { [n_rows, 0] } else { [0, n_rows] };
             let masses = polya.masses(&way.split(forest.measure(), &cut, rows));

@@ -137,7 +137,7 @@ impl<'a> Descent<'a> {
         let mut cell = self.way.cell();
         let Task { mut start, mut end, mut value, .. } = *task;
         while start < end {
-            let Some(cut) = cell.next_cut().filter(|cut| cut.time <= self.lifetime) else {
+            let Some(cut) = cell.next_cut_until(self.lifetime) else {
                 return follower.rest(value, &riders[start..end]);
             };
             let side = Side::of(frozen[cut.dim as usize], cut.location);

@@ -3,7 +3,7 @@
 use super::DensityView;
 use super::polya::{Polya, Split};
 use super::way::{Way, index_of};
-use crate::process::{Cell, Cut, NodeKey, Side};
+use crate::process::{Cell, NodeKey, Side};
 use crate::tree::{Kind, Tree};
 
 /// What the keys of samples are forked with, so that they have nothing to do with the trees' own.
@@ -61,7 +61,7 @@ impl DensityView<'_> {
         let forest = self.model.forest();
         let n_rows = forest.store().multiplicity(point);
         let mut cell: Cell = way.cell();
-        while let Some(cut) = cell.next_cut().filter(|cut: &Cut| cut.time <= self.lifetime.get()) {
+        while let Some(cut) = cell.next_cut_until(self.lifetime.get()) {
             let home = Side::of(forest.store().point(point)[cut.dim as usize], cut.location);
             let rows = if home == Side::Below { [n_rows, 0] } else { [0, n_rows] };
             let side = self.lot(key, &way.split(forest.measure(), &cut, rows));

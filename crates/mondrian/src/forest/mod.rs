@@ -4,12 +4,14 @@
 //! classification, density estimation and random features put [labels](Labels) on it.
 
 pub mod classification;
+mod crowd;
 mod fixed;
 mod growth;
 mod mixture;
 mod params;
 mod planted;
 mod posterior;
+mod prediction;
 mod regression;
 mod regression_path;
 mod resolve;

@@ -244,13 +244,15 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         plant: impl Fn(usize, &dyn Fn() -> Tree) -> Option<Tree> + Sync,
     ) -> Result<()> {
         let Self { ground, store, trees, .. } = self;
+        // Few large trees keep all threads busy only if each is grown by several.
+        let grown = if trees.len() < rayon::current_num_threads() { Tree::grown_in_parts } else { Tree::grown };
         in_turns(trees, progress, |first, some| {
             some.par_iter_mut().enumerate().for_each(|(at, (tree, stats))| {
                 let key = tree.key();
                 // The old tree goes first: two at a time would be the peak of memory.
                 *tree = Tree::new(key);
-                if let Some(grown) = plant(first + at, &|| Tree::grown(ground, key, store)) {
-                    *tree = grown;
+                if let Some(new) = plant(first + at, &|| grown(ground, key, store)) {
+                    *tree = new;
                     labels.gather(tree, stats);
                 }
             });

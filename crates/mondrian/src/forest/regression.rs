@@ -5,18 +5,14 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::mixture::{Normal, quantile};
-use super::posterior::{Belief, Gaussian, Mixture, Reader, Way, separating};
+use super::posterior::{Gaussian, Reader, separating};
 use super::resolve::{Prior, resolve};
 use super::targets::{Sums, Targets};
 use super::{Forest, ForestParams, Growth, LifetimeChoice, Unseen};
 use crate::path::{Progress, no_progress};
 use crate::process::Side;
-use crate::tree::{Child, Landing, Locator};
+use crate::tree::Child;
 use crate::{Error, Lifetime, Points, Result};
-
-/// Rows predicted together: their trees' nodes stay in cache from one row to the next.
-const CHUNK: usize = 512;
 
 /// How the means of cells relate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -406,139 +402,6 @@ impl RegressionForest {
                 .map(|t| resolve(&core.params.prior, core.params.leaf_model, &core.forest, &core.targets, t))
                 .collect()
         })
-    }
-
-    /// Predictive means, row-major by target.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] for rows of the wrong width.
-    pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
-        Ok(self.predict_with_deviation(points)?.mean)
-    }
-
-    /// Predictive means and standard deviations: the trees' predictive variances averaged, plus the spread of
-    /// their means.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] for rows of the wrong width.
-    pub fn predict_with_deviation(&self, points: Points<'_>) -> Result<Prediction> {
-        let (t, m) = (self.n_targets(), self.core.forest.n_trees() as f64);
-        let gaussians = self.gaussians();
-        let chunks = self.over_chunks(points, |beliefs, rows| {
-            let mut mixtures: Vec<Mixture> =
-                (0..rows * t).map(|at| Mixture::about(gaussians[at % t].prior_mean)).collect();
-            // Trees in order: the sum does not depend on threads.
-            for tree in beliefs.chunks_exact(rows * t) {
-                for (mixture, belief) in mixtures.iter_mut().zip(tree) {
-                    mixture.add(1.0 / m, *belief);
-                }
-            }
-            mixtures.iter().map(Mixture::belief).collect()
-        })?;
-        let noise = |at: usize| gaussians[at % t].noise_variance;
-        let beliefs = || chunks.iter().flatten();
-        Ok(Prediction {
-            mean: beliefs().map(|b| b.mean).collect(),
-            deviation: beliefs().enumerate().map(|(at, b)| (b.variance + noise(at)).sqrt()).collect(),
-        })
-    }
-
-    /// Quantiles of the predictive distribution, the mixture over trees: row-major by target, then quantile.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`]; [`Error::InvalidParameter`] for a quantile outside (0, 1).
-    pub fn predict_quantiles(&self, points: Points<'_>, quantiles: &[f64]) -> Result<Vec<f64>> {
-        if let Some(&value) = quantiles.iter().find(|p| !(**p > 0.0 && **p < 1.0)) {
-            return Err(Error::InvalidParameter {
-                name: "quantiles",
-                value,
-                expected: "between 0 and 1, both excluded",
-            });
-        }
-        let t = self.n_targets();
-        let noise: Vec<f64> = self.gaussians().iter().map(|g| g.noise_variance).collect();
-        let chunks = self.over_chunks(points, |beliefs, rows| {
-            let mut found = Vec::with_capacity(rows * t * quantiles.len());
-            for at in 0..rows * t {
-                let components: Vec<Normal> = beliefs
-                    .chunks_exact(rows * t)
-                    .map(|tree| (tree[at].mean, (tree[at].variance + noise[at % t]).sqrt()))
-                    .collect();
-                found.extend(quantiles.iter().map(|p| quantile(&components, *p)));
-            }
-            found
-        })?;
-        Ok(chunks.concat())
-    }
-
-    /// Runs `reduce` over the beliefs of chunks of rows: by tree, then row, then target.
-    fn over_chunks<R: Send>(
-        &self,
-        points: Points<'_>,
-        reduce: impl Fn(&[Belief], usize) -> Vec<R> + Sync,
-    ) -> Result<Vec<Vec<R>>> {
-        let coordinates = self.core.forest.coordinates(points)?;
-        self.gaussians();
-        let chunks = coordinates.par_chunks(CHUNK * self.n_dims());
-        Ok(chunks.map(|chunk| reduce(&self.beliefs(chunk), chunk.len() / self.n_dims())).collect())
-    }
-
-    fn beliefs(&self, coordinates: &[f64]) -> Vec<Belief> {
-        let (n_dims, ground) = (self.n_dims(), self.core.forest.ground());
-        let mut inside = coordinates.to_vec();
-        let distances: Vec<f64> = inside.chunks_exact_mut(n_dims).map(|x| ground.clamp(x)).collect();
-        let mut beliefs = Vec::with_capacity(distances.len() * self.core.forest.n_trees() * self.n_targets());
-        for (tree, sums) in self.core.forest.trees() {
-            let reader = Reader { tree, sums, targets: &self.core.targets };
-            match self.core.params.leaf_model {
-                LeafModel::Hierarchical => self.hierarchical(&reader, &inside, &distances, &mut beliefs),
-                LeafModel::Independent => self.independent(&reader, &inside, &distances, &mut beliefs),
-            }
-        }
-        beliefs
-    }
-
-    fn hierarchical(&self, reader: &Reader<'_>, inside: &[f64], distances: &[f64], beliefs: &mut Vec<Belief>) {
-        let lifetime = self.view.get();
-        let mut way = Way::default();
-        for (x, distance) in inside.chunks_exact(self.n_dims()).zip(distances) {
-            way.follow(reader.tree, x, lifetime);
-            for (target, gaussian) in self.gaussians().iter().enumerate() {
-                beliefs.push(reader.hierarchical(&way, *distance, lifetime, target, gaussian));
-            }
-        }
-    }
-
-    fn independent(&self, reader: &Reader<'_>, inside: &[f64], distances: &[f64], beliefs: &mut Vec<Belief>) {
-        let core = &self.core;
-        let mut locator = Locator::new(reader.tree, core.forest.ground(), core.forest.store(), self.view);
-        for (x, distance) in inside.chunks_exact(self.n_dims()).zip(distances) {
-            // The cell, and how likely the point is still in it.
-            let (cell, stays) = match core.params.unseen {
-                Unseen::Keyed => match locator.locate(x) {
-                    Landing::Seen(child) => (child, 1.0),
-                    Landing::Unseen { .. } => (Child::EMPTY, 1.0),
-                },
-                Unseen::Integrate => locator.locate_in_law(x),
-            };
-            let outside = if *distance == 0.0 { 1.0 } else { (-distance * self.view.get()).exp() };
-            let stays = stays * outside;
-            for (target, gaussian) in self.gaussians().iter().enumerate() {
-                let prior = Belief::prior(gaussian);
-                let belief = match cell {
-                    Child::EMPTY => prior,
-                    cell => reader.independent(cell, target, gaussian),
-                };
-                if stays == 1.0 {
-                    beliefs.push(belief);
-                    continue;
-                }
-                let mut mixture = Mixture::about(gaussian.prior_mean);
-                mixture.add(stays, belief);
-                mixture.add(1.0 - stays, prior);
-                beliefs.push(mixture.belief());
-            }
-        }
     }
 
     /// How much of the squared error the cuts of each input remove, averaged over trees; sums to one (or all zero).

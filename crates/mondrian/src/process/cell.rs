@@ -181,23 +181,30 @@ impl Cell {
     /// Report, "Mondrian process definition", lines 2 to 4, for each clock; the first to ring wins.
     #[inline]
     pub fn next_cut(&self) -> Option<Cut> {
+        self.next_cut_until(f64::INFINITY)
+    }
+
+    /// The next cut of this cell if it comes at `lifetime` or before.
+    #[inline(always)]
+    pub fn next_cut_until(&self, lifetime: f64) -> Option<Cut> {
         if self.clocks.len() == 1 {
-            return self.cut_by(0, f64::INFINITY);
+            return self.cut_by(0, |time| time <= lifetime);
         }
-        let mut first = None;
-        let mut limit = f64::INFINITY;
+        self.first_of_clocks(lifetime)
+    }
+
+    fn first_of_clocks(&self, lifetime: f64) -> Option<Cut> {
+        let mut first: Option<Cut> = None;
         for level in self.lowest..self.clocks.len() {
-            if let Some(cut) = self.cut_by(level, limit) {
-                limit = cut.time;
-                first = Some(cut);
-            }
+            let is_first = |time| time <= lifetime && first.is_none_or(|cut| time < cut.time);
+            first = self.cut_by(level, is_first).or(first);
         }
         first
     }
 
-    /// The cut of one clock, if it rings before `limit`.
-    #[inline]
-    fn cut_by(&self, level: usize, limit: f64) -> Option<Cut> {
+    /// The cut of one clock, if the time it rings at is in time.
+    #[inline(always)]
+    fn cut_by(&self, level: usize, is_in_time: impl Fn(f64) -> bool) -> Option<Cut> {
         let part = &self.parts[level];
         let rate = part.total();
         // Rate 0 means never; a rate so small that the waiting time overflows means the same.
@@ -207,7 +214,7 @@ impl Cell {
         let clock = &self.clocks[level];
         let draw = clock.key.draw(0);
         let time = clock.birth + draw.exponential() / rate;
-        if time >= limit || time == f64::INFINITY {
+        if !is_in_time(time) || time == f64::INFINITY {
             return None;
         }
         let (dim, within) = part.pick(draw.uniform() * rate);
@@ -216,7 +223,7 @@ impl Cell {
     }
 
     /// The place `within` along the part of `dim` that clock `level` cuts.
-    #[inline]
+    #[inline(always)]
     fn locate(&self, level: usize, dim: usize, within: f64) -> f64 {
         let (lo, hi) = self.clipped(level, dim);
         if level == self.lowest {
@@ -227,7 +234,7 @@ impl Cell {
     }
 
     /// The cell's interval in dimension `dim` within box `level`.
-    #[inline]
+    #[inline(always)]
     fn clipped(&self, level: usize, dim: usize) -> (f64, f64) {
         if level + 1 == self.boxes.len() {
             return (self.lower[dim], self.upper[dim]);
@@ -237,7 +244,7 @@ impl Cell {
     }
 
     /// The length that clock `level` cuts along in dimension `dim`.
-    #[inline]
+    #[inline(always)]
     fn part_length(&self, level: usize, dim: usize) -> f64 {
         let (lo, hi) = self.clipped(level, dim);
         if level == self.lowest {
@@ -256,9 +263,9 @@ impl Cell {
     }
 
     /// Goes to one side of `cut`, which must be this cell's next cut.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, cut: &Cut, side: Side) {
-        let (dim, level, outermost) = (cut.dim as usize, cut.level as usize, self.clocks.len() - 1);
+        let (dim, outermost) = (cut.dim as usize, self.clocks.len() - 1);
         let loses_inner = outermost > 0 && self.loses_inner(cut, side);
         let bound = match side {
             Side::Below => std::mem::replace(&mut self.upper[dim], cut.location),
@@ -273,6 +280,12 @@ impl Cell {
             self.parts[0].set(dim, length);
             return;
         }
+        self.wind_clocks(cut, side, loses_inner);
+    }
+
+    /// The rest of a step down where the root box was extended.
+    fn wind_clocks(&mut self, cut: &Cut, side: Side, loses_inner: bool) {
+        let (level, outermost) = (cut.level as usize, self.clocks.len() - 1);
         self.saved_clocks.extend_from_slice(&self.clocks[..outermost]);
         for clock in &mut self.clocks[level..] {
             *clock = Clock { key: clock.key.child(side), birth: cut.time };
@@ -281,14 +294,14 @@ impl Cell {
             self.lowest = level;
             self.refresh_level(level);
         }
-        self.refresh_dim(dim);
+        self.refresh_dim(cut.dim as usize);
     }
 
     /// Goes back to the cell before the last step down.
     ///
     /// # Panics
     /// At the root.
-    #[inline]
+    #[inline(always)]
     pub fn leave(&mut self) {
         let step = self.steps.pop().expect("leave follows enter");
         let (dim, outermost) = (step.dim as usize, self.clocks.len() - 1);
@@ -301,6 +314,12 @@ impl Cell {
             self.parts[0].set(dim, step.length);
             return;
         }
+        self.rewind_clocks(&step);
+    }
+
+    /// The rest of a step back where the root box was extended.
+    fn rewind_clocks(&mut self, step: &Step) {
+        let outermost = self.clocks.len() - 1;
         let start = self.saved_clocks.len() - outermost;
         self.clocks[..outermost].copy_from_slice(&self.saved_clocks[start..]);
         self.saved_clocks.truncate(start);
@@ -308,7 +327,7 @@ impl Cell {
         if lowest != self.lowest {
             self.refresh_level(lowest);
         }
-        self.refresh_dim(dim);
+        self.refresh_dim(step.dim as usize);
     }
 
     /// Goes down a way of cuts and sides at once, cheaper than one [`Cell::enter`] after the other. It cannot be left.

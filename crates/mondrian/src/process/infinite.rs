@@ -90,7 +90,7 @@ impl<M: Measure + Clone> InfiniteMondrian<M> {
         let mut cell = Cell::root(&boxes, self.key);
         let mut names = Vec::with_capacity(points.n_rows());
         for row in 0..points.n_rows() {
-            while let Some(cut) = cell.next_cut().filter(|cut| cut.time <= self.lifetime.get()) {
+            while let Some(cut) = cell.next_cut_until(self.lifetime.get()) {
                 let dim = cut.dim as usize;
                 let u = self.measure.coordinate(dim, points.get(row, dim));
                 cell.enter(&cut, Side::of(u, cut.location));

@@ -13,6 +13,7 @@
 //! waiting time and whose low half gives the location. Reference vectors stand in the tests: another
 //! implementation that meets them grows the same trees.
 
+use super::logarithm::minus_log_of_unit;
 use serde::{Deserialize, Serialize};
 
 /// First multiplier of the mixing function.
@@ -24,7 +25,7 @@ const BELOW: u128 = 0x4265_6C6F_7700_0000_0000_0000_0000_0000;
 const ABOVE: u128 = 0x4162_6F76_6500_0000_0000_0000_0000_0000;
 const DRAW: u128 = 0x4472_6177;
 
-#[inline]
+#[inline(always)]
 fn mix(mut x: u128) -> u128 {
     x ^= x >> 64;
     x = x.wrapping_mul(A);
@@ -127,10 +128,10 @@ pub struct Draw(u128);
 impl Draw {
     /// A standard exponential from the high half: −ln(u), u uniform on {1, …, 2^53}/2^53.
     ///
-    /// The logarithm is `libm`'s, the same bits on every platform.
+    /// The logarithm is our own, the same bits on every platform.
     #[inline]
     pub fn exponential(self) -> f64 {
-        -libm::log(unit_above_zero((self.0 >> 64) as u64))
+        minus_log_of_unit((((self.0 >> 64) as u64) >> 11) + 1)
     }
 
     /// A uniform number of [0, 1) from the low half, a multiple of 2^−53.
@@ -158,11 +159,6 @@ impl Draw {
 
 /// 2^−53.
 const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
-
-#[inline]
-fn unit_above_zero(bits: u64) -> f64 {
-    ((bits >> 11) + 1) as f64 * UNIT
-}
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,7 @@ mod cell;
 mod gaps;
 mod infinite;
 mod key;
+mod logarithm;
 mod measure;
 mod mondrian;
 mod partition;

@@ -13,7 +13,7 @@ const FAN: usize = 16;
 /// let mut sides = Sides::new(&[1.0, 2.0, 3.0]);
 /// sides.set(1, 0.5);
 /// assert_eq!(sides.total(), 4.5);
-/// assert_eq!(sides.pick(1.25), (1, 0.25));
+/// assert_eq!(sides.pick(1.25), (2, 0.25));
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Sides {
@@ -24,16 +24,54 @@ pub struct Sides {
     n_dims: usize,
 }
 
-/// Sum of a block in one fixed order (pairs 8 apart, 4 apart, …), which a compiler can turn into vector adds.
-#[inline]
-fn block_sum(block: &[f64]) -> f64 {
-    let block: &[f64; FAN] = block.try_into().expect("a block has FAN entries");
-    let mut half = [0.0; 8];
-    for i in 0..8 {
-        half[i] = block[i] + block[i + 8];
+/// The partial sums of a block in one fixed order: entries 8 apart, then 4, then 2. Vector adds, all of it.
+struct Partial {
+    eighth: [f64; 8],
+    quarter: [f64; 4],
+    half: [f64; 2],
+}
+
+impl Partial {
+    #[inline(always)]
+    fn of(block: &[f64; FAN]) -> Self {
+        let eighth = std::array::from_fn(|i| block[i] + block[i + 8]);
+        let [e0, e1, e2, e3, e4, e5, e6, e7]: [f64; 8] = eighth;
+        let quarter = [e0 + e4, e1 + e5, e2 + e6, e3 + e7];
+        let half = [quarter[0] + quarter[2], quarter[1] + quarter[3]];
+        Self { eighth, quarter, half }
     }
-    let a = [half[0] + half[4], half[1] + half[5], half[2] + half[6], half[3] + half[7]];
-    (a[0] + a[2]) + (a[1] + a[3])
+
+    #[inline(always)]
+    fn total(&self) -> f64 {
+        self.half[0] + self.half[1]
+    }
+}
+
+/// Sum of a block.
+#[inline(always)]
+fn block_sum(block: &[f64; FAN]) -> f64 {
+    Partial::of(block).total()
+}
+
+/// Whether `at` falls to the right of two lengths laid side by side, and where there. A length of zero is passed over.
+///
+/// Without a branch: which way it goes is random, and a wrong guess would cost more than the rest of the step.
+#[inline(always)]
+fn go_right(at: &mut f64, left: f64, right: f64) -> usize {
+    let is_right = (*at >= left) & (right > 0.0);
+    let mask = 0_u64.wrapping_sub(u64::from(is_right));
+    *at -= f64::from_bits(left.to_bits() & mask);
+    usize::from(is_right)
+}
+
+/// The entry of a block that `at` falls into, down the tree of its partial sums; `at` becomes the place within it.
+#[inline(always)]
+fn pick_in(block: &[f64; FAN], at: &mut f64) -> usize {
+    let Partial { eighth, quarter, half } = Partial::of(block);
+    let i = go_right(at, half[0], half[1]);
+    let i = i + 2 * go_right(at, quarter[i], quarter[i + 2]);
+    let i = i + 4 * go_right(at, eighth[i], eighth[i + 4]);
+    i + 8 * go_right(at, block[i], block[i + 8])
 }
 
 impl Sides {
@@ -69,7 +107,7 @@ impl Sides {
         for level in 1..self.starts.len() {
             let (below, here) = (self.starts[level - 1], self.starts[level]);
             for block in 0..(here - below) / FAN {
-                self.sums[here + block] = block_sum(&self.sums[below + block * FAN..][..FAN]);
+                self.sums[here + block] = block_sum(self.block(below, block));
             }
         }
     }
@@ -80,55 +118,48 @@ impl Sides {
     }
 
     /// One length.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, dim: usize) -> f64 {
         debug_assert!(dim < self.n_dims);
         self.sums[dim]
     }
 
     /// Changes one length.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, dim: usize, length: f64) {
         debug_assert!(dim < self.n_dims);
         self.sums[dim] = length;
         let mut at = dim;
         for level in 1..self.starts.len() {
             at /= FAN;
-            let sum = block_sum(&self.sums[self.starts[level - 1] + at * FAN..][..FAN]);
+            let sum = block_sum(self.block(self.starts[level - 1], at));
             self.sums[self.starts[level] + at] = sum;
         }
     }
 
     /// The linear dimension: the sum of all lengths.
-    #[inline]
+    #[inline(always)]
     pub fn total(&self) -> f64 {
-        block_sum(&self.sums[self.starts[self.starts.len() - 1]..][..FAN])
+        block_sum(self.block(self.starts[self.starts.len() - 1], 0))
     }
 
-    /// Where the place `at` ∈ [0, total) along the laid-out sides falls: a dimension and the place within it.
+    /// Where the place `at` ∈ [0, total) falls along the sides, laid out in the order of the sum tree's leaves: a
+    /// dimension and the place within it.
     ///
     /// A side of length zero is never picked; where rounding falls off the end, the last side of positive length is.
-    #[inline]
+    #[inline(always)]
     pub fn pick(&self, mut at: f64) -> (usize, f64) {
-        let mut block = 0;
+        let mut number = 0;
         for &start in self.starts.iter().rev() {
-            let entries = &self.sums[start + block * FAN..][..FAN];
-            let mut chosen = 0;
-            let mut rest = at;
-            for (i, &length) in entries.iter().enumerate() {
-                if length > 0.0 {
-                    chosen = i;
-                    rest = at;
-                    if at < length {
-                        break;
-                    }
-                    at -= length;
-                }
-            }
-            at = rest;
-            block = block * FAN + chosen;
+            number = number * FAN + pick_in(self.block(start, number), &mut at);
         }
-        (block, at)
+        (number, at)
+    }
+
+    /// A block of the level that starts at `start`.
+    #[inline(always)]
+    fn block(&self, start: usize, number: usize) -> &[f64; FAN] {
+        self.sums[start + number * FAN..].first_chunk().expect("levels are whole blocks")
     }
 }
 
@@ -156,6 +187,23 @@ mod tests {
         }
     }
 
+    /// Dimensions as the leaves of the sum tree lie: within a block by their bits reversed.
+    fn in_order(n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..n).collect();
+        let place = |dim: usize| {
+            let mut digits = Vec::new();
+            let mut rest = dim;
+            for _ in 0..4 {
+                digits.push(((rest % FAN) as u8).reverse_bits() >> 4);
+                rest /= FAN;
+            }
+            digits.reverse();
+            digits
+        };
+        order.sort_by_key(|dim| place(*dim));
+        order
+    }
+
     #[test]
     fn pick_finds_the_side_a_scan_finds() {
         for n in [1, 3, 16, 40, 300, 1000] {
@@ -169,12 +217,14 @@ mod tests {
             for i in 0..200 {
                 let at = sides.total() * NodeKey::root(9, i).draw(0).uniform();
                 let (dim, within) = sides.pick(at);
-                let before: f64 = x[..dim].iter().sum();
+                let order = in_order(n);
+                let before: f64 = order.iter().take_while(|d| **d != dim).map(|d| x[*d]).sum();
                 assert!(x[dim] > 0.0, "a side of length zero was picked");
                 assert!((before + within - at).abs() < 1e-9, "n = {n}, at = {at}: {dim} {within}");
             }
             let (dim, _) = sides.pick(sides.total() * (1.0 + 1e-12));
-            assert!(x[dim] > 0.0 && x[dim + 1..].iter().all(|&l| l == 0.0), "falls off to the last positive side");
+            let last = in_order(n).into_iter().rfind(|d| x[*d] > 0.0);
+            assert_eq!(Some(dim), last, "falls off to the last positive side");
         }
     }
 }

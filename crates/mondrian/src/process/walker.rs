@@ -49,7 +49,7 @@ impl Walker {
     #[inline]
     pub(super) fn next_cut(&mut self, limit: f64) -> Option<Cut> {
         match self {
-            Self::Keyed(cell) => cell.next_cut().filter(|cut| cut.time <= limit),
+            Self::Keyed(cell) => cell.next_cut_until(limit),
             Self::Restricted(restricted) => restricted.next_cut(limit),
             Self::Extended(extended) => extended.next_cut(limit),
         }

@@ -4,8 +4,9 @@
 //! thousands where points lie close. A cut costs O(points in its cell), or O(1) when the known bounds of the
 //! points show that it misses them all, whatever the number of dimensions.
 
+use super::desk::Desk;
 use super::leaf::PointList;
-use super::partition::partition;
+use super::parts::Part;
 use crate::process::{Cell, Cut, NodeKey, Side};
 use crate::tree::{Child, Ground, Leaf, Node, PointStore, Tree};
 
@@ -33,6 +34,7 @@ struct Known {
 #[derive(Debug)]
 pub(crate) struct Grower<'a> {
     store: &'a PointStore,
+    desk: Desk<'a>,
     lifetime: f64,
     pub(crate) cell: Cell,
     pub(crate) nodes: Vec<Node>,
@@ -41,10 +43,12 @@ pub(crate) struct Grower<'a> {
     lo: Vec<f64>,
     hi: Vec<f64>,
     log: Vec<Known>,
-    scratch: Vec<u32>,
     tasks: Vec<Task>,
     /// Every point has one row, so points count as rows.
     is_distinct: bool,
+    /// Cells of at most so many points are not grown but put aside, see [`super::parts`].
+    pub(super) aside_from: usize,
+    pub(super) aside: Vec<Part>,
 }
 
 impl<'a> Grower<'a> {
@@ -57,6 +61,7 @@ impl<'a> Grower<'a> {
     ) -> Self {
         Self {
             store,
+            desk: Desk::new(store),
             lifetime: ground.lifetime().get(),
             cell,
             nodes,
@@ -64,9 +69,10 @@ impl<'a> Grower<'a> {
             lo: Vec::new(),
             hi: Vec::new(),
             log: Vec::new(),
-            scratch: Vec::new(),
             tasks: Vec::new(),
             is_distinct: store.n_rows() == store.n_points(),
+            aside_from: 0,
+            aside: Vec::new(),
         }
     }
 
@@ -80,11 +86,13 @@ impl<'a> Grower<'a> {
         self.forget_bounds();
         let root = self.grow_cell(points, 0, points.len(), None);
         while let Some(task) = self.tasks.pop() {
+            self.desk.go_on(self.tasks.len());
             self.return_to(task.depth, task.log);
             let cut = self.nodes[task.node as usize].cut();
             self.enter(&cut, task.side);
             self.grow_cell(points, task.start, task.end, Some((task.node, task.side)));
         }
+        self.desk.clear();
         self.return_to(depth, 0);
         self.count_rows(first_node);
         root
@@ -103,6 +111,12 @@ impl<'a> Grower<'a> {
         let mut parent = parent;
         let mut top = None;
         loop {
+            if end - start <= self.aside_from {
+                let points = points[start..end].iter().map(|number| self.desk.point(*number)).collect();
+                self.aside.push(Part { parent, points, cell: self.cell.clone() });
+                break;
+            }
+            self.desk.take(&mut points[start..end], self.tasks.len());
             if end - start == 2 {
                 let child = self.grow_pair([points[start], points[start + 1]]);
                 self.attach(parent, &mut top, child);
@@ -124,24 +138,24 @@ impl<'a> Grower<'a> {
             }
             let (depth, log) = (self.cell.depth(), self.log.len());
             if end - middle == 1 {
-                self.nodes[node as usize].above = Child::single(points[middle]);
+                self.nodes[node as usize].above = Child::single(self.desk.point(points[middle]));
             } else {
                 self.tasks.push(Task { node, side: Side::Above, start: middle, end, depth, log });
             }
             if middle - start == 1 {
-                self.nodes[node as usize].below = Child::single(points[start]);
+                self.nodes[node as usize].below = Child::single(self.desk.point(points[start]));
                 break;
             }
             self.enter(&cut, Side::Below);
             parent = Some((node, Side::Below));
             end = middle;
         }
-        top.expect("the loop attaches at least one child")
+        top.unwrap_or(Child::EMPTY)
     }
 
     /// Cuts the current cell until its two points part or the lifetime ends. No array is touched.
     fn grow_pair(&mut self, pair: [u32; 2]) -> Child {
-        let (p, q) = (self.store.point(pair[0]), self.store.point(pair[1]));
+        let names = pair.map(|number| self.desk.point(number));
         let mut parent = None;
         let mut top = None;
         loop {
@@ -153,11 +167,11 @@ impl<'a> Grower<'a> {
             let node = self.new_node(&cut, 2);
             self.attach(parent, &mut top, Child::inner(node));
             let dim = cut.dim as usize;
-            let (a, b) = (Side::of(p[dim], cut.location), Side::of(q[dim], cut.location));
+            let [a, b] = pair.map(|number| Side::of(self.desk.row(number)[dim], cut.location));
             if a != b {
                 let new = &mut self.nodes[node as usize];
-                *new.child_mut(a) = Child::single(pair[0]);
-                *new.child_mut(b) = Child::single(pair[1]);
+                *new.child_mut(a) = Child::single(names[0]);
+                *new.child_mut(b) = Child::single(names[1]);
                 break;
             }
             self.cell.enter(&cut, a);
@@ -167,7 +181,7 @@ impl<'a> Grower<'a> {
     }
 
     fn next_cut(&self) -> Option<Cut> {
-        self.cell.next_cut().filter(|cut| cut.time <= self.lifetime)
+        self.cell.next_cut_until(self.lifetime)
     }
 
     fn attach(&mut self, parent: Option<(u32, Side)>, top: &mut Option<Child>, child: Child) {
@@ -186,8 +200,12 @@ impl<'a> Grower<'a> {
     }
 
     fn new_leaf(&mut self, points: &[u32]) -> Child {
-        let count = points.iter().map(|p| self.store.multiplicity(*p)).sum();
-        self.leaves.push(Leaf { points: PointList::of(points), count });
+        let points = PointList::of(points.iter().map(|number| self.desk.point(*number)));
+        let count = match points.as_slice() {
+            points if self.is_distinct => points.len() as u32,
+            points => points.iter().map(|p| self.store.multiplicity(*p)).sum(),
+        };
+        self.leaves.push(Leaf { points, count });
         Child::leaf(self.leaves.len() as u32 - 1)
     }
 
@@ -200,10 +218,7 @@ impl<'a> Grower<'a> {
         if cut.location >= self.hi[dim] {
             return points.len();
         }
-        let n_dims = self.store.n_dims();
-        let rows = self.store.coordinates();
-        let is_below = |p: u32| rows[p as usize * n_dims + dim] <= cut.location;
-        let below = partition(points, &mut self.scratch, is_below);
+        let below = self.desk.part(points, dim, cut.location);
         if below == 0 || below == points.len() {
             self.learn_bounds(points, dim);
         }
@@ -212,13 +227,7 @@ impl<'a> Grower<'a> {
 
     /// After a scan that separated nothing: the exact bounds of the points, which make further misses free.
     fn learn_bounds(&mut self, points: &[u32], dim: usize) {
-        let (mut lo, mut hi) = (f64::INFINITY, f64::NEG_INFINITY);
-        let (rows, n_dims) = (self.store.coordinates(), self.store.n_dims());
-        for p in points {
-            let x = rows[*p as usize * n_dims + dim];
-            lo = lo.min(x);
-            hi = hi.max(x);
-        }
+        let (lo, hi) = self.desk.range(points, dim);
         self.set_bounds(dim, lo, hi);
     }
 
@@ -252,7 +261,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Row counts of the nodes from `first` on, children before parents: a child is always younger.
-    fn count_rows(&mut self, first: usize) {
+    pub(super) fn count_rows(&mut self, first: usize) {
         if self.is_distinct {
             return;
         }

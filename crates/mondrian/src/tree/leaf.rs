@@ -43,13 +43,14 @@ impl Default for PointList {
 
 impl PointList {
     #[inline]
-    pub(super) fn of(points: &[u32]) -> Self {
-        if points.len() > FEW {
-            return Self::Many(points.to_vec());
+    pub(super) fn of(points: impl ExactSizeIterator<Item = u32>) -> Self {
+        let len = points.len();
+        if len > FEW {
+            return Self::Many(points.collect());
         }
         let mut few = [0; FEW];
-        few[..points.len()].copy_from_slice(points);
-        Self::Few { len: points.len() as u32, points: few }
+        few.iter_mut().zip(points).for_each(|(slot, point)| *slot = point);
+        Self::Few { len: len as u32, points: few }
     }
 
     #[inline]
@@ -64,7 +65,7 @@ impl PointList {
         if let Self::Many(points) = self {
             points.extend_from_slice(more);
         } else {
-            *self = Self::of(&[self.as_slice(), more].concat());
+            *self = Self::of([self.as_slice(), more].concat().into_iter());
         }
     }
 
@@ -82,7 +83,7 @@ impl PointList {
             Self::Many(points) => {
                 points.swap_remove(at);
                 if points.len() <= FEW {
-                    *self = Self::of(&std::mem::take(points));
+                    *self = Self::of(std::mem::take(points).into_iter());
                 }
             }
         }

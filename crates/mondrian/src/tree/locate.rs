@@ -93,7 +93,7 @@ impl<'a> Locator<'a> {
         }
         self.cell.restart(self.tree.key());
         self.cell.jump(&self.way);
-        while let Some(cut) = self.cell.next_cut().filter(|cut| cut.time <= self.lifetime) {
+        while let Some(cut) = self.cell.next_cut_until(self.lifetime) {
             let dim = cut.dim as usize;
             let side = Side::of(x[dim], cut.location);
             if side != Side::of(frozen[dim], cut.location) {

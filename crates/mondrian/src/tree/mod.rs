@@ -5,6 +5,7 @@
 //! without points is a real node with an empty side; a cell with one point is frozen, since its key says how it
 //! would go on. All coordinates here are measure coordinates (see [`crate::process::Measure`]).
 
+mod desk;
 mod forget;
 mod ground;
 mod grow;
@@ -13,6 +14,7 @@ mod leaf;
 mod locate;
 mod node;
 mod partition;
+mod parts;
 mod route;
 mod shape;
 mod store;
@@ -22,6 +24,7 @@ pub use insert::Touched;
 pub use leaf::Leaf;
 pub use locate::{Landing, Locator};
 pub use node::{Child, Kind, Node};
+pub(crate) use partition::partition;
 pub use route::Frozen;
 pub use store::PointStore;
 

@@ -6,7 +6,7 @@ const SWAP_BELOW: usize = 32;
 /// Moves what `is_below` to the front; how many those are. Large arrays keep their order, which keeps memory that is
 /// read through them in order too. `scratch` is room to use again.
 #[inline]
-pub(super) fn partition(numbers: &mut [u32], scratch: &mut Vec<u32>, is_below: impl Fn(u32) -> bool) -> usize {
+pub(crate) fn partition(numbers: &mut [u32], scratch: &mut Vec<u32>, is_below: impl Fn(u32) -> bool) -> usize {
     if numbers.len() < SWAP_BELOW {
         return partition_by_swaps(numbers, is_below);
     }

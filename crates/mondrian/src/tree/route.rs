@@ -137,7 +137,7 @@ impl Router<'_> {
         end = start + n_left;
         while start < end {
             let cell = self.cell.as_mut().expect("frozen cells are resumed on a walk");
-            let Some(cut) = cell.next_cut().filter(|cut| cut.time <= self.lifetime) else { break };
+            let Some(cut) = cell.next_cut_until(self.lifetime) else { break };
             let dim = cut.dim as usize;
             let side = Side::of(frozen[dim], cut.location);
             cell.enter(&cut, side);

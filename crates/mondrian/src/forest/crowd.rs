@@ -1,0 +1,143 @@
+//! Beliefs of many rows at once, in the hierarchical model: they go down a tree together and part at each cut.
+//!
+//! Gives what [`Reader::hierarchical`] gives for each row inside the root box, bit for bit. The belief of a block is
+//! computed once for all rows that come to it, and every node is read once.
+
+use super::posterior::{Belief, Gaussian, Reader};
+use crate::process::Side;
+use crate::tree::{Child, Kind, Node, partition};
+
+/// Rows that wait in a cell.
+struct Task {
+    child: Child,
+    start: usize,
+    end: usize,
+    /// Whether the child starts a block of its own.
+    is_new_block: bool,
+    is_in_root_block: bool,
+}
+
+pub(super) struct Crowd<'a> {
+    reader: &'a Reader<'a>,
+    gaussians: &'a [Gaussian],
+    rows: &'a [f64],
+    n_dims: usize,
+    lifetime: f64,
+    order: Vec<u32>,
+    scratch: Vec<u32>,
+    tasks: Vec<Task>,
+    /// For each task what the block above its child believes, a number for each target.
+    waiting: Vec<Belief>,
+    /// What the current block believes.
+    current: Vec<Belief>,
+}
+
+impl<'a> Crowd<'a> {
+    /// Rows, row-major and inside the root box.
+    pub(super) fn new(
+        reader: &'a Reader<'a>,
+        gaussians: &'a [Gaussian],
+        (rows, n_dims): (&'a [f64], usize),
+        lifetime: f64,
+    ) -> Self {
+        Self {
+            reader,
+            gaussians,
+            rows,
+            n_dims,
+            lifetime,
+            order: (0..(rows.len() / n_dims) as u32).collect(),
+            scratch: Vec::new(),
+            tasks: Vec::new(),
+            waiting: Vec::new(),
+            current: gaussians.iter().map(Belief::above_root).collect(),
+        }
+    }
+
+    /// What each row believes at the end of its way, by row, then target.
+    pub(super) fn believe(mut self, beliefs: &mut Vec<Belief>) {
+        beliefs.clear();
+        beliefs.extend(self.order.iter().flat_map(|_| self.gaussians).map(Belief::prior));
+        let root = self.reader.tree.root();
+        if root == Child::EMPTY {
+            return;
+        }
+        self.enter_block(root);
+        self.descend(
+            Task { child: root, start: 0, end: self.order.len(), is_new_block: false, is_in_root_block: true },
+            beliefs,
+        );
+        while let Some(task) = self.tasks.pop() {
+            let start = self.waiting.len() - self.gaussians.len();
+            self.current.copy_from_slice(&self.waiting[start..]);
+            self.waiting.truncate(start);
+            if task.is_new_block {
+                self.enter_block(task.child);
+            }
+            self.descend(task, beliefs);
+        }
+    }
+
+    /// From what a block's parent believes to what it believes itself.
+    fn enter_block(&mut self, child: Child) {
+        let weight = self.reader.weight(child);
+        for (target, (belief, gaussian)) in self.current.iter_mut().zip(self.gaussians).enumerate() {
+            *belief = Belief::after(*belief, self.reader.sum(child, target), weight, gaussian);
+        }
+    }
+
+    /// Takes rows that stand in a cell down, those below each cut first.
+    fn descend(&mut self, task: Task, beliefs: &mut [Belief]) {
+        let Task { mut child, mut start, mut end, mut is_in_root_block, .. } = task;
+        while start < end {
+            let Some(node) = self.cut_of(child) else { break };
+            let (dim, location) = (node.dim(), node.location());
+            let (rows, n_dims) = (self.rows, self.n_dims);
+            let is_below = |row: u32| rows[row as usize * n_dims + dim] <= location;
+            let middle = start + partition(&mut self.order[start..end], &mut self.scratch, is_below);
+            let (below, above) = (node.child(Side::Below), node.child(Side::Above));
+            if node.separates() {
+                is_in_root_block = false;
+                if middle < end {
+                    self.wait(Task { child: above, start: middle, end, is_new_block: true, is_in_root_block });
+                }
+                (child, end) = (below, middle);
+                if start < end {
+                    self.enter_block(child);
+                }
+            } else if below == Child::EMPTY {
+                self.leave((start, middle), is_in_root_block, beliefs);
+                (child, start) = (above, middle);
+            } else {
+                self.leave((middle, end), is_in_root_block, beliefs);
+                (child, end) = (below, middle);
+            }
+        }
+        self.land((start, end), beliefs);
+    }
+
+    /// The cut of a cell within the lifetime.
+    fn cut_of(&self, child: Child) -> Option<&'a Node> {
+        let Kind::Inner(id) = child.kind() else { return None };
+        Some(self.reader.tree.node(id)).filter(|node| node.time() <= self.lifetime)
+    }
+
+    fn wait(&mut self, task: Task) {
+        self.waiting.extend_from_slice(&self.current);
+        self.tasks.push(task);
+    }
+
+    /// Rows that leave a block through a side without training points believe what it believes; the root's, the prior.
+    fn leave(&self, rows: (usize, usize), is_in_root_block: bool, beliefs: &mut [Belief]) {
+        if !is_in_root_block {
+            self.land(rows, beliefs);
+        }
+    }
+
+    fn land(&self, (start, end): (usize, usize), beliefs: &mut [Belief]) {
+        let t = self.gaussians.len();
+        for row in &self.order[start..end] {
+            beliefs[*row as usize * t..][..t].copy_from_slice(&self.current);
+        }
+    }
+}

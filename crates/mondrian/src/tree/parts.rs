@@ -1,0 +1,81 @@
+//! Growing one large tree on several threads: its top first, then the parts below it side by side.
+//!
+//! A part is a pure function of its cell's key and its points, so who grows it makes no difference. For forests with
+//! fewer trees than threads; elsewhere a thread a tree is better.
+
+use rayon::prelude::*;
+
+use super::grow::Grower;
+use super::{Child, Ground, Kind, Leaf, Node, PointStore, Tree};
+use crate::process::{Cell, NodeKey, Side};
+
+/// Fewer points are grown by one thread: cutting them up would take longer.
+const LEAST_POINTS: usize = 1 << 15;
+/// Parts a thread, so that uneven ones even out.
+const PARTS_A_THREAD: usize = 8;
+
+/// A cell that waits to be grown: where it hangs, its points, and the walk that stands in it.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) parent: Option<(u32, Side)>,
+    pub(super) points: Vec<u32>,
+    pub(super) cell: Cell,
+}
+
+/// What was grown of a part.
+struct Grown {
+    parent: Option<(u32, Side)>,
+    root: Child,
+    nodes: Vec<Node>,
+    leaves: Vec<Leaf>,
+}
+
+impl Tree {
+    /// As [`Tree::grown`], on all threads.
+    pub fn grown_in_parts(ground: &Ground, key: NodeKey, store: &PointStore) -> Self {
+        let n_parts = PARTS_A_THREAD * rayon::current_num_threads();
+        if store.n_points() < LEAST_POINTS || rayon::current_num_threads() == 1 {
+            return Self::grown(ground, key, store);
+        }
+        let mut top = Grower::new(store, ground, ground.root_cell(key), (Vec::new(), Vec::new()));
+        let mut points: Vec<u32> = store.points().collect();
+        top.aside_from = points.len().div_ceil(n_parts);
+        let root = top.grow(&mut points);
+        let parts = std::mem::take(&mut top.aside);
+        let grown: Vec<Grown> = parts.into_par_iter().map(|part| part.grow(ground, store)).collect();
+        let n_nodes = top.nodes.len() + grown.iter().map(|part| part.nodes.len()).sum::<usize>();
+        top.nodes.reserve_exact(n_nodes - top.nodes.len());
+        for part in grown {
+            part.hang(&mut top);
+        }
+        top.count_rows(0);
+        Self { key, root, nodes: top.nodes, leaves: top.leaves, n_dead: 0 }
+    }
+}
+
+impl Part {
+    fn grow(mut self, ground: &Ground, store: &PointStore) -> Grown {
+        let mut grower = Grower::new(store, ground, self.cell, (Vec::new(), Vec::new()));
+        let root = grower.grow(&mut self.points);
+        Grown { parent: self.parent, root, nodes: grower.nodes, leaves: grower.leaves }
+    }
+}
+
+impl Grown {
+    /// Appends the part's nodes and leaves to those of the whole, numbered on.
+    fn hang(self, whole: &mut Grower<'_>) {
+        let (first_node, first_leaf) = (whole.nodes.len() as u32, whole.leaves.len() as u32);
+        let moved = |child: Child| match child.kind() {
+            Kind::Inner(id) => Child::inner(first_node + id),
+            Kind::Leaf(id) => Child::leaf(first_leaf + id),
+            Kind::Single(_) | Kind::Empty => child,
+        };
+        whole.leaves.extend(self.leaves);
+        whole.nodes.extend(self.nodes.into_iter().map(|mut node| {
+            (node.below, node.above) = (moved(node.below), moved(node.above));
+            node
+        }));
+        let (node, side) = self.parent.expect("a part is smaller than the whole");
+        *whole.nodes[node as usize].child_mut(side) = moved(self.root);
+    }
+}
