@@ -185,7 +185,7 @@ impl Cell {
     }
 
     /// The next cut of this cell if it comes at `lifetime` or before.
-    #[inline(always)]
+    #[inline]
     pub fn next_cut_until(&self, lifetime: f64) -> Option<Cut> {
         if self.clocks.len() == 1 {
             return self.cut_by(0, |time| time <= lifetime);
@@ -203,7 +203,7 @@ impl Cell {
     }
 
     /// The cut of one clock, if the time it rings at is in time.
-    #[inline(always)]
+    #[inline]
     fn cut_by(&self, level: usize, is_in_time: impl Fn(f64) -> bool) -> Option<Cut> {
         let part = &self.parts[level];
         let rate = part.total();
@@ -223,7 +223,7 @@ impl Cell {
     }
 
     /// The place `within` along the part of `dim` that clock `level` cuts.
-    #[inline(always)]
+    #[inline]
     fn locate(&self, level: usize, dim: usize, within: f64) -> f64 {
         let (lo, hi) = self.clipped(level, dim);
         if level == self.lowest {
@@ -234,7 +234,7 @@ impl Cell {
     }
 
     /// The cell's interval in dimension `dim` within box `level`.
-    #[inline(always)]
+    #[inline]
     fn clipped(&self, level: usize, dim: usize) -> (f64, f64) {
         if level + 1 == self.boxes.len() {
             return (self.lower[dim], self.upper[dim]);
@@ -244,7 +244,7 @@ impl Cell {
     }
 
     /// The length that clock `level` cuts along in dimension `dim`.
-    #[inline(always)]
+    #[inline]
     fn part_length(&self, level: usize, dim: usize) -> f64 {
         let (lo, hi) = self.clipped(level, dim);
         if level == self.lowest {
@@ -263,7 +263,7 @@ impl Cell {
     }
 
     /// Goes to one side of `cut`, which must be this cell's next cut.
-    #[inline(always)]
+    #[inline]
     pub fn enter(&mut self, cut: &Cut, side: Side) {
         let (dim, outermost) = (cut.dim as usize, self.clocks.len() - 1);
         let loses_inner = outermost > 0 && self.loses_inner(cut, side);
@@ -301,7 +301,7 @@ impl Cell {
     ///
     /// # Panics
     /// At the root.
-    #[inline(always)]
+    #[inline]
     pub fn leave(&mut self) {
         let step = self.steps.pop().expect("leave follows enter");
         let (dim, outermost) = (step.dim as usize, self.clocks.len() - 1);

@@ -42,7 +42,7 @@ impl Gaps {
 }
 
 /// The length of a whole interval: zero if it holds a single float, which cannot be cut further.
-#[inline(always)]
+#[inline]
 pub(super) fn whole(lo: f64, hi: f64) -> f64 {
     let length = hi - lo;
     // Four units in the last place or more: no need to look closer, which takes longer than all the rest.
@@ -50,7 +50,7 @@ pub(super) fn whole(lo: f64, hi: f64) -> f64 {
 }
 
 /// lo + within, kept in [lo, hi) so that neither side of the cut is without its border.
-#[inline(always)]
+#[inline]
 pub(super) fn clamped(lo: f64, hi: f64, within: f64) -> f64 {
     let place = lo + within;
     if place < hi { place.max(lo) } else { hi.next_down().max(lo) }

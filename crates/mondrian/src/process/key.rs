@@ -25,7 +25,7 @@ const BELOW: u128 = 0x4265_6C6F_7700_0000_0000_0000_0000_0000;
 const ABOVE: u128 = 0x4162_6F76_6500_0000_0000_0000_0000_0000;
 const DRAW: u128 = 0x4472_6177;
 
-#[inline(always)]
+#[inline]
 fn mix(mut x: u128) -> u128 {
     x ^= x >> 64;
     x = x.wrapping_mul(A);

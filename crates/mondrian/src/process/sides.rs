@@ -32,7 +32,7 @@ struct Partial {
 }
 
 impl Partial {
-    #[inline(always)]
+    #[inline]
     fn of(block: &[f64; FAN]) -> Self {
         let eighth = std::array::from_fn(|i| block[i] + block[i + 8]);
         let [e0, e1, e2, e3, e4, e5, e6, e7]: [f64; 8] = eighth;
@@ -41,14 +41,14 @@ impl Partial {
         Self { eighth, quarter, half }
     }
 
-    #[inline(always)]
+    #[inline]
     fn total(&self) -> f64 {
         self.half[0] + self.half[1]
     }
 }
 
 /// Sum of a block.
-#[inline(always)]
+#[inline]
 fn block_sum(block: &[f64; FAN]) -> f64 {
     Partial::of(block).total()
 }
@@ -56,7 +56,7 @@ fn block_sum(block: &[f64; FAN]) -> f64 {
 /// Whether `at` falls to the right of two lengths laid side by side, and where there. A length of zero is passed over.
 ///
 /// Without a branch: which way it goes is random, and a wrong guess would cost more than the rest of the step.
-#[inline(always)]
+#[inline]
 fn go_right(at: &mut f64, left: f64, right: f64) -> usize {
     let is_right = (*at >= left) & (right > 0.0);
     let mask = 0_u64.wrapping_sub(u64::from(is_right));
@@ -65,7 +65,7 @@ fn go_right(at: &mut f64, left: f64, right: f64) -> usize {
 }
 
 /// The entry of a block that `at` falls into, down the tree of its partial sums; `at` becomes the place within it.
-#[inline(always)]
+#[inline]
 fn pick_in(block: &[f64; FAN], at: &mut f64) -> usize {
     let Partial { eighth, quarter, half } = Partial::of(block);
     let i = go_right(at, half[0], half[1]);
@@ -118,14 +118,14 @@ impl Sides {
     }
 
     /// One length.
-    #[inline(always)]
+    #[inline]
     pub fn get(&self, dim: usize) -> f64 {
         debug_assert!(dim < self.n_dims);
         self.sums[dim]
     }
 
     /// Changes one length.
-    #[inline(always)]
+    #[inline]
     pub fn set(&mut self, dim: usize, length: f64) {
         debug_assert!(dim < self.n_dims);
         self.sums[dim] = length;
@@ -138,7 +138,7 @@ impl Sides {
     }
 
     /// The linear dimension: the sum of all lengths.
-    #[inline(always)]
+    #[inline]
     pub fn total(&self) -> f64 {
         block_sum(self.block(self.starts[self.starts.len() - 1], 0))
     }
@@ -147,7 +147,7 @@ impl Sides {
     /// dimension and the place within it.
     ///
     /// A side of length zero is never picked; where rounding falls off the end, the last side of positive length is.
-    #[inline(always)]
+    #[inline]
     pub fn pick(&self, mut at: f64) -> (usize, f64) {
         let mut number = 0;
         for &start in self.starts.iter().rev() {
@@ -157,7 +157,7 @@ impl Sides {
     }
 
     /// A block of the level that starts at `start`.
-    #[inline(always)]
+    #[inline]
     fn block(&self, start: usize, number: usize) -> &[f64; FAN] {
         self.sums[start + number * FAN..].first_chunk().expect("levels are whole blocks")
     }
