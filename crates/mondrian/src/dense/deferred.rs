@@ -144,7 +144,7 @@ impl DeferredInverse {
         assert_eq!(out.len(), self.n, "one entry a row");
         self.base_column(i, out);
         vectorise(
-            #[inline]
+            #[inline(always)]
             || {
                 for (k, sign) in self.signs.iter().enumerate() {
                     let w = &self.pending.column(k)[..self.n];
@@ -172,7 +172,7 @@ impl DeferredInverse {
         assert!(x.len() == n && out.len() == n, "one entry a row");
         out.fill(0.0);
         vectorise(
-            #[inline]
+            #[inline(always)]
             || {
                 for j in 0..n {
                     let column = &self.base.column(j)[j..n];

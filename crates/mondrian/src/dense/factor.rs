@@ -128,7 +128,7 @@ impl Factor {
             let length = x.hypot(y);
             let (c, s) = (x / length, y / length);
             vectorise(
-                #[inline]
+                #[inline(always)]
                 || {
                     for (x, y) in left[k..n - 1].iter_mut().zip(&mut right[k..n - 1]) {
                         (*x, *y) = (c * *x + s * *y, c * *y - s * *x);
@@ -182,7 +182,7 @@ impl Factor {
             let length = column[0].hypot(v[k]);
             let (c, s) = (column[0] / length, v[k] / length);
             vectorise(
-                #[inline]
+                #[inline(always)]
                 || {
                     for (l, v) in column.iter_mut().zip(&mut v[k..]) {
                         (*l, *v) = (c * *l + s * *v, c * *v - s * *l);
@@ -203,7 +203,7 @@ impl Factor {
             rest = length;
             let column = &mut self.lower.column_mut(k)[k..n];
             vectorise(
-                #[inline]
+                #[inline(always)]
                 || {
                     for (l, out) in column.iter_mut().zip(&mut out[k..]) {
                         (*l, *out) = (c * *l - s * *out, c * *out + s * *l);
@@ -217,7 +217,7 @@ impl Factor {
     fn forward(&self, x: &mut [f64]) {
         let n = x.len();
         vectorise(
-            #[inline]
+            #[inline(always)]
             || {
                 for k in 0..n {
                     let column = &self.lower.column(k)[k..n];
@@ -234,7 +234,7 @@ impl Factor {
         let n = x.len();
         self.forward(x);
         vectorise(
-            #[inline]
+            #[inline(always)]
             || {
                 for k in (0..n).rev() {
                     let column = &self.lower.column(k)[k..n];

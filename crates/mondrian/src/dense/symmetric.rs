@@ -77,7 +77,7 @@ impl Symmetric {
     pub(super) fn add_square(&mut self, sign: f64, w: &[f64]) {
         let n = self.n;
         vectorise(
-            #[inline]
+            #[inline(always)]
             || {
                 for (j, &w_j) in w.iter().enumerate() {
                     axpy(sign * w_j, w, &mut self.storage.column_mut(j)[..n]);
@@ -90,7 +90,7 @@ impl Symmetric {
     pub(super) fn exchange_square(&mut self, u: &[f64], w: &[f64]) {
         let n = self.n;
         vectorise(
-            #[inline]
+            #[inline(always)]
             || {
                 for j in 0..n {
                     let (u_j, w_j) = (u[j], w[j]);

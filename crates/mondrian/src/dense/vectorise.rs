@@ -10,7 +10,7 @@ pub(crate) fn vectorise<R>(work: impl FnOnce() -> R) -> R {
 }
 
 /// `y` ← `y` + `a`·`x`.
-#[inline]
+#[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
@@ -19,7 +19,7 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
 }
 
 /// xᵀy in eight strands of fixed shape, so that it vectorises and is the same everywhere.
-#[inline]
+#[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     let mut strands = [0.0; 8];

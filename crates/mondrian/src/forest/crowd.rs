@@ -8,6 +8,7 @@ use crate::process::Side;
 use crate::tree::{Child, Kind, Node, partition};
 
 /// Rows that wait in a cell.
+#[derive(Clone, Copy)]
 struct Task {
     child: Child,
     start: usize,

@@ -30,7 +30,7 @@ const TAYLOR: [f64; 14] = [
 ];
 
 /// e^{−x} for x ≥ 0, within 1.5 units in the last place; 0 from x = 708 on.
-#[inline]
+#[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 pub(crate) fn exp_minus(x: f64) -> f64 {
     let t = -x.min(LARGEST);

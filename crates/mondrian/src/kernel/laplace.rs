@@ -165,7 +165,7 @@ impl PackedRows {
             let columns = skip + first..skip + first + strip.len() / n;
             let others: Vec<f64> = columns.flat_map(|i| self.dims.iter().map(move |&d| others.get(i, d))).collect();
             vectorise(
-                #[inline]
+                #[inline(always)]
                 || fill_strip(self, &others, first_row(first), strip),
             );
         };
@@ -178,7 +178,7 @@ impl PackedRows {
 }
 
 /// Up to [`STRIP`] columns of the kernel, from the block of row `first` on.
-#[inline]
+#[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 fn fill_strip(rows: &PackedRows, others: &[f64], first: usize, strip: &mut [f64]) {
     let (n, n_dims) = (rows.n_rows, rows.dims.len());
@@ -195,7 +195,7 @@ fn fill_strip(rows: &PackedRows, others: &[f64], first: usize, strip: &mut [f64]
 
 /// `out` ← Σ_d λ_d |x_d − x'_d| between the points of a block and one other, four dimensions a pass. Differences first:
 /// scaling the points beforehand would cost the low digits of coordinates far from zero.
-#[inline]
+#[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 fn distances(block: &[f64], other: &[f64], lifetimes: &[f64], out: &mut [f64]) {
     let n = out.len();

@@ -58,10 +58,9 @@ fn block_sum(block: &[f64; FAN]) -> f64 {
 /// Without a branch: which way it goes is random, and a wrong guess would cost more than the rest of the step.
 #[inline]
 fn go_right(at: &mut f64, left: f64, right: f64) -> usize {
-    let is_right = (*at >= left) & (right > 0.0);
-    let mask = 0_u64.wrapping_sub(u64::from(is_right));
-    *at -= f64::from_bits(left.to_bits() & mask);
-    usize::from(is_right)
+    let is_right = u64::from(*at >= left) & u64::from(right > 0.0);
+    *at -= f64::from_bits(left.to_bits() & 0_u64.wrapping_sub(is_right));
+    is_right as usize
 }
 
 /// The entry of a block that `at` falls into, down the tree of its partial sums; `at` becomes the place within it.

@@ -204,7 +204,7 @@ impl Objective {
                 weights.column(j)[j..].iter().zip(&kernel.column(j)[j..]).map(|(g, k)| g * k).collect();
             products[0] = 0.0;
             vectorise(
-                #[inline]
+                #[inline(always)]
                 || {
                     (0..self.columns.n_columns())
                         .map(|d| weighted_distance(&products, &self.columns.column(d)[j..]))
@@ -235,7 +235,7 @@ fn half_log_mean(r: &[f64]) -> f64 {
 }
 
 /// Σ_i w_i |x_i − x_0| in eight strands of fixed shape.
-#[inline]
+#[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 fn weighted_distance(w: &[f64], x: &[f64]) -> f64 {
     let first = x[0];
