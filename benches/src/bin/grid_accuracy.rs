@@ -1,13 +1,15 @@
-//! The accuracy table: test error and tuning time of the tuned exact Laplace kernel on real data.
+//! The accuracy table: test error and tuning time of the tuned exact Laplace kernel and of grid models on real data.
 //!
 //! `grid_accuracy [NAME...]`, by default ccpp and cpu_act. Split: `default_rng(0).permutation(n)`, first 80 % for
 //! training; lifetimes and α tuned on training rows only; then one exact solve on all of them. The environment may set
-//! THREADS, ROWS (the stages of tuning, such as 500,1000), TRAIN (fewer training rows) and ONLY_DEFAULT.
+//! THREADS, ROWS (the stages of tuning, such as 500,1000), TRAIN (fewer training rows), ONLY_DEFAULT, and GRIDS (numbers of grids
+//! such as 50,200: then grid models instead, lifetimes searched for, α of the exact kernel).
 
 use std::ops::ControlFlow;
 
 use mondrian::Points;
 use mondrian::dense::Threads;
+use mondrian::grid::{GridRidge, GridRidgeParams};
 use mondrian::tuning::{
     Criterion, LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, Method, TuningParams, tune,
 };
@@ -35,6 +37,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let likelihood = TuningParams { criterion: Criterion::Likelihood, ..defaults.clone() };
         let sweeps =
             TuningParams { method: Method::Coordinate, rows: vec![1000], evaluations: 200, ..defaults.clone() };
+        if let Ok(grids) = std::env::var("GRIDS") {
+            for n_grids in grids.split(',') {
+                grids_of(name, n_grids.parse()?, &split)?;
+            }
+            continue;
+        }
         measure(name, "leave-one-out, gradient", &split, &defaults)?;
         if std::env::var_os("ONLY_DEFAULT").is_none() {
             measure(name, "likelihood, gradient", &split, &likelihood)?;
@@ -47,6 +55,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// A setting from the environment.
 fn number(name: &str) -> Option<usize> {
     std::env::var(name).ok()?.parse().ok()
+}
+
+fn grids_of(name: &str, n_grids: usize, split: &Standardised) -> mondrian::Result<()> {
+    let train = Points::row_major(&split.train_x, split.n_columns)?;
+    let test = Points::row_major(&split.test_x, split.n_columns)?;
+    let params = GridRidgeParams { n_grids, alpha: None, ..GridRidgeParams::default() };
+    let (model, seconds) = timed(|| GridRidge::fit(train, &split.train_y, &params));
+    let model = model?;
+    let error = rmse(&model.predict(test)?, &split.test_y);
+    let (n, found) = (model.trajectory().len(), model.trajectory().best().map_or(f64::NAN, |step| step.error));
+    println!(
+        "| {name} | {n_grids} grids, search and solve | {seconds:.2} | {n} | {found:.4} (held out) | – | {error:.4} |"
+    );
+    eprintln!("{name}: {} features, {:?}", model.ridge().features().n_features(), model.ridge().solver());
+    Ok(())
 }
 
 fn measure(name: &str, way: &str, split: &Standardised, tuning: &TuningParams) -> mondrian::Result<()> {
