@@ -2,11 +2,11 @@
 
     maturin develop --release && python benches/against_others.py [--quick]
 
-Each figure is the least of several alternating runs, so that a busy neighbour does not decide.
+Each figure is the least processor time of several alternating runs, so that a busy neighbour does not decide.
 """
 
 import sys
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor
@@ -22,9 +22,9 @@ def least(*calls, runs=RUNS):
     times = [[] for _ in calls]
     for _ in range(runs):
         for slot, call in zip(times, calls):
-            start = perf_counter()
+            start = process_time()
             call()
-            slot.append(perf_counter() - start)
+            slot.append(process_time() - start)
     return [min(slot) for slot in times]
 
 
