@@ -26,13 +26,14 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
     n_estimators : int, default=100
         Number of trees.
     lifetime : float or "auto", default="auto"
-        How fine the partitions get; ``float("inf")`` parts all distinct rows. "auto" chooses on a held-out fifth; with
-        ``partial_fit`` it is infinite.
+        How fine the partitions get; ``float("inf")`` parts all distinct rows. "auto" chooses along the
+        regularization path; with ``partial_fit`` it is infinite.
     gamma : float or "auto", default="auto"
         The rate at which a block forgets its parent; "auto" chooses it by leave-one-out log loss.
     {tree_parameters}
     unseen : {"keyed", "integrate"}, default="keyed"
         Whether cuts that no training row has made anybody look at follow from the key or are integrated over.
+    {validation}
     {run_parameters}
     {verbose}
 
@@ -66,11 +67,13 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         measure="uniform",
         weights="auto",
         unseen="keyed",
+        validation="hold-out",
         random_state=None,
         n_jobs=None,
         verbose=False,
     ):
         super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
+        self.validation = validation
         self.gamma = gamma
         self.unseen = unseen
 

@@ -23,7 +23,6 @@ class _DensityParameters:
             "trees": self._tree_arguments(n_dims),
             "gamma": parameters.auto_or_real("gamma", self.gamma, strict=True),
             "margin": parameters.real("margin", self.margin),
-            "select_by": parameters.choice("select_by", self.select_by, ("held-out", "leave-one-out")),
         }
 
     def _fewest_rows(self):
@@ -48,8 +47,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     {tree_parameters}
     margin : float, default=0.1
         How far the default box goes beyond the data on each side, in widths.
-    select_by : {"held-out", "leave-one-out"}, default="held-out"
-        What an automatic lifetime is chosen on.
+    {density_validation}
     {run_parameters}
     {verbose}
 
@@ -82,7 +80,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         measure="uniform",
         weights="auto",
         margin=0.1,
-        select_by="held-out",
+        validation="hold-out",
         random_state=None,
         n_jobs=None,
         verbose=False,
@@ -90,7 +88,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
         self.gamma = gamma
         self.margin = margin
-        self.select_by = select_by
+        self.validation = validation
 
     def fit(self, X, y=None):
         """Fit a density to rows.
@@ -290,8 +288,7 @@ class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier,
     {tree_parameters}
     margin : float, default=0.1
         How far the default box goes beyond the data on each side, in widths.
-    select_by : {"held-out", "leave-one-out"}, default="held-out"
-        What automatic lifetimes are chosen on.
+    {density_validation}
     class_prior : {"frequency", "equal"}, default="frequency"
         How probable classes are before a row is seen: as in training, or all the same (the report's rule).
     {run_parameters}
@@ -328,7 +325,7 @@ class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier,
         measure="uniform",
         weights="auto",
         margin=0.1,
-        select_by="held-out",
+        validation="hold-out",
         class_prior="frequency",
         random_state=None,
         n_jobs=None,
@@ -337,7 +334,7 @@ class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier,
         super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
         self.gamma = gamma
         self.margin = margin
-        self.select_by = select_by
+        self.validation = validation
         self.class_prior = class_prior
 
     def fit(self, X, y):

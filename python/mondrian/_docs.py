@@ -12,6 +12,16 @@ weights : "auto", "std", None or array-like of shape (n_features,), default="aut
     One factor a dimension on the measure. "auto" is 1 (raw units) for a finite lifetime by value and
     1/standard deviation when the lifetime is "auto" or infinite; None is 1.
 """,
+    "validation": """
+validation : "hold-out" or int, default="hold-out"
+    What is automatic is chosen on: a fifth of the rows, held out, or so many folds. Rows are assigned by a hash of their
+    coordinates, so their order does not matter.
+""",
+    "density_validation": """
+validation : "hold-out", "leave-one-out" or int, default="hold-out"
+    What an automatic lifetime is chosen on: a fifth of the rows, held out, every row left out in turn, or so many folds.
+    Rows are assigned by a hash of their coordinates, so their order does not matter.
+""",
     "run_parameters": """
 random_state : int, RandomState or None, default=None
     An integer is the core's seed.

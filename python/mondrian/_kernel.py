@@ -19,19 +19,22 @@ class MondrianKernelRidge(RegressorMixin, ViewedRegressor):
     n_estimators : int, default=100
         Number of trees.
     lifetime : float or "auto", default="auto"
-        Lifetime of the kernel; "auto" chooses it on a held-out fifth along the regularization path.
-    alpha : float, default=1.0
-        Regularization, the report's δ².
+        Lifetime of the kernel; "auto" chooses it along the regularization path.
+    alpha : float or "auto", default=1.0
+        Regularization, the report's δ²; "auto" chooses a power of ten, together with the lifetime if that is automatic.
     solver : {"auto", "primal", "dual", "cg"}, default="auto"
         The Cholesky factor of the features' or of the rows' matrix, or conjugate gradients; "auto" takes the cheapest.
     fit_intercept : bool, default=True
         Whether targets are centred.
     {tree_parameters}
+    {validation}
     {run_parameters}
     {verbose}
 
     Attributes
     ----------
+    alpha_ : float
+        Regularization, given or chosen.
     intercept_ : float
         The centre of the targets, or zero.
     solver_ : str
@@ -63,11 +66,13 @@ class MondrianKernelRidge(RegressorMixin, ViewedRegressor):
         upper=None,
         measure="uniform",
         weights="auto",
+        validation="hold-out",
         random_state=None,
         n_jobs=None,
         verbose=False,
     ):
         super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
+        self.validation = validation
         self.alpha = alpha
         self.solver = solver
         self.fit_intercept = fit_intercept
@@ -91,7 +96,7 @@ class MondrianKernelRidge(RegressorMixin, ViewedRegressor):
             X,
             y,
             self._tree_arguments(X.shape[1]),
-            parameters.real("alpha", self.alpha, strict=True),
+            parameters.auto_or_real("alpha", self.alpha, strict=True),
             parameters.choice("solver", self.solver, ("auto", "primal", "dual", "cg")),
             parameters.boolean("fit_intercept", self.fit_intercept),
             self._threads(),
@@ -100,6 +105,7 @@ class MondrianKernelRidge(RegressorMixin, ViewedRegressor):
         return self._take(model)
 
     def _take(self, model):
+        self.alpha_ = model.alpha
         self.intercept_ = model.intercept
         self.solver_, _, self.residual_ = model.report
         return super()._take(model)

@@ -50,9 +50,14 @@ def _forest(noted):
         "random_state": noted["seed"],
         "measure": noted["measure"],
         "weights": weights["given"] if isinstance(weights, dict) else _WEIGHTS[weights],
+        "validation": _validation(noted.get("validation", "hold_out")),
         "lower": None if bounds is None else bounds[0],
         "upper": None if bounds is None else bounds[1],
     }
+
+
+def _validation(noted):
+    return noted["k_fold"] if isinstance(noted, dict) else noted.replace("_", "-")
 
 
 def _auto(value):
@@ -76,8 +81,7 @@ def _classification(noted):
 
 def _density(noted, part=""):
     own = noted[part + "density"]["params"]
-    more = {"gamma": _auto(own["gamma"]), "margin": own["margin"], "select_by": own["select_by"].replace("_", "-")}
-    return {**_forest(own["forest"]), **more}
+    return {**_forest(own["forest"]), "gamma": _auto(own["gamma"]), "margin": own["margin"]}
 
 
 def _density_classifier(noted):

@@ -23,8 +23,10 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
 
     Parameters
     ----------
-    lifetime : float, array-like of shape (n_features,) or "auto", default="auto"
-        Lifetime of the kernel, for all dimensions or one a dimension; "auto" tunes one a dimension.
+    lifetime : float, array-like of shape (n_features,), "auto" or "path", default="auto"
+        Lifetime of the kernel, for all dimensions or one a dimension; "auto" tunes one a dimension. "path" chooses one
+        for all dimensions, in units of their standard deviations, along the path of the kernel's Mondrian approximation:
+        cheaper and cruder.
     alpha : float or "auto", default="auto"
         Regularization, the report's δ²; "auto" tunes it.
     search : {"auto", "gradient", "coordinate"}, default="auto"
@@ -38,6 +40,8 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
         Number of grids that stand in for the kernel beyond ``max_exact_rows``.
     epsilon : float, default=0.01
         ``get_support`` names the inputs whose importance is at least this share of the largest.
+    validation : "hold-out" or int, default="hold-out"
+        What "path" chooses on: a fifth of the rows, held out, or so many folds.
     random_state : int, RandomState or None, default=None
         Which rows the tuning looks at; an integer is the core's seed.
     n_jobs : int or None, default=None
@@ -86,6 +90,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
         max_exact_rows=20_000,
         n_estimators=200,
         epsilon=0.01,
+        validation="hold-out",
         random_state=None,
         n_jobs=None,
         verbose=False,
@@ -97,16 +102,23 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
         self.max_exact_rows = max_exact_rows
         self.n_estimators = n_estimators
         self.epsilon = epsilon
+        self.validation = validation
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _lifetimes(self, n_dims):
+        validation = parameters.validation_of(self.validation)
+        if isinstance(self.lifetime, str) and self.lifetime == "path":
+            return validation
+        return self._given("lifetime", n_dims)
 
     def _solve(self, X, y, listener):
         search = parameters.choice("search", self.search, ("auto", "gradient", "coordinate"))
         model = _mondrian.LaplaceKernelRidge.fit(
             X,
             y,
-            self._given("lifetime", X.shape[1]),
+            self._lifetimes(X.shape[1]),
             parameters.auto_or_real("alpha", self.alpha, strict=True),
             "gradient" if search == "auto" else search,
             parameters.boolean("fit_intercept", self.fit_intercept),

@@ -113,6 +113,13 @@ def root_box(lower, upper, n_dims):
     return vector("lower", lower, n_dims), vector("upper", upper, n_dims)
 
 
+def validation_of(validation):
+    """What the core takes for ``validation``: a word or a number of folds."""
+    if isinstance(validation, str):
+        return choice("validation", validation, ("hold-out", "leave-one-out"))
+    return integer("validation", validation, 2, 10_000)
+
+
 def weights_of(weights, n_dims):
     """What the core takes for ``weights``: a word or a list."""
     if weights is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
 
 from . import _parameters as parameters
@@ -85,16 +87,18 @@ class _Number:
         self.inputs, self._name, self._fill, self._scaling = [name], name, fill, scaling
 
     def __call__(self, cells, fills):
+        if cells.dtype == object:
+            cells = [np.nan if _is_missing(cell) else cell for cell in cells]
         try:
-            numbers = np.array(cells, dtype=np.float64)
+            values = np.array(cells, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"column {self._name!r} holds something that is no number") from None
-        missing = ~np.isfinite(numbers)
+        missing = ~np.isfinite(values)
         if missing.any():
             if not fills or self._fill is None:
                 raise ValueError(f"row {np.argmax(missing)}, column {self._name!r} is missing or not finite")
-            numbers[missing] = self._fill
-        return self._scaling(numbers)
+            values[missing] = self._fill
+        return self._scaling(values)
 
 
 class _Category:
@@ -115,15 +119,29 @@ class _Category:
 
     def __call__(self, cells, fills):
         inputs = np.zeros((len(cells), len(self._places)))
-        for row, cell in enumerate(np.asarray(cells).tolist()):
-            if cell is None or cell != cell:
-                if not fills:
-                    raise ValueError(f"row {row}, column {self._name!r} is missing")
-                continue
-            place = self._places.get(cell) if isinstance(cell, str) else self._numbers.get(float(cell))
-            if place is not None:
-                inputs[row, place] = 1.0
+        for row, cell in enumerate(cells.tolist()):
+            if not _is_missing(cell):
+                place = self._place(cell)
+                if place is not None:
+                    inputs[row, place] = 1.0
+            elif not fills:
+                raise ValueError(f"row {row}, column {self._name!r} is missing")
         return inputs
+
+    def _place(self, cell):
+        """The number of a cell's category, as a file would spell it; None for one never seen."""
+        for spelled in (str(cell), str(cell).lower() if isinstance(cell, bool) else None):
+            if spelled in self._places:
+                return self._places[spelled]
+        return self._numbers.get(float(cell)) if isinstance(cell, numbers.Real) else None
+
+
+def _is_missing(cell):
+    """None, NaN, or what pandas uses for them."""
+    try:
+        return cell is None or bool(cell != cell)
+    except TypeError:
+        return True
 
 
 def _encoder(entry):
@@ -137,15 +155,15 @@ def _encoder(entry):
 def _scaling(record):
     if record == "same":
         return _same
-    (kind, numbers), = record.items()
+    (kind, knots), = record.items()
     if kind == "standard":
-        centre = parameters.real("centre", numbers["centre"], -np.inf)
-        return _Standard(centre, parameters.real("spread", numbers["spread"], strict=True))
-    return _Quantiles(*(np.array(numbers[name], dtype=np.float64) for name in ("values", "ranks")))
+        centre = parameters.real("centre", knots["centre"], -np.inf)
+        return _Standard(centre, parameters.real("spread", knots["spread"], strict=True))
+    return _Quantiles(*(np.array(knots[name], dtype=np.float64) for name in ("values", "ranks")))
 
 
-def _same(numbers):
-    return numbers
+def _same(x):
+    return x
 
 
 class _Standard:
@@ -154,8 +172,8 @@ class _Standard:
     def __init__(self, centre, spread):
         self._centre, self._spread = centre, spread
 
-    def __call__(self, numbers):
-        return (numbers - self._centre) / self._spread
+    def __call__(self, x):
+        return (x - self._centre) / self._spread
 
 
 class _Quantiles:
@@ -178,8 +196,8 @@ class _Quantiles:
         return np.where(x <= values[0], below, np.where(x >= values[last], beyond, between))
 
 
-def _rises(numbers):
-    return bool(np.isfinite(numbers).all() and (np.diff(numbers) > 0).all())
+def _rises(knots):
+    return bool(np.isfinite(knots).all() and (np.diff(knots) > 0).all())
 
 
 def _text(value):

@@ -28,7 +28,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
     n_estimators : int, default=100
         Number of trees.
     lifetime : float or "auto", default="auto"
-        How fine the partitions get; ``float("inf")`` parts all distinct rows. "auto" chooses on a held-out fifth
+        How fine the partitions get; ``float("inf")`` parts all distinct rows. "auto" chooses
         along the regularization path; with ``partial_fit`` it is infinite.
     prior_mean : float or "auto", default="auto"
         Mean of the prior, to which predictions return far from data.
@@ -41,6 +41,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
     {tree_parameters}
     unseen : {"keyed", "integrate"}, default="keyed"
         Whether cuts that no training row has made anybody look at follow from the key or are integrated over.
+    {validation}
     {run_parameters}
     {verbose}
 
@@ -76,11 +77,13 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         measure="uniform",
         weights="auto",
         unseen="keyed",
+        validation="hold-out",
         random_state=None,
         n_jobs=None,
         verbose=False,
     ):
         super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
+        self.validation = validation
         self.prior_mean = prior_mean
         self.prior_variance = prior_variance
         self.noise_variance = noise_variance

@@ -37,6 +37,7 @@ class TreeEstimator(MondrianEstimator):
             "upper": upper,
             "measure": parameters.choice("measure", self.measure, ("uniform", "quantile")),
             "weights": parameters.weights_of(self.weights, n_dims),
+            "validation": parameters.validation_of(getattr(self, "validation", "hold-out")),
         }
 
     def _online_tree_arguments(self, n_dims):

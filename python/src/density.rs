@@ -2,8 +2,6 @@
 
 use mondrian::Lifetime;
 use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice};
-use mondrian::forest::ForestParams;
-use mondrian::path::Validation;
 use pyo3::prelude::*;
 
 use crate::arrays::{NewTable, NewVector, Table};
@@ -21,19 +19,12 @@ struct DensityArguments {
     /// `None` is automatic.
     gamma: Option<f64>,
     margin: f64,
-    select_by: String,
 }
 
 impl DensityArguments {
     fn params(self, py: Python<'_>) -> PyResult<DensityParams> {
         let gamma = self.gamma.map_or(GammaChoice::Auto, GammaChoice::Value);
-        let validation = match self.select_by.as_str() {
-            "held-out" => Validation::HoldOut,
-            "leave-one-out" => Validation::LeaveOneOut,
-            other => return Err(unknown("select_by", other)),
-        };
-        let forest = ForestParams { validation, ..self.trees.params(py)? };
-        Ok(DensityParams { forest, gamma, margin: self.margin })
+        Ok(DensityParams { forest: self.trees.params(py)?, gamma, margin: self.margin })
     }
 }
 

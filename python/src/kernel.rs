@@ -40,14 +40,14 @@ impl Grown for KernelRidge {
 
 #[pymethods]
 impl PyKernelRidge {
-    /// Fits at the trees' lifetime, which is chosen if it is `None`.
+    /// Fits at the trees' lifetime and `alpha`, which are chosen if they are `None`.
     #[staticmethod]
     fn fit<'py>(
         py: Python<'py>,
         x: Table<'py>,
         y: Column<'py>,
         trees: TreeArguments,
-        alpha: f64,
+        alpha: Option<f64>,
         solver: &str,
         fit_intercept: bool,
         n_threads: usize,
@@ -62,9 +62,10 @@ impl PyKernelRidge {
         };
         let points = x.points(py)?;
         let threads = Threads::up_to(n_threads);
-        let ridge = FeatureRidge::params().alpha(alpha).fit_intercept(fit_intercept).solver(method).threads(threads);
+        let ridge = FeatureRidge::params().fit_intercept(fit_intercept).solver(method).threads(threads);
         let targets: &[f64] = &y;
         let params = KernelRidge::params().trees(trees.params(py)?).ridge(ridge);
+        let params = alpha.map_or_else(|| params.clone().auto_alpha(), |alpha| params.clone().alpha(alpha));
         let model = run_heard(py, n_threads, &listener, |progress| {
             params.fit_many_with_progress(points, MatrixRef::new(targets, targets.len(), 1), progress)
         })?;
@@ -108,6 +109,11 @@ impl PyKernelRidge {
             self.model.read().path(&sets, &PathMethod::default(), progress)
         })?;
         Ok((PyPath::new(found.path), found.drift.worst_residual))
+    }
+
+    #[getter]
+    fn alpha(&self, py: Python<'_>) -> PyResult<f64> {
+        self.model.ask(py, 1, |model| Ok(model.model().alpha()))
     }
 
     #[getter]

@@ -16,6 +16,23 @@ use crate::arrays::{Column, NewTable, NewVector, NewVectors, Table, table, vecto
 use crate::errors::unknown;
 use crate::model::{Shared, saved_as_bytes};
 use crate::threads::{Listener, run_watched};
+use crate::trees::ValidationArgument;
+
+/// One a dimension, or what the approximation's path chooses on.
+#[derive(FromPyObject)]
+enum LifetimesArgument {
+    Each(Vec<f64>),
+    Path(ValidationArgument),
+}
+
+impl LifetimesArgument {
+    fn choice(self) -> PyResult<LifetimesChoice> {
+        Ok(match self {
+            Self::Each(lifetimes) => LifetimesChoice::Each(lifetimes),
+            Self::Path(validation) => LifetimesChoice::Path(validation.choice()?),
+        })
+    }
+}
 
 /// A fitted model.
 #[pyclass(frozen, module = "mondrian._mondrian", name = "LaplaceKernelRidge")]
@@ -33,7 +50,7 @@ impl PyLaplaceKernelRidge {
         py: Python<'py>,
         x: Table<'py>,
         y: Column<'py>,
-        lifetimes: Option<Vec<f64>>,
+        lifetimes: Option<LifetimesArgument>,
         alpha: Option<f64>,
         search: &str,
         fit_intercept: bool,
@@ -49,7 +66,7 @@ impl PyLaplaceKernelRidge {
             other => return Err(unknown("search", other)),
         };
         let params = LaplaceKernelRidgeParams {
-            lifetime: lifetimes.map_or(LifetimesChoice::Auto, LifetimesChoice::Each),
+            lifetime: lifetimes.map_or(Ok(LifetimesChoice::Auto), LifetimesArgument::choice)?,
             alpha,
             exact_rows,
             n_grids,

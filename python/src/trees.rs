@@ -1,6 +1,7 @@
 //! The parameters that everything with trees takes, as Python gives them: checked there, converted here.
 
 use mondrian::forest::{ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
+use mondrian::path::Validation;
 use mondrian::process::{Bounds, Weights};
 use mondrian::{Lifetime, Result};
 use pyo3::prelude::*;
@@ -19,6 +20,27 @@ pub(crate) struct TreeArguments {
     upper: Option<Vec<f64>>,
     measure: String,
     weights: WeightsArgument,
+    validation: ValidationArgument,
+}
+
+/// "hold-out", "leave-one-out", or a number of folds.
+#[derive(FromPyObject)]
+pub(crate) enum ValidationArgument {
+    Folds(u32),
+    Word(String),
+}
+
+impl ValidationArgument {
+    pub(crate) fn choice(&self) -> PyResult<Validation> {
+        match self {
+            Self::Folds(k) => Ok(Validation::KFold(*k)),
+            Self::Word(word) => match word.as_str() {
+                "hold-out" => Ok(Validation::HoldOut),
+                "leave-one-out" => Ok(Validation::LeaveOneOut),
+                other => Err(unknown("validation", other)),
+            },
+        }
+    }
 }
 
 /// "auto", "std", "raw", or one factor a dimension.
@@ -55,9 +77,10 @@ impl TreeArguments {
             _ => Ok(None),
         };
         let (n_trees, seed) = (self.n_trees, self.seed);
+        let validation = self.validation.choice()?;
         let build = || {
             let (lifetime, bounds, weights) = (lifetime?, bounds?, weights?);
-            Ok(ForestParams { n_trees, lifetime, seed, bounds, measure, weights, ..ForestParams::default() })
+            Ok(ForestParams { n_trees, lifetime, seed, bounds, measure, weights, validation })
         };
         Ok(build())
     }

@@ -88,7 +88,7 @@ def test_a_model_without_notes_says_what_the_core_knows(rows, tmp_path):
     models = [
         mondrian.MondrianForestRegressor(4, lifetime=3.0, prior_mean=0.5, noise_variance=0.1, unseen="integrate", random_state=7),
         mondrian.MondrianForestRegressor(4, weights=[1.0, 2.0], measure="quantile", leaf_model="independent", random_state=7),
-        mondrian.MondrianDensity(4, lifetime=2.0, gamma=0.01, select_by="leave-one-out", margin=0.2, random_state=7),
+        mondrian.MondrianDensity(4, lifetime=2.0, gamma=0.01, validation="leave-one-out", margin=0.2, random_state=7),
         mondrian.MondrianKernelRidge(4, lifetime=2.0, alpha=0.3, random_state=7),
         mondrian.MondrianGridRidge(4, random_state=7),
         mondrian.LaplaceKernelRidge(random_state=7),
@@ -100,7 +100,7 @@ def test_a_model_without_notes_says_what_the_core_knows(rows, tmp_path):
         (tmp_path / "m").write_bytes(model._model.to_bytes())
         again = mondrian.load(tmp_path / "m")
         assert np.array_equal(answer(again, rows), answer(model, rows))
-        for name in ("n_estimators", "lifetime", "prior_mean", "noise_variance", "unseen", "measure", "weights"):
+        for name in ("n_estimators", "lifetime", "prior_mean", "noise_variance", "unseen", "measure", "weights", "validation"):
             if name in again.get_params() and not isinstance(model, mondrian.LaplaceKernelRidge):
                 assert again.get_params()[name] == model.get_params()[name], name
     # Nobody has said what the classes are called.
@@ -332,6 +332,12 @@ def test_a_model_of_the_program_refuses_what_does_not_fit(rng, tmp_path):
         model.predict(learned[:3].assign(colour=["red", "red", None]))
     with pytest.raises(ValueError, match="'length' holds something"):
         model.predict(learned[:2].assign(length=["long", "short"]))
+    # Whatever pandas makes of numbers and of gaps.
+    nullable = learned.assign(grade=learned["grade"].astype("Int64"), colour=learned["colour"].astype("category"))
+    assert np.array_equal(model.predict(nullable), model.predict(learned))
+    nullable.loc[1, "grade"] = pd.NA
+    with pytest.raises(ValueError, match="row 1, column 'grade' is missing"):
+        model.predict(nullable)
     # Filled in where the program was told to.
     program.run(*fit, "--missing", "mean", "--out", tmp_path / "filled")
     filled = mondrian.load(tmp_path / "filled")

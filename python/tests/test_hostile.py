@@ -48,6 +48,7 @@ BAD_PARAMETERS = {
     "solver": ["guess"],
     "unseen": ["ignore"],
     "margin": [-0.1],
+    "validation": ["none", 1, 0.2, -3, None],
     "fit_intercept": ["yes"],
 }
 

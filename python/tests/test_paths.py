@@ -95,3 +95,48 @@ def test_everything_draws(regression, rng, tmp_path):
     for n_dims in (1, 2, 3):
         density = mondrian.MondrianDensity(n_estimators=3, lifetime=2.0, gamma=1.0, random_state=0)
         density.fit(rng.normal(size=(30, n_dims))).plot(n_points=20)
+
+
+def test_automatic_lifetimes_by_folds(regression, classes):
+    X, y = regression
+    for cls in (mondrian.MondrianForestRegressor, mondrian.MondrianKernelRidge, mondrian.MondrianDensity):
+        plain, folds = (cls(8, validation=validation, random_state=0).fit(X, y) for validation in ("hold-out", 3))
+        assert plain.lifetime_ == cls(8, random_state=0).fit(X, y).lifetime_
+        assert folds.lifetime_ != plain.lifetime_
+        # By a hash of coordinates: the order of rows does not matter.
+        order = np.random.default_rng(5).permutation(len(X))
+        assert cls(8, validation=3, random_state=0).fit(X[order], y[order]).lifetime_ == folds.lifetime_
+    X, y = classes
+    folds = mondrian.MondrianForestClassifier(8, validation=3, random_state=0).fit(X, y)
+    assert folds.score(X, y) > 0.8
+    both = mondrian.MondrianDensityClassifier(8, validation=3, random_state=0).fit(X, y)
+    assert both.score(X, y) > 0.8
+
+
+def test_leave_one_out_is_for_densities(regression, classes):
+    X, y = regression
+    held_out, left_out = (mondrian.MondrianDensity(8, validation=v, random_state=0).fit(X) for v in ("hold-out", "leave-one-out"))
+    assert left_out.lifetime_ != held_out.lifetime_
+    assert left_out.leave_one_out_score() >= left_out.at(min(left_out.lifetime_, held_out.lifetime_)).leave_one_out_score()
+    for cls in (mondrian.MondrianForestRegressor, mondrian.MondrianKernelRidge):
+        with pytest.raises(ValueError, match="leave-one-out|leave one out"):
+            cls(8, validation="leave-one-out").fit(X, y)
+    with pytest.raises(ValueError, match="leave-one-out|leave one out"):
+        mondrian.MondrianForestClassifier(8, validation="leave-one-out").fit(*classes)
+
+
+def test_alpha_is_chosen_with_the_lifetime(regression):
+    X, y = regression
+    model = mondrian.MondrianKernelRidge(10, alpha="auto", random_state=0).fit(X, y)
+    assert model.alpha_ in 10.0 ** np.arange(-4, 2) and model.alpha_ != 1.0
+    fixed = mondrian.MondrianKernelRidge(10, lifetime=2.0, alpha="auto", validation=4, random_state=0).fit(X, y)
+    assert fixed.lifetime_ == 2.0 and fixed.alpha_ in 10.0 ** np.arange(-4, 2)
+    assert mondrian.MondrianKernelRidge(10, alpha=0.3, random_state=0).fit(X, y).alpha_ == 0.3
+
+
+def test_the_path_of_features_chooses_for_the_exact_kernel(regression):
+    X, y = regression
+    model = mondrian.LaplaceKernelRidge(lifetime="path", validation=3, random_state=0).fit(X[:80], y[:80])
+    # One lifetime in units of deviations.
+    assert np.ptp(model.lifetimes_ * X[:80].std(axis=0)) < 1e-9 * model.lifetimes_.max()
+    assert model.score(X[80:], y[80:]) > 0.8
