@@ -3,7 +3,6 @@
 //! Each measurement is a program under `src/bin`, run as `cargo run --release -p mondrian-benches --bin NAME`.
 
 pub mod numpy;
-pub mod svg;
 mod table;
 
 pub use table::{Standardised, Table, data_folder, rmse};

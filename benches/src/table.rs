@@ -5,6 +5,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
+use mondrian::Points;
 
 /// The folder of real data: `MONDRIAN_DATA`, else `../shared/data` beside the repository; `None` if absent.
 pub fn data_folder() -> Option<PathBuf> {
@@ -100,6 +101,33 @@ pub struct Standardised {
 }
 
 impl Standardised {
+    /// The first rows of each part, as many as asked for and there.
+    #[must_use]
+    pub fn first(mut self, n_train: usize, n_test: usize) -> Self {
+        let (n_train, n_test) = (n_train.min(self.train_y.len()), n_test.min(self.test_y.len()));
+        self.train_x.truncate(n_train * self.n_columns);
+        self.train_y.truncate(n_train);
+        self.test_x.truncate(n_test * self.n_columns);
+        self.test_y.truncate(n_test);
+        self
+    }
+
+    /// The training inputs.
+    ///
+    /// # Errors
+    /// For numbers that are not finite.
+    pub fn train(&self) -> mondrian::Result<Points<'_>> {
+        Points::row_major(&self.train_x, self.n_columns)
+    }
+
+    /// The test inputs.
+    ///
+    /// # Errors
+    /// For numbers that are not finite.
+    pub fn test(&self) -> mondrian::Result<Points<'_>> {
+        Points::row_major(&self.test_x, self.n_columns)
+    }
+
     fn standardise(&mut self, column: usize) {
         let n = self.train_y.len() as f64;
         let values = || self.train_x.iter().skip(column).step_by(self.n_columns);

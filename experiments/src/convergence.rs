@@ -93,7 +93,7 @@ fn study(context: &Context, table: &str, name: &'static str, sizes: &[usize]) ->
     let seeds = context.seeds(5, 3);
     let table = context.table(table)?;
     let (n_train, n_test) = context.pick((3000, 1500), (400, 200));
-    let splits: Vec<Standardised> = seeds.iter().map(|s| part(table.split(*s as u32), n_train, n_test)).collect();
+    let splits: Vec<Standardised> = seeds.iter().map(|s| table.split(*s as u32).first(n_train, n_test)).collect();
     let (lifetime, alpha) = choose(&splits[0], context.pick(1500, 400))?;
     context.say(&format!("{name}: λ = {lifetime}, δ² = {alpha}"));
     let exact: Vec<f64> = splits.par_iter().map(|split| exact(split, lifetime, alpha)).collect::<Result<_>>()?;
@@ -108,15 +108,6 @@ fn study(context: &Context, table: &str, name: &'static str, sizes: &[usize]) ->
     };
     let fits = [of_map(0)?, of_map(1)?, of_map(2)?];
     Ok(Study { name, lifetime, alpha, exact, fits })
-}
-
-/// The first rows of a split.
-fn part(mut split: Standardised, n_train: usize, n_test: usize) -> Standardised {
-    split.train_x.truncate(n_train * split.n_columns);
-    split.train_y.truncate(n_train);
-    split.test_x.truncate(n_test * split.n_columns);
-    split.test_y.truncate(n_test);
-    split
 }
 
 /// The pair with the smallest leave-one-out error of the exact kernel.
@@ -138,14 +129,10 @@ fn choose(split: &Standardised, n_rows: usize) -> Result<(f64, f64)> {
 }
 
 fn exact(split: &Standardised, lifetime: f64, alpha: f64) -> Result<f64> {
-    let (train, test) = points(split)?;
+    let (train, test) = (split.train()?, split.test()?);
     let kernel = LaplaceKernel::new(Lifetime::new(lifetime)?)?;
     let model = LaplaceRidge::params(kernel).alpha(alpha).fit(train, &split.train_y)?;
     Ok(rmse(model.predict(test)?.as_slice(), &split.test_y))
-}
-
-fn points(split: &Standardised) -> Result<(Points<'_>, Points<'_>)> {
-    Ok((Points::row_major(&split.train_x, split.n_columns)?, Points::row_major(&split.test_x, split.n_columns)?))
 }
 
 fn fit(
@@ -156,7 +143,7 @@ fn fit(
     (lifetime, alpha): (f64, f64),
     exact: f64,
 ) -> Result<Fit> {
-    let (train, test) = points(split)?;
+    let (train, test) = (split.train()?, split.test()?);
     let lifetime = Lifetime::new(lifetime)?;
     let kernel = LaplaceKernel::new(lifetime)?;
     let mut map: Box<dyn FeatureMap> = match map {

@@ -1,18 +1,16 @@
 //! The regularization path of a regression forest on the power plant, under both models of a leaf.
 
 use anyhow::Result;
-use mondrian::forest::{
-    ForestParams, LeafModel, LifetimeChoice, Prior, RegressionForest, RegressionParams, WeightsChoice,
-};
+use mondrian::Lifetime;
+use mondrian::forest::{LeafModel, Prior, RegressionForest, RegressionParams};
 use mondrian::path::{RegularizationPath, no_progress};
-use mondrian::process::Bounds;
-use mondrian::{Lifetime, Points};
 use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 
 use crate::context::Context;
 use crate::plot::{Axis, Chart, Figure, Line, Panel, Style};
 use crate::record::{NumberTable, Record, Spread};
+use crate::trees;
 
 const LARGEST: f64 = 200.0;
 const MODELS: [(LeafModel, &str); 2] =
@@ -28,8 +26,10 @@ struct Run {
 pub(crate) fn run(context: &Context) -> Result<Record> {
     let seeds = context.seeds(5, 2);
     let table = context.table("ccpp")?;
+    let (n_train, n_validation) = context.pick((usize::MAX, usize::MAX), (800, 300));
+    let split = |seed: u64| table.split(seed as u32).first(n_train, n_validation);
     let runs = |model: LeafModel| -> Result<Vec<Run>> {
-        seeds.par_iter().map(|seed| one(context, &table.split(*seed as u32), model, *seed)).collect()
+        seeds.par_iter().map(|seed| one(context, &split(*seed), model, *seed)).collect()
     };
     let (independent, hierarchical) = (runs(LeafModel::Independent)?, runs(LeafModel::Hierarchical)?);
     let mut record = Record::new(
@@ -48,22 +48,8 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
 }
 
 fn one(context: &Context, split: &Standardised, leaf_model: LeafModel, seed: u64) -> Result<Run> {
-    let d = split.n_columns;
-    let n_train = split.train_y.len().min(context.pick(usize::MAX, 800));
-    let n_validation = split.test_y.len().min(context.pick(usize::MAX, 300));
-    let train = Points::row_major(&split.train_x[..n_train * d], d)?;
-    let validation = Points::row_major(&split.test_x[..n_validation * d], d)?;
-    let (train_y, validation_y) = (&split.train_y[..n_train], &split.test_y[..n_validation]);
-    // One box around all rows, so that the refits are on the box that the path would widen to.
-    let all: Vec<f64> = train.to_row_major().into_iter().chain(validation.to_row_major()).collect();
-    let forest = ForestParams {
-        n_trees: context.pick(50, 10),
-        seed,
-        bounds: Bounds::of_points(Points::row_major(&all, d)?),
-        weights: WeightsChoice::Raw,
-        lifetime: LifetimeChoice::Value(Lifetime::new(LARGEST)?),
-        ..ForestParams::default()
-    };
+    let (train, validation, train_y, validation_y) = (split.train()?, split.test()?, &split.train_y, &split.test_y);
+    let forest = trees::around(split, context.pick(50, 10), LARGEST, seed)?;
     let mut params = RegressionParams { forest, leaf_model, ..RegressionParams::default() };
     // Prior and noise are found once and then given, so that a refit at another lifetime has the same.
     let found = RegressionForest::fit(params.clone(), train, train_y, None)?.gaussians()[0];

@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use mondrian::Points;
 use mondrian::grid::search::{Search, SearchKind, SearchLimits};
 use mondrian::grid::{GridState, MondrianGrid};
 use mondrian_benches::timed;
@@ -84,14 +83,13 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
 
 fn descend(context: &Context, table: &str, n_train: usize) -> Result<Descent> {
     context.say(table);
-    let split = context.table(table)?.split(context.seed as u32);
-    let n_validation = context.pick(1000, 300).min(split.test_y.len());
+    let split = context.table(table)?.split(context.seed as u32).first(n_train, context.pick(1000, 300));
     let state = GridState::new(
         MondrianGrid::new(N_GRIDS, context.seed + 1)?,
-        Points::row_major(&split.train_x[..2 * n_train], 2)?,
-        &split.train_y[..n_train],
-        Points::row_major(&split.test_x[..2 * n_validation], 2)?,
-        &split.test_y[..n_validation],
+        split.train()?,
+        &split.train_y,
+        split.test()?,
+        &split.test_y,
         ALPHA,
         true,
     )?;

@@ -1,17 +1,16 @@
 //! The path of ridge regression on Mondrian features: CPU, 50 trees.
 
 use anyhow::Result;
-use mondrian::forest::{ForestParams, LifetimeChoice, WeightsChoice};
+use mondrian::Lifetime;
 use mondrian::kernel::{KernelRidge, LaplaceKernel, LaplaceRidge, PathMethod};
 use mondrian::path::{RegularizationPath, no_progress};
-use mondrian::process::Bounds;
-use mondrian::{Lifetime, Points};
-use mondrian_benches::{Standardised, Table, rmse};
+use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 
 use crate::context::Context;
 use crate::plot::{Axis, Chart, Figure, Line, Panel, Style};
 use crate::record::{NumberTable, Record, Spread};
+use crate::trees;
 
 const N_TREES: usize = 50;
 const ALPHA: f64 = 0.01;
@@ -27,7 +26,8 @@ struct Run {
 
 pub(crate) fn run(context: &Context) -> Result<Record> {
     let table = context.table("cpu_act")?;
-    let split = subset(context, &table);
+    let (n_train, n_validation) = context.pick((2000, 1000), (200, 200));
+    let split = table.split(context.seed as u32).first(n_train, n_validation);
     let seeds = context.seeds(5, 3);
     let runs: Vec<Run> = seeds.par_iter().map(|seed| one(context, &split, *seed)).collect::<Result<_>>()?;
     let exact = exact(&split)?;
@@ -47,28 +47,9 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     Ok(record)
 }
 
-fn subset(context: &Context, table: &Table) -> Standardised {
-    let mut split = table.split(context.seed as u32);
-    let (n_train, n_test) = context.pick((2000, 1000), (200, 200));
-    split.train_x.truncate(n_train * split.n_columns);
-    split.train_y.truncate(n_train);
-    split.test_x.truncate(n_test * split.n_columns);
-    split.test_y.truncate(n_test);
-    split
-}
-
 fn one(context: &Context, split: &Standardised, seed: u64) -> Result<Run> {
-    let d = split.n_columns;
-    let (train, validation) = (Points::row_major(&split.train_x, d)?, Points::row_major(&split.test_x, d)?);
-    let all: Vec<f64> = split.train_x.iter().chain(&split.test_x).copied().collect();
-    let trees = ForestParams {
-        n_trees: N_TREES,
-        seed,
-        bounds: Bounds::of_points(Points::row_major(&all, d)?),
-        weights: WeightsChoice::Raw,
-        lifetime: LifetimeChoice::Value(Lifetime::new(LARGEST)?),
-        ..ForestParams::default()
-    };
+    let (train, validation) = (split.train()?, split.test()?);
+    let trees = trees::around(split, N_TREES, LARGEST, seed)?;
     let params = KernelRidge::params().trees(trees).alpha(ALPHA);
     let model = params.fit(train, &split.train_y)?;
     let path = model.path(&[(validation, &split.test_y)], &PathMethod::Removal, &mut no_progress())?.path;
@@ -84,8 +65,7 @@ fn one(context: &Context, split: &Standardised, seed: u64) -> Result<Run> {
 
 /// The exact kernel at a few lifetimes, for comparison.
 fn exact(split: &Standardised) -> Result<Vec<(f64, f64)>> {
-    let d = split.n_columns;
-    let (train, validation) = (Points::row_major(&split.train_x, d)?, Points::row_major(&split.test_x, d)?);
+    let (train, validation) = (split.train()?, split.test()?);
     let error = |share: &f64| -> Result<(f64, f64)> {
         let lifetime = LARGEST * share;
         let kernel = LaplaceKernel::new(Lifetime::new(lifetime)?)?;
@@ -164,7 +144,7 @@ fn summarise(record: &mut Record, runs: &[Run], exact: &[(f64, f64)]) {
     };
     let mut lines: Vec<Line> = runs.iter().enumerate().map(line).collect();
     lines.push(Line::new("exact kernel", 5, exact.iter().copied()).style(Style::Dots));
-    let few = lines.iter().map(|line| Line { name: line.name.clone(), ..line.clone() }).collect();
+    let few = lines.clone();
     record.figures.push(Figure {
         file: "kernel-path".to_owned(),
         caption: "Validation error at every lifetime for several seeds, and of the exact kernel at some. Right the first part."

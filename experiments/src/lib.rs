@@ -28,6 +28,7 @@ pub mod record;
 mod setosa;
 mod setosa_density;
 mod tree_count;
+mod trees;
 
 pub use context::Context;
 pub use record::Record;

@@ -30,11 +30,9 @@ struct Stream {
 
 impl Stream {
     fn new(context: &Context, n_trees: usize) -> Result<Self> {
-        let mut split = context.table("ccpp")?.split(context.seed as u32);
-        split.test_x.truncate(context.pick(1000, 200) * split.n_columns);
-        split.test_y.truncate(context.pick(1000, 200));
+        let split = context.table("ccpp")?.split(context.seed as u32).first(usize::MAX, context.pick(1000, 200));
         // The box is part of a tree's key: given, or made by the first rows, which batch and online would see differently.
-        let train = Points::row_major(&split.train_x, split.n_columns)?;
+        let train = split.train()?;
         let forest = ForestParams {
             n_trees,
             seed: context.seed,
@@ -66,7 +64,7 @@ impl Stream {
     }
 
     fn predict(&self, model: &RegressionForest) -> Result<Vec<f64>> {
-        Ok(model.predict(Points::row_major(&self.split.test_x, self.split.n_columns)?)?)
+        Ok(model.predict(self.split.test()?)?)
     }
 }
 

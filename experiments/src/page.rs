@@ -48,10 +48,13 @@ fn section(record: &Record) -> Result<String> {
     let settings: Vec<String> = record.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
     let _ = writeln!(out, "Settings: {}. Seeds: {}.", settings.join("; "), record.seeds);
     let name = &record.name;
-    let small = if record.small { " (the small version)" } else { "" };
+    let small = if record.small { ", the small version" } else { "" };
+    let development = if record.development { ", compiled with assertions and overflow checks" } else { "" };
+    let processor = record.processor_seconds.map_or(String::new(), |s| format!(" ({s:.1} s of processor time)"));
     let _ = writeln!(
         out,
-        "Took {:.1} s on {} threads{small}; numbers: [{name}.json]({name}.json); again: `experiments {name}`.",
+        "Took {:.1} s{processor} on {} threads of a shared machine{small}{development}; numbers: [{name}.json]({name}.json); again: \
+         `experiments {name}`.",
         record.seconds, record.threads
     );
     Ok(out)
@@ -99,9 +102,9 @@ pub fn index_page(groups: &[(&Group, Vec<Record>)]) -> Result<String> {
          pages, which take every number from the JSON that the run wrote. `list` names the experiments, `NAME...` runs some, \
          `draw` makes figures and pages anew from the JSON there is, `--small` takes seconds. Tests run the small versions and \
          assert the claims. No result depends on the number of threads.\n\n\
-         | experiment | claims that hold | seconds |\n| --- | --- | ---: |\n",
+         | experiment | claims that hold | seconds | processor seconds |\n| --- | --- | ---: | ---: |\n",
     );
-    let mut total = 0.0;
+    let (mut total, mut processor) = (0.0, 0.0);
     for (group, records) in groups {
         for record in records {
             let (holds, all) = (record.claims.iter().filter(|c| c.holds).count(), record.claims.len());
@@ -114,18 +117,30 @@ pub fn index_page(groups: &[(&Group, Vec<Record>)]) -> Result<String> {
                 .collect();
             let _ = writeln!(
                 page,
-                "| [{}]({}.md#{anchor}) | {holds} of {all} | {:.1} |",
-                record.title, group.name, record.seconds
+                "| [{}]({}.md#{anchor}) | {holds} of {all} | {:.1} | {} |",
+                record.title,
+                group.name,
+                record.seconds,
+                record.processor_seconds.map_or("–".to_owned(), |s| format!("{s:.1}"))
             );
             total += record.seconds;
+            processor += record.processor_seconds.unwrap_or(0.0);
         }
     }
-    let _ = writeln!(page, "\nAll together {:.1} minutes.\n", total / 60.0);
+    let _ = writeln!(
+        page,
+        "\nAll together {:.1} minutes by the clock, {:.1} minutes of processor time, on a machine shared with other work.\n",
+        total / 60.0,
+        processor / 60.0
+    );
     let failed: Vec<String> = groups
         .iter()
         .flat_map(|(_, records)| records)
         .flat_map(|r| {
-            r.claims.iter().filter(|c| !c.holds).map(move |c| r.fill(&c.text).map(|t| format!("- {}: {t}", r.title)))
+            r.claims
+                .iter()
+                .filter(|c| !c.holds)
+                .map(move |c| r.fill(&c.text).map(|t| format!("- {}: does not hold: {t}", r.title)))
         })
         .collect::<Result<_>>()?;
     if !failed.is_empty() {

@@ -1,17 +1,17 @@
 //! The whole path against refitting at a hundred lifetimes: seconds, for three models.
 
 use anyhow::Result;
+use mondrian::Lifetime;
 use mondrian::density::{DensityForest, DensityParams, GammaChoice};
-use mondrian::forest::{ForestParams, LifetimeChoice, Prior, RegressionForest, RegressionParams, WeightsChoice};
+use mondrian::forest::{Prior, RegressionForest, RegressionParams};
 use mondrian::kernel::{KernelRidge, PathMethod};
 use mondrian::path::{RegularizationPath, no_progress};
-use mondrian::process::Bounds;
-use mondrian::{Lifetime, Points};
 use mondrian_benches::{Standardised, rmse, timed};
 
 use crate::context::Context;
 use crate::plot::{Axis, Chart, Figure, Line, Panel, Style};
 use crate::record::{NumberTable, Record};
+use crate::trees;
 
 /// One model's times.
 struct Race {
@@ -32,7 +32,7 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
         "The report has no figure of this, only its statement: the path has all lifetimes at essentially the cost of one fit and \
          evaluation at the largest.",
     );
-    record.setting("forest", "ccpp, 80 % to learn, 20 % to validate, 20 trees, Λ = 16");
+    record.setting("forest", "ccpp, 4000 rows to learn, 1000 to validate, 20 trees, Λ = 16");
     record
         .setting("density", "inputs of ccpp, 2000 and 500 rows, 20 trees, Λ = 4, with leave-one-out on the path only");
     record.setting("kernel", "cpu_act, 1000 and 500 rows, 50 trees, Λ = 0.05, δ² = 0.01");
@@ -139,35 +139,15 @@ fn race(
     Ok(Race { name, path_seconds, refit_seconds, values: path.len(), difference })
 }
 
-/// The first rows of a split.
 fn first(context: &Context, table: &str, n_train: usize, n_test: usize) -> Result<Standardised> {
-    let mut split = context.table(table)?.split(context.seed as u32);
-    split.train_x.truncate(n_train * split.n_columns);
-    split.train_y.truncate(n_train);
-    split.test_x.truncate(n_test * split.n_columns);
-    split.test_y.truncate(n_test);
-    Ok(split)
-}
-
-/// Trees on the box of all rows.
-fn trees(split: &Standardised, n_trees: usize, lifetime: f64, seed: u64) -> Result<ForestParams> {
-    let all: Vec<f64> = split.train_x.iter().chain(&split.test_x).copied().collect();
-    Ok(ForestParams {
-        n_trees,
-        seed,
-        bounds: Bounds::of_points(Points::row_major(&all, split.n_columns)?),
-        weights: WeightsChoice::Raw,
-        lifetime: LifetimeChoice::Value(Lifetime::new(lifetime)?),
-        ..ForestParams::default()
-    })
+    Ok(context.table(table)?.split(context.seed as u32).first(n_train, n_test))
 }
 
 fn forest(context: &Context) -> Result<Race> {
-    let split = first(context, "ccpp", context.pick(usize::MAX / 8, 600), context.pick(usize::MAX / 8, 200))?;
-    let [train, test] = [&split.train_x, &split.test_x].map(|x| Points::row_major(x, split.n_columns));
-    let (train, test) = (train?, test?);
+    let split = first(context, "ccpp", context.pick(4000, 600), context.pick(1000, 200))?;
+    let (train, test) = (split.train()?, split.test()?);
     let params = RegressionParams {
-        forest: trees(&split, context.pick(20, 5), 16.0, context.seed)?,
+        forest: trees::around(&split, context.pick(20, 5), 16.0, context.seed)?,
         prior: Prior { mean: Some(454.0), variance: Some(290.0), noise: Some(30.0) },
         ..RegressionParams::default()
     };
@@ -183,10 +163,9 @@ fn forest(context: &Context) -> Result<Race> {
 
 fn density(context: &Context) -> Result<Race> {
     let split = first(context, "ccpp", context.pick(2000, 300), context.pick(500, 100))?;
-    let [train, test] = [&split.train_x, &split.test_x].map(|x| Points::row_major(x, split.n_columns));
-    let (train, test) = (train?, test?);
+    let (train, test) = (split.train()?, split.test()?);
     let params = |lifetime: Lifetime| -> Result<DensityParams> {
-        let forest = trees(&split, context.pick(20, 5), lifetime.get(), context.seed)?;
+        let forest = trees::around(&split, context.pick(20, 5), lifetime.get(), context.seed)?;
         Ok(DensityParams { gamma: GammaChoice::Value(1e-3), ..DensityParams::from(forest) })
     };
     let path = || -> Result<RegularizationPath> {
@@ -200,9 +179,9 @@ fn density(context: &Context) -> Result<Race> {
 
 fn kernel(context: &Context) -> Result<Race> {
     let split = first(context, "cpu_act", context.pick(1000, 200), context.pick(500, 100))?;
-    let [train, test] = [&split.train_x, &split.test_x].map(|x| Points::row_major(x, split.n_columns));
-    let (train, test) = (train?, test?);
-    let params = KernelRidge::params().trees(trees(&split, context.pick(50, 10), 0.05, context.seed)?).alpha(0.01);
+    let (train, test) = (split.train()?, split.test()?);
+    let params =
+        KernelRidge::params().trees(trees::around(&split, context.pick(50, 10), 0.05, context.seed)?).alpha(0.01);
     let path = || -> Result<RegularizationPath> {
         let model = params.fit(train, &split.train_y)?;
         Ok(model.path(&[(test, &split.test_y)], &PathMethod::Removal, &mut no_progress())?.path)

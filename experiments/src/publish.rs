@@ -14,15 +14,25 @@ use crate::record::Record;
 /// # Errors
 /// Those of the experiment, and of the file.
 pub fn run(experiment: &Experiment, context: &Context, folder: &Path) -> Result<Record> {
-    let start = std::time::Instant::now();
+    let (start, before) = (std::time::Instant::now(), processor_seconds());
     let mut record = (experiment.run)(context).with_context(|| format!("experiment {}", experiment.name))?;
     record.seconds = start.elapsed().as_secs_f64();
+    record.processor_seconds = before.zip(processor_seconds()).map(|(before, after)| after - before);
     record.small = context.small;
     record.threads = rayon::current_num_threads();
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let file = folder.join(format!("{}.json", experiment.name));
     std::fs::write(&file, record.to_json()?).with_context(|| file.display().to_string())?;
     Ok(record)
+}
+
+/// Seconds that all threads of this process have had a processor, where the system tells (Linux, in ticks of 10 ms).
+fn processor_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name, in parentheses, may hold spaces: fields are counted after it.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field)?.parse::<f64>().ok();
+    Some((ticks(11)? + ticks(12)?) / 100.0)
 }
 
 /// Draws all figures and writes all pages of a folder from its JSON files.

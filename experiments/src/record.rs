@@ -30,8 +30,14 @@ pub struct Record {
     pub small: bool,
     /// Threads it ran on; no number depends on them, except times.
     pub threads: usize,
-    /// How long it took.
+    /// How long it took, by the clock.
     pub seconds: f64,
+    /// Processor time it took, where the system says so: on a shared machine this is the figure that means something.
+    #[serde(default)]
+    pub processor_seconds: Option<f64>,
+    /// Whether it was compiled with assertions and overflow checks, the profile of the tests.
+    #[serde(default)]
+    pub development: bool,
     /// Numbers by name.
     #[serde(deserialize_with = "with_gaps")]
     pub numbers: BTreeMap<String, f64>,
@@ -127,6 +133,8 @@ impl Record {
             small: false,
             threads: 1,
             seconds: 0.0,
+            processor_seconds: None,
+            development: cfg!(debug_assertions),
             numbers: BTreeMap::new(),
             tables: Vec::new(),
             figures: Vec::new(),

@@ -1,9 +1,9 @@
 //! How many trees: forest and kernel approximation against their number.
 
 use anyhow::Result;
+use mondrian::Lifetime;
 use mondrian::forest::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams};
 use mondrian::kernel::{KernelRidge, LaplaceKernel, LaplaceRidge};
-use mondrian::{Lifetime, Points};
 use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 
@@ -16,9 +16,10 @@ const ALPHA: f64 = 0.01;
 
 pub(crate) fn run(context: &Context) -> Result<Record> {
     let sizes: &[usize] = context.pick(&[1, 2, 5, 10, 20, 50, 100, 200, 500], &[1, 2, 5, 10, 20, 50]);
-    let split = subset(context)?;
+    let (n_train, n_test) = context.pick((2000, 1000), (300, 200));
+    let split = context.table("ccpp")?.split(context.seed as u32).first(n_train, n_test);
     let exact = exact(&split)?;
-    let seeds = context.seeds(10, 4);
+    let seeds = context.seeds(10, 8);
     let (mut forests, mut kernels, mut features) = (Vec::new(), Vec::new(), Vec::new());
     for &m in sizes {
         context.say(&format!("{m} trees"));
@@ -43,38 +44,27 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     Ok(record)
 }
 
-fn subset(context: &Context) -> Result<Standardised> {
-    let mut split = context.table("ccpp")?.split(context.seed as u32);
-    let (n_train, n_test) = context.pick((2000, 1000), (300, 200));
-    split.train_x.truncate(n_train * split.n_columns);
-    split.train_y.truncate(n_train);
-    split.test_x.truncate(n_test * split.n_columns);
-    split.test_y.truncate(n_test);
-    Ok(split)
-}
-
 fn forest(split: &Standardised, n_trees: usize, seed: u64) -> Result<f64> {
     let lifetime = LifetimeChoice::Value(Lifetime::INFINITE);
     let forest = ForestParams { n_trees, seed, lifetime, ..ForestParams::default() };
     let params = RegressionParams { forest, ..RegressionParams::default() };
-    let model =
-        RegressionForest::fit(params, Points::row_major(&split.train_x, split.n_columns)?, &split.train_y, None)?;
-    Ok(rmse(&model.predict(Points::row_major(&split.test_x, split.n_columns)?)?, &split.test_y))
+    let model = RegressionForest::fit(params, split.train()?, &split.train_y, None)?;
+    Ok(rmse(&model.predict(split.test()?)?, &split.test_y))
 }
 
 /// Error and number of features.
 fn kernel(split: &Standardised, n_trees: usize, seed: u64) -> Result<(f64, f64)> {
     let params = KernelRidge::params().n_trees(n_trees).seed(seed).lifetime(Lifetime::new(LIFETIME)?).alpha(ALPHA);
-    let model = params.fit(Points::row_major(&split.train_x, split.n_columns)?, &split.train_y)?;
-    let error = rmse(model.predict(Points::row_major(&split.test_x, split.n_columns)?)?.as_slice(), &split.test_y);
+    let model = params.fit(split.train()?, &split.train_y)?;
+    let error = rmse(model.predict(split.test()?)?.as_slice(), &split.test_y);
     Ok((error, model.model().coefficients().n_rows() as f64))
 }
 
 fn exact(split: &Standardised) -> Result<f64> {
     let kernel = LaplaceKernel::new(Lifetime::new(LIFETIME)?)?;
-    let train = Points::row_major(&split.train_x, split.n_columns)?;
+    let train = split.train()?;
     let model = LaplaceRidge::params(kernel).alpha(ALPHA).fit(train, &split.train_y)?;
-    Ok(rmse(model.predict(Points::row_major(&split.test_x, split.n_columns)?)?.as_slice(), &split.test_y))
+    Ok(rmse(model.predict(split.test()?)?.as_slice(), &split.test_y))
 }
 
 fn summarise(record: &mut Record, sizes: &[usize], [forest, kernel, features]: &[Vec<Spread>; 3], exact: f64) {

@@ -1,9 +1,8 @@
-//! Densities measured: the iris figure, what γ does, held-out likelihoods beside a kernel estimate, and the time of a path.
+//! Densities measured: what γ does, held-out likelihoods beside a kernel estimate, and the time of a path.
 //!
-//! `cargo run --release -p mondrian-benches --bin density [iris PICTURE.svg | gamma | path | digits]`; all but the picture
-//! without an argument.
+//! `cargo run --release -p mondrian-benches --bin density [gamma | path]`; both without an argument.
 
-use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice};
+use mondrian::density::{DensityForest, DensityParams, GammaChoice};
 use mondrian::forest::{ForestParams, LifetimeChoice};
 use mondrian::path::no_progress;
 use mondrian::process::NodeKey;
@@ -11,52 +10,13 @@ use mondrian::{Lifetime, Points};
 use mondrian_benches::{Table, timed};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let what = arguments.next();
+    let what = std::env::args().nth(1);
     let wanted = |name: &str| what.as_deref().is_none_or(|w| w == name);
-    if wanted("iris") {
-        iris(arguments.next().as_deref())?;
-    }
     if wanted("gamma") {
         gamma()?;
     }
     if wanted("path") {
         path_time()?;
-    }
-    if wanted("digits") {
-        digits()?;
-    }
-    Ok(())
-}
-
-/// The report's figures on iris setosa: 200 trees, every fifth row held out, the box around all rows.
-fn iris(picture: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
-    let table = Table::read("iris")?;
-    let setosa = &table.x[..50 * 4];
-    let part = |test: bool| -> Vec<f64> {
-        let rows = setosa.chunks_exact(4).enumerate().filter(|(row, _)| (row % 5 == 0) == test);
-        rows.flat_map(|(_, x)| x.to_vec()).collect()
-    };
-    let (train, test) = (part(false), part(true));
-    let mut params = params(200, 30.0, 1e-3)?;
-    params.forest.bounds = Some(params.bounds_on(Points::row_major(setosa, 4)?)?);
-    let model = DensityForest::fit(&params, Points::row_major(&train, 4)?)?;
-    let validation = [Points::row_major(&test, 4)?];
-    let (found, seconds) = timed(|| model.path(&validation, &mut no_progress()));
-    let path = found?.path;
-    println!("iris setosa, 200 trees, γ = 0.001: path of {} lifetimes in {seconds:.2} s", path.len());
-    println!("{:>8} {:>9} {:>9} {:>14}   mean log density", "lifetime", "training", "test", "leave-one-out");
-    for lifetime in [0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0] {
-        let at = path.index_at(Lifetime::new(lifetime)?);
-        let left_out = path.leave_one_out().map_or(f64::NAN, |curve| curve[at]);
-        println!("{lifetime:8} {:9.3} {:9.3} {:14.3}", -path.train()[at], -path.validation()[0][at], -left_out);
-    }
-    println!("best lifetime on the test rows {:.2}", path.best_lifetime().get());
-    let (fit, seconds) = timed(|| DensityForest::fit(&DensityParams::default(), Points::row_major(setosa, 4)?));
-    let fit = fit?;
-    println!("defaults on all 50 rows: lifetime {:.3}, γ {}, {seconds:.3} s", fit.lifetime().get(), fit.gamma());
-    if let Some(file) = picture {
-        std::fs::write(file, path.to_svg())?;
     }
     Ok(())
 }
@@ -183,31 +143,5 @@ fn path_time() -> Result<(), Box<dyn std::error::Error>> {
     ratios.sort_by(f64::total_cmp);
     println!("ccpp 4000 + 1000 rows, 50 trees, λ = 4 (training, test and leave-one-out): {shown}");
     println!("path over fit and score: least {:.2}, median {:.2} of 7", ratios[0], ratios[3]);
-    Ok(())
-}
-
-/// The report's task of telling digits 0 and 9 apart by one density a class, in three dimensions. Where the report projects
-/// onto principal directions, the mean greys of three patches of the picture are taken.
-fn digits() -> Result<(), Box<dyn std::error::Error>> {
-    let table = Table::read("mnist_0_9")?;
-    let summary = |x: &[f64]| -> Vec<f64> {
-        let mean = |rows: std::ops::Range<usize>, columns: std::ops::Range<usize>| {
-            let n = (rows.len() * columns.len()) as f64;
-            rows.flat_map(|r| columns.clone().map(move |c| x[r * 28 + c])).sum::<f64>() / n
-        };
-        vec![mean(4..14, 8..20), mean(14..24, 8..20), mean(11..17, 11..17)]
-    };
-    let rows: Vec<f64> = table.x.chunks_exact(784).flat_map(summary).collect();
-    let labels: Vec<u32> = table.y.iter().map(|y| *y as u32).collect();
-    let (n_train, d) = (11_872, 3);
-    let train = Points::row_major(&rows[..n_train * d], d)?;
-    let test = Points::row_major(&rows[n_train * d..], d)?;
-    let forest = ForestParams { n_trees: 50, ..ForestParams::default() };
-    let (found, seconds) =
-        timed(|| DensityClassifier::fit(&DensityParams::from(forest), ClassPrior::Equal, train, &labels[..n_train]));
-    let predicted = found?.predict(test)?;
-    let wrong = predicted.iter().zip(&labels[n_train..]).filter(|(a, b)| a != b).count();
-    let share = wrong as f64 / predicted.len() as f64;
-    println!("digits 0 and 9 by three mean greys: error {share:.4} of {} ({seconds:.1} s)", predicted.len());
     Ok(())
 }
