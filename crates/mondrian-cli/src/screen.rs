@@ -1,6 +1,7 @@
 //! What people and machines see: talk and bars on standard error, data on standard output.
 
 use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -62,6 +63,16 @@ impl Progress {
         }
         let (what, total, elapsed) = (self.what, self.total, self.started.elapsed());
         self.bar.get_or_insert_with(|| new_bar(what, total, elapsed)).set_position(done);
+    }
+
+    /// Counts the steps of a search as they are told.
+    pub(crate) fn counting<T>(&mut self) -> impl FnMut(&T) -> ControlFlow<()> + '_ {
+        let mut done = 0;
+        move |_| {
+            done += 1;
+            self.set(done);
+            ControlFlow::Continue(())
+        }
     }
 
     /// The work is over: the bar goes away.

@@ -172,13 +172,8 @@ pub(crate) struct PathArgs {
   mondrian predict power.mondrian new.csv --out predictions.csv
   cat new.csv | mondrian predict power.mondrian - | head")]
 pub(crate) struct PredictArgs {
-    /// A model file
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) model: PathBuf,
     #[command(flatten)]
-    pub(crate) read: ReadArgs,
-    #[command(flatten)]
-    pub(crate) missing: MissingArgs,
+    pub(crate) given: ModelAndTable,
     /// Where the predictions go: a CSV file, or - for standard output
     #[arg(long, short, default_value = "-", value_name = "CSV", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
@@ -190,12 +185,9 @@ pub(crate) struct PredictArgs {
     pub(crate) coverage: f64,
 }
 
-/// Learn more rows into a saved forest
-///
-/// The forest becomes the one that a fit on all rows with the same box would have given. The file is replaced in one step.
+/// A saved model, and a table for it.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  mondrian update delay.mondrian tuesday.csv")]
-pub(crate) struct UpdateArgs {
+pub(crate) struct ModelAndTable {
     /// A model file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
@@ -203,6 +195,16 @@ pub(crate) struct UpdateArgs {
     pub(crate) read: ReadArgs,
     #[command(flatten)]
     pub(crate) missing: MissingArgs,
+}
+
+/// Learn more rows into a saved forest
+///
+/// The forest becomes the one that a fit on all rows with the same box would have given. The file is replaced in one step.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  mondrian update delay.mondrian tuesday.csv")]
+pub(crate) struct UpdateArgs {
+    #[command(flatten)]
+    pub(crate) given: ModelAndTable,
     /// Where the updated model goes [default: the model's own file]
     #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! `mondrian path`: one fit, the whole curve of error against lifetime, and a page about it.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use mondrian::density::DensityForest;
 use mondrian::forest::{ClassificationForest, LifetimeChoice, RegressionForest};
@@ -19,8 +20,8 @@ use crate::model::{Training, classifier, density, forest, kernel, number, ranked
 use crate::prepare::{Preparation, Prepared, Task};
 use crate::report::partition::{Drawn, partition_block};
 use crate::report::parts::{
-    axis, confusion_block, coverage, data_section, path_block, prediction_sections, reliability_block, repeat_section,
-    rmse,
+    axis, confusion_block, count, coverage, data_section, figure, path_block, prediction_sections, reliability_block,
+    repeat_section, rmse,
 };
 use crate::report::{Block, Report, Section};
 use crate::screen::{Progress, Screen};
@@ -154,7 +155,7 @@ fn forest_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: 
         ),
     ];
     let headline = vec![
-        ("Error held out", short(error), "root mean squared".to_owned()),
+        ("Error held out", figure(error), "root mean squared".to_owned()),
         ("Coverage", format!("{:.1} %", 100.0 * held), "of 90 % intervals".to_owned()),
     ];
     Ok(Found { path, sections, headline, figures })
@@ -207,7 +208,24 @@ fn classifier_path(args: &PathArgs, training: &Training<'_>, split: &Split, scre
     Ok(Found { path, sections, headline, figures: vec![("error_rate", json!(wrong))] })
 }
 
-/// Tree 0 of the forest itself, in the plane of its two most relevant inputs.
+/// How much each input goes with the target: the size of their correlation, for models that have no measure of their own.
+fn correlations(points: Points<'_>, y: &[f64]) -> Vec<f64> {
+    let n = y.len().max(1) as f64;
+    let centred = |values: Vec<f64>| -> Vec<f64> {
+        let mean = values.iter().sum::<f64>() / n;
+        values.into_iter().map(|x| x - mean).collect()
+    };
+    let squares = |values: &[f64]| values.iter().map(|x| x * x).sum::<f64>();
+    let y = centred(y.to_vec());
+    let size = |dim: usize| {
+        let x = centred(points.column(dim).collect());
+        let joint: f64 = x.iter().zip(&y).map(|(x, y)| x * y).sum();
+        (joint / (squares(&x) * squares(&y)).sqrt().max(f64::MIN_POSITIVE)).abs()
+    };
+    (0..points.n_columns()).map(size).collect()
+}
+
+/// Tree 0 of the model itself, in the plane of its two most relevant inputs.
 fn tree_section(
     preparation: &Preparation,
     bounds: &Bounds,
@@ -225,23 +243,27 @@ fn tree_section(
     };
     if dims[0] == dims[1] {
         let text = ["One input only: the tree cuts a line."];
-        return Ok(Section::new("One tree of the forest", &text, Vec::new()));
+        return Ok(Section::new("One tree of the model", &text, Vec::new()));
     }
     let axes = dims.map(|d| axis(preparation, d, bounds.lower()[d], bounds.upper()[d]));
     let middle: Vec<f64> = (0..points.n_columns()).map(|d| median(points.column(d).collect())).collect();
     let process = Mondrian::new(bounds.clone(), NodeKey::root(seed, 0));
     let name = preparation.target.as_ref().map(|t| t.name.clone()).unwrap_or_default();
     let classes = preparation.target.as_ref().and_then(|t| t.classes.clone());
+    let colours = match (&preparation.target, &classes) {
+        (None, _) => "The closer together training rows lie above a cell, the darker it is.",
+        (Some(_), None) => "Colours are means of the training rows that lie above a cell.",
+        (Some(_), Some(_)) => "Colours are the classes of most training rows above a cell.",
+    };
+    let plane = if preparation.target.is_some() {
+        "The first tree in the plane of the two inputs that matter most, all others held at their medians."
+    } else {
+        "The first tree in the plane of the first two inputs, all others held at their medians."
+    };
     let drawn = Drawn { points, values: y, name, classes };
     let block = partition_block(&process, axes, dims, &middle, lifetime.get(), Some(drawn))?;
-    Ok(Section::new(
-        "One tree of the forest",
-        &[
-            "The forest's first tree in the plane of the two inputs that matter most, all others held at their medians. Colours are means of the training rows that lie above a cell.",
-            "Move the slider: a longer lifetime only refines.",
-        ],
-        vec![block],
-    ))
+    let text = [plane, colours, "Move the slider: a longer lifetime only refines."];
+    Ok(Section::new("One tree of the model", &text, vec![block]))
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -279,11 +301,17 @@ fn kernel_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: 
     let truth = &split.held_out.y;
     let held = coverage(truth, &mean, &std, 0.9);
     let headline = vec![
-        ("Error held out", short(rmse(truth, &mean)), "root mean squared".to_owned()),
+        ("Error held out", figure(rmse(truth, &mean)), "root mean squared".to_owned()),
         ("Coverage", format!("{:.1} %", 100.0 * held), "of 90 % intervals".to_owned()),
     ];
     let figures = vec![("coverage_90", json!(held)), ("worst_residual", json!(found.drift.worst_residual))];
-    Ok(Found { path, sections: prediction_sections(truth, &mean, &std), headline, figures })
+    let relevance = correlations(train, &split.train.y);
+    let bounds = model.features().forest().ground().first_box();
+    let lifetime = path.best_lifetime();
+    let mut sections =
+        vec![tree_section(preparation, bounds, train, &split.train.y, &relevance, lifetime, args.params.seed)?];
+    sections.extend(prediction_sections(truth, &mean, &std));
+    Ok(Found { path, sections, headline, figures })
 }
 
 fn density_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: Screen) -> Outcome<Found> {
@@ -303,7 +331,12 @@ fn density_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen:
     let outside = found.n_outside.first().copied().unwrap_or(0);
     let headline = vec![("Held-out rows outside the box", outside.to_string(), "their density is zero".to_owned())];
     let figures = vec![("outside_the_box", json!(outside)), ("gamma", json!(model.gamma()))];
-    Ok(Found { path, sections: Vec::new(), headline, figures })
+    // No input matters more than another to a density: the first two are shown, shaded by how close together rows lie.
+    let (relevance, values) = (vec![1.0; train.n_columns()], vec![0.0; train.n_rows()]);
+    let bounds = model.forest().ground().first_box();
+    let section =
+        tree_section(preparation, bounds, train, &values, &relevance, path.best_lifetime(), args.params.seed)?;
+    Ok(Found { path, sections: vec![section], headline, figures })
 }
 
 fn page(args: &PathArgs, opened: &Opened, split: &Split, found: &Found) -> Report {
@@ -318,20 +351,22 @@ fn page(args: &PathArgs, opened: &Opened, split: &Split, found: &Found) -> Repor
         kicker: format!("mondrian path · {}", args.model.name()),
         lead: format!(
             "{}: {} rows to learn from, {} held out, {} inputs. One fit, looked at with every lifetime.",
-            opened.source.place(),
-            split.train.rows.len(),
-            split.held_out.rows.len(),
+            file_name(opened.source.place()),
+            count(split.train.rows.len() as u64),
+            count(split.held_out.rows.len() as u64),
             opened.preparation.n_features()
         ),
         headline: Vec::new(),
         sections: Vec::new(),
     };
     let last = found.path.lifetimes().last().copied().unwrap_or(0.0);
-    report.headline("Chosen lifetime", short(best.get()), format!("of 0 to {}", short(last)));
+    let tried = format!("of {} from 0 to {}", count(found.path.len() as u64), figure(last));
+    report.headline("Chosen lifetime", figure(best.get()), tried);
     for (label, value, note) in &found.headline {
         report.headline(label, value.clone(), note.clone());
     }
-    report.headline("Rows", opened.summary.n_used.to_string(), format!("{} held out", split.held_out.rows.len()));
+    let held_out = count(split.held_out.rows.len() as u64);
+    report.headline("Rows", count(opened.summary.n_used), format!("{held_out} held out"));
     report.sections.push(Section::new(
         "Error against lifetime",
         &[
@@ -357,6 +392,11 @@ fn page(args: &PathArgs, opened: &Opened, split: &Split, found: &Found) -> Repor
     ];
     report.sections.push(repeat_section(vec![command_line()], items));
     report
+}
+
+/// The last part of a path: what a reader knows a table by.
+fn file_name(place: &str) -> &str {
+    Path::new(place).file_name().and_then(|name| name.to_str()).unwrap_or(place)
 }
 
 /// The command as it was given.

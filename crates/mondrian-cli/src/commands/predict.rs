@@ -16,10 +16,10 @@ pub(crate) fn run(args: &PredictArgs, screen: Screen) -> Outcome<()> {
     if !(args.coverage > 0.0 && args.coverage < 1.0) {
         return Err(Failure::input(format!("--coverage {} is no share", args.coverage), "give one such as 0.9"));
     }
-    let fitted = Fitted::load(&args.model)?;
-    let source = args.read.open()?;
+    let fitted = Fitted::load(&args.given.model)?;
+    let source = args.given.read.open()?;
     let preparation = &fitted.record.preparation;
-    let missing = args.missing.missing.unwrap_or(preparation.missing);
+    let missing = args.given.missing.missing.unwrap_or(preparation.missing);
     let mut rows = PreparedRows::new(&source, preparation, missing, false)?;
     let mut out = Sink::open(&args.out, screen)?;
     let classes = preparation.target.as_ref().and_then(|t| t.classes.as_deref()).unwrap_or_default();

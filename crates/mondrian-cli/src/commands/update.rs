@@ -10,13 +10,13 @@ use crate::screen::Screen;
 
 /// Learns the rows of a table into a saved forest.
 pub(crate) fn update(args: &UpdateArgs, screen: Screen) -> Outcome<()> {
-    let Fitted { mut model, mut record } = Fitted::load(&args.model)?;
-    let source = args.read.open()?;
-    let missing = args.missing.missing.unwrap_or(record.preparation.missing);
+    let Fitted { mut model, mut record } = Fitted::load(&args.given.model)?;
+    let source = args.given.read.open()?;
+    let missing = args.given.missing.missing.unwrap_or(record.preparation.missing);
     let n_rows = learn_all(&source, &record.preparation, missing, screen, |points, rows| model.learn(points, rows))?;
     record.preparation.n_rows += n_rows;
     let total = record.preparation.n_rows;
-    let out = args.out.as_ref().unwrap_or(&args.model);
+    let out = args.out.as_ref().unwrap_or(&args.given.model);
     Fitted { model, record }.save(out)?;
     screen.say(format!("learned {n_rows} rows, {total} in all; wrote {}", out.display()));
     screen.result("", &json!({ "learned": n_rows, "rows": total, "out": out }))

@@ -1,7 +1,5 @@
 //! Ridge regression on a Mondrian grid: one lifetime an input, searched for.
 
-use std::ops::ControlFlow;
-
 use mondrian::grid::{GridRidge, GridRidgeParams};
 use mondrian::tuning::LifetimesChoice;
 use serde_json::json;
@@ -29,12 +27,8 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     };
     let rows = training.rows()?.all()?;
     let mut progress = screen.progress("searching", params.limits.budget as u64);
-    let mut done = 0;
-    let model = GridRidge::fit_with_progress(rows.points(training.preparation)?, &rows.y, &params, &mut |_| {
-        done += 1;
-        progress.set(done);
-        ControlFlow::Continue(())
-    })?;
+    let points = rows.points(training.preparation)?;
+    let model = GridRidge::fit_with_progress(points, &rows.y, &params, &mut progress.counting())?;
     progress.finish();
     Ok(model)
 }

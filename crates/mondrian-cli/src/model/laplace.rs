@@ -1,7 +1,5 @@
 //! The exact Laplace kernel, tuned: the default for regression.
 
-use std::ops::ControlFlow;
-
 use mondrian::tuning::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
 use serde_json::json;
 
@@ -30,12 +28,8 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     }
     let rows = training.rows()?.all()?;
     let mut progress = screen.progress("tuning", 0);
-    let mut done = 0;
-    let model = LaplaceKernelRidge::fit_with_progress(rows.points(preparation)?, &rows.y, &params, &mut |_| {
-        done += 1;
-        progress.set(done);
-        ControlFlow::Continue(())
-    })?;
+    let points = rows.points(preparation)?;
+    let model = LaplaceKernelRidge::fit_with_progress(points, &rows.y, &params, &mut progress.counting())?;
     progress.finish();
     Ok(model)
 }

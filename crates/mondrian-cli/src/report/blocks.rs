@@ -49,6 +49,9 @@ pub(crate) enum Block {
         heading: Option<String>,
         head: Vec<String>,
         rows: Vec<Vec<Value>>,
+        /// Columns of one width, cells shaded by their share of the row.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        matrix: bool,
         /// The row to point out.
         #[serde(skip_serializing_if = "Option::is_none")]
         best: Option<usize>,

@@ -1,7 +1,7 @@
 //! Sections that several commands share: the data, calibration, predictions, how to repeat it.
 
 use mondrian::normal;
-use mondrian::path::RegularizationPath;
+use mondrian::path::{Loss, RegularizationPath};
 use serde_json::{Value, json};
 
 use super::{Axis, Block, Column, Mark, Section, Series};
@@ -67,7 +67,7 @@ pub(crate) fn path_block(path: &RegularizationPath, heading: Option<String>) -> 
     Block::Curve {
         heading,
         x_label: "lifetime λ".to_owned(),
-        y_label: path.loss().name().replace('_', " "),
+        y_label: loss_label(path.loss()).to_owned(),
         x_short: "λ".to_owned(),
         log_x: true,
         steps: true,
@@ -75,6 +75,49 @@ pub(crate) fn path_block(path: &RegularizationPath, heading: Option<String>) -> 
         series,
         marks,
     }
+}
+
+/// A loss for readers.
+pub(crate) fn loss_label(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Rmse => "RMSE",
+        Loss::LogLoss => "log loss",
+        Loss::Error => "share wrong",
+        Loss::NegLogDensity => "negative log density",
+    }
+}
+
+/// A figure for the top of the page: four digits, and counts in threes.
+pub(crate) fn figure(x: f64) -> String {
+    if x.is_infinite() {
+        return if x > 0.0 { "∞" } else { "−∞" }.to_owned();
+    }
+    if x.fract() == 0.0 && x.abs() < 1e15 {
+        return format!("{}{}", if x < 0.0 { "−" } else { "" }, count(x.abs() as u64));
+    }
+    let magnitude = x.abs().log10().floor();
+    if !(-4.0..6.0).contains(&magnitude) {
+        return format!("{x:.2e}");
+    }
+    let text = format!("{x:.*}", (3.0 - magnitude).max(0.0) as usize);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    text.replace('-', "−")
+}
+
+/// A count in threes, from ten thousand on.
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    if n < 10_000 {
+        return digits;
+    }
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 /// Predictions of held-out rows with intervals, and how often intervals hold the truth.
@@ -144,7 +187,7 @@ pub(crate) fn confusion_block(classes: &[String], truth: &[u32], predicted: &[u3
         .zip(classes)
         .map(|(row, class)| std::iter::once(json!(class)).chain(row.into_iter().map(|n| json!(n))).collect())
         .collect();
-    Block::Table { heading: None, head, rows, best: None }
+    Block::Table { heading: None, head, rows, matrix: true, best: None }
 }
 
 /// How sure the forest was against how often it was right, in ten bins.
@@ -194,4 +237,16 @@ pub(crate) fn repeat_section(commands: Vec<String>, mut items: Vec<(String, Valu
         &["The same data, seed and version give the same report, byte for byte, on any number of threads."],
         vec![Block::Repeat { commands, items }],
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, figure};
+
+    #[test]
+    fn figures_are_short_and_counts_whole() {
+        let found = [17.038_84, 774.938, 0.0, 9568.0, 717_201.0, -3.489_12, 0.000_123_456, f64::INFINITY].map(figure);
+        assert_eq!(found, ["17.04", "774.9", "0", "9568", "717\u{202f}201", "−3.489", "0.0001235", "∞"]);
+        assert_eq!([count(9_999), count(1_000_000)], ["9999", "1\u{202f}000\u{202f}000"]);
+    }
 }

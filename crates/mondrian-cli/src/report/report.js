@@ -26,6 +26,8 @@
     if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
     if (x === 0) return "0";
     const size = Math.abs(x);
+    // Counts keep all their digits, in threes.
+    if (Number.isInteger(x) && size >= 1e4 && size < 1e12) return String(x).replace("-", "−").replace(/\B(?=(\d{3})+$)/g, "\u202f");
     const text = size >= 1e6 || size < 1e-4 ? x.toExponential(2) : String(Number(x.toPrecision(digits)));
     return text.replace("-", "−");
   }
@@ -120,7 +122,8 @@
   function curve(spec) {
     const node = h("div", { class: "chart" });
     const state = { logX: spec.log_x !== false, logY: false };
-    const series = spec.series.map((one, i) => ({ ...one, colour: one.muted ? "--faint" : COLOURS[i % COLOURS.length] }));
+    // JSON has no infinity: the last lifetime of an unlimited path arrives as null.
+    const series = spec.series.map((one, i) => ({ ...one, x: one.x.map((v) => v ?? Infinity), colour: one.muted ? "--faint" : COLOURS[i % COLOURS.length] }));
     const legend = h("div", { class: "legend" }, ...series.map((one) => h("span", { style: `--c: var(${one.colour})` }, one.name)));
     const toggle = (label, key) => {
       const button = h("button", { class: "toggle", type: "button", "aria-pressed": state[key] }, label);
@@ -145,16 +148,18 @@
       const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, tabindex: 0, role: "img", "aria-label": spec.title });
       axes(svg, x, y, width, height, m, spec.x_label, spec.y_label);
       for (const mark of spec.marks || []) {
-        const p = clamp(x(mark.x), m.left, width - m.right), end = p > width * 0.55;
+        const p = clamp(x(mark.x), m.left, width - m.right), text = `${mark.label} ${number(mark.x)}`, room = 7.4 * text.length + 10;
+        // Away from each other: the smaller lifetime's words to the left of its line, the chosen one's to the right, where they fit.
+        const end = mark.minor ? p - room > m.left : p + room > width - m.right;
         svg.append(
           s("line", { class: "mark", x1: p, x2: p, y1: m.top - 4, y2: height - m.bottom, stroke: css(mark.minor ? "--faint" : "--red"), "stroke-width": mark.minor ? 1 : 2, "stroke-dasharray": mark.minor ? "3 4" : null }),
-          s("text", { x: p + (end ? -7 : 7), y: mark.minor ? m.top + 22 : m.top + 6, "text-anchor": end ? "end" : "start", fill: css(mark.minor ? "--faint" : "--red"), "font-size": 12.5, "font-weight": 600, "paint-order": "stroke", stroke: css("--paper"), "stroke-width": 5 }, `${mark.label} ${number(mark.x)}`));
+          s("text", { x: p + (end ? -7 : 7), y: mark.minor ? m.top + 22 : m.top + 6, "text-anchor": end ? "end" : "start", fill: css(mark.minor ? "--faint" : "--red"), "font-size": 12.5, "font-weight": 600, "paint-order": "stroke", stroke: css("--paper"), "stroke-width": 5 }, text));
       }
       for (const one of series) {
         let d = "";
         one.x.forEach((v, i) => {
           if (one.y[i] === null || !Number.isFinite(one.y[i])) return;
-          const px = x(v).toFixed(1), py = y(one.y[i]).toFixed(1);
+          const px = Math.min(x(v), width - m.right).toFixed(1), py = y(one.y[i]).toFixed(1);
           d += !d ? `M${px} ${py}` : spec.steps === false ? `L${px} ${py}` : `H${px}V${py}`;
         });
         if (spec.steps !== false && d) d += `H${width - m.right}`;
@@ -234,21 +239,24 @@
     const range = h("input", { type: "range", min: 0, max: steps, step: 1, value: toStep(spec.lifetime), "aria-label": "lifetime", class: "lifetime" });
     const out = h("output", {}), count = h("span", { class: "cells" });
     const classes = spec.classes;
-    let showPoints = spec.points.length > 0, painted = !spec.points.length, cells = [];
+    let showPoints = spec.points.length > 0, painted = !spec.points.length, cells = [], densest = 1;
     const button = (label, get, set) => {
       const b = h("button", { class: "toggle", type: "button", "aria-pressed": get() }, label);
       b.addEventListener("click", () => { set(); b.setAttribute("aria-pressed", get()); draw(canvas.clientWidth); });
       return b;
     };
+    // Points without a value: cells are shaded by how close together points lie in them.
+    const crowd = spec.points.length > 0 && !spec.value && !classes;
     const values = spec.points.map((p) => p[2]), lo = Math.min(...values), hi = Math.max(...values);
     const key = !spec.points.length ? h("span", { class: "legend" }) : classes
       ? h("div", { class: "legend" }, ...classes.slice(0, 6).map((c, i) => h("span", { style: `--c: var(${COLOURS[i % 6]})` }, c)))
+      : crowd ? h("div", { class: "ramp crowd legend" }, "sparse", h("i"), "dense")
       : h("div", { class: "ramp legend" }, number(lo, 3), h("i"), number(hi, 3), ` ${spec.value || ""}`);
     const tools = h("div", { class: "tools" }, key,
       spec.points.length ? button("points", () => showPoints, () => (showPoints = !showPoints)) : null,
       spec.points.length ? button("paint", () => painted, () => (painted = !painted)) : null);
     const wrap = h("div", { style: "position: relative" }, canvas);
-    node.append(tools, wrap, h("div", { class: "axes" }, h("span", {}, `${spec.x.name} → ${number(spec.x.low ?? spec.x.min, 3)} to ${number(spec.x.high ?? spec.x.max, 3)}`), h("span", {}, `${spec.y.name} ↑ ${number(spec.y.low ?? spec.y.min, 3)} to ${number(spec.y.high ?? spec.y.max, 3)}`)),
+    node.append(spec.points.length ? tools : "", wrap, h("div", { class: "axes" }, h("span", {}, `${spec.x.name} → ${number(spec.x.low ?? spec.x.min, 3)} to ${number(spec.x.high ?? spec.x.max, 3)}`), h("span", {}, `${spec.y.name} ↑ ${number(spec.y.low ?? spec.y.min, 3)} to ${number(spec.y.high ?? spec.y.max, 3)}`)),
       h("div", { class: "slider" }, out, range, count));
     const tip = tipOf(wrap);
 
@@ -260,6 +268,7 @@
         for (const r of cell.rows) votes[spec.points[r][2]]++;
         return css(COLOURS[votes.indexOf(Math.max(...votes)) % 6]);
       }
+      if (crowd) return `rgb(${mixed(triple("--mid"), triple("--high"), 0.08 + 0.92 * Math.sqrt(cell.crowd / densest))})`;
       const t = clamp((cell.mean - lo) / (hi - lo || 1), 0, 1);
       const rgb = t < 0.5 ? mixed(triple("--low"), triple("--mid"), t * 2) : mixed(triple("--mid"), triple("--high"), t * 2 - 1);
       return `rgb(${rgb})`;
@@ -277,7 +286,12 @@
       const line = clamp(5 - Math.log2(cells.length) * 0.42, 0.6, 4);
       c.strokeStyle = css("--rule");
       c.lineWidth = line;
+      for (const cell of cells) cell.crowd = cell.rows.length / ((cell.x1 - cell.x0) * (cell.y1 - cell.y0) || 1);
+      // Slivers around single points would outshine all others: shades end at the ninth tenth of the points.
+      const crowds = cells.flatMap((cell) => cell.rows.map(() => cell.crowd)).sort((a, b) => a - b);
+      densest = crowds[Math.floor(0.9 * crowds.length)] || 1;
       for (const cell of cells) {
+        cell.crowd = Math.min(cell.crowd, densest);
         cell.mean = cell.rows.reduce((sum, r) => sum + spec.points[r][2], 0) / (cell.rows.length || 1);
         c.globalAlpha = classes && !painted ? 0.55 : 1;
         c.fillStyle = shade(cell);
@@ -304,7 +318,7 @@
       const cell = cells.find((k) => vx >= k.x0 && vx <= k.x1 && vy >= k.y0 && vy <= k.y1);
       if (!cell) return tip.hide();
       const lines = [[h("b", {}, String(cell.rows.length)), cell.rows.length === 1 ? " point" : " points"]];
-      if (cell.rows.length && !classes) lines.push(["mean ", h("b", {}, number(cell.mean))]);
+      if (cell.rows.length && !classes && !crowd) lines.push(["mean ", h("b", {}, number(cell.mean))]);
       tip.show(event.clientX - box.left, event.clientY - box.top, spec.points.length ? lines : [["cell ", h("b", {}, `${number(cell.x1 - cell.x0, 3)} × ${number(cell.y1 - cell.y0, 3)}`)]]);
     });
     canvas.addEventListener("pointerleave", () => tip.hide());
@@ -318,7 +332,7 @@
     node.prepend(h("div", { class: "tools" }, h("div", { class: "legend" }, h("span", { style: "--c: var(--blue)" }, `${number(100 * spec.coverage, 3)} % interval holds the truth`), h("span", { style: "--c: var(--red)" }, "it does not"))), place);
     keepDrawn(node, (width) => {
       const height = clamp(width * 0.62, 280, 460), m = { left: 58, right: 14, top: 30, bottom: 44 };
-      const rows = spec.rows, ys = rows.flatMap((r) => [r[2], r[3], r[0]]), lo = Math.min(...ys), hi = Math.max(...ys);
+      const rows = spec.rows, ys = rows.flatMap((r) => [r[2], r[3], r[0]]), pad = 0.03 * (Math.max(...ys) - Math.min(...ys)) || 1, lo = Math.min(...ys) - pad, hi = Math.max(...ys) + pad;
       const xs = rows.map((r) => r[0]);
       const x = scale(Math.min(...xs), Math.max(...xs), m.left + 8, width - m.right - 8, false), y = scale(lo, hi, height - m.bottom, m.top, false);
       const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": spec.title });
@@ -363,8 +377,10 @@
   }
   function table(spec) {
     const numeric = (v) => typeof v === "number";
+    // In a matrix every row is shaded by its shares.
+    const shade = (row, v) => (spec.matrix && numeric(v) && v > 0 ? `--share: ${((60 * v) / row.reduce((sum, n) => sum + (numeric(n) ? n : 0), 0)).toFixed(1)}%` : null);
     return h("div", { class: "scroll" }, h("table", { class: spec.matrix ? "matrix" : null }, h("thead", {}, h("tr", {}, ...spec.head.map((t, i) => h("th", { class: spec.rows.length && numeric(spec.rows[0][i]) ? "n" : null }, t)))),
-      h("tbody", {}, ...spec.rows.map((row, i) => h("tr", { class: i === spec.best ? "best" : null }, ...row.map((v) => h("td", { class: numeric(v) ? "n" : null }, numeric(v) ? number(v) : v)))))));
+      h("tbody", {}, ...spec.rows.map((row, i) => h("tr", { class: i === spec.best ? "best" : null }, ...row.map((v) => h("td", { class: numeric(v) ? "n" : null, style: shade(row, v) }, numeric(v) ? number(v) : v)))))));
   }
   const facts = (spec) => h("dl", { class: "facts" }, ...spec.items.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, numberOrText(v))]));
   const numberOrText = (v) => (typeof v === "number" ? number(v, 6) : String(v));

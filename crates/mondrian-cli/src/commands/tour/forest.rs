@@ -10,7 +10,7 @@ use crate::failure::Outcome;
 use crate::model::ranked;
 use crate::report::Section;
 use crate::report::partition::{Drawn, partition_block};
-use crate::report::parts::{axis, path_block, rmse};
+use crate::report::parts::{axis, count, path_block, rmse};
 
 pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let (lower, upper) = data.preparation.bounds(&data.summary);
@@ -55,7 +55,7 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     tour.report.headline(
         "Forest, chosen lifetime",
         format!("{:.2}", best.get()),
-        format!("of {} tried exactly", path.len()),
+        format!("of {} tried exactly", count(path.len() as u64)),
     );
     tour.compared.push(("Mondrian forest".to_owned(), error, format!("100 trees, λ = {:.3}", best.get())));
     tour.figures.insert("forest_rmse".to_owned(), error.into());

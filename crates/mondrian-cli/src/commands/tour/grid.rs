@@ -17,7 +17,10 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let series = names
         .iter()
         .enumerate()
-        .map(|(d, name)| Series::new(name, numbers.clone(), steps.iter().map(|s| s.lifetimes[d]).collect()))
+        .map(|(d, name)| {
+            let lifetimes = steps.iter().map(|s| s.lifetimes[d]).collect();
+            Series { dots: true, ..Series::new(name, numbers.clone(), lifetimes) }
+        })
         .collect();
     let order = model.ranking();
     tour.report.sections.push(Section::new(
@@ -37,7 +40,7 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
                 y_label: "lifetime".to_owned(),
                 x_short: "evaluation".to_owned(),
                 log_x: false,
-                steps: true,
+                steps: false,
                 plain: true,
                 series,
                 marks: Vec::new(),

@@ -142,7 +142,7 @@ fn compare(tour: &mut Tour, data: &Data) {
     tour.report.sections.push(Section {
         title: "Side by side".to_owned(),
         text: vec![format!("The same {} held-out rows for all. The noise alone is about 0.35.", data.held_out.y.len())],
-        blocks: vec![Block::Table { heading: None, head, rows, best }],
+        blocks: vec![Block::Table { heading: None, head, rows, matrix: false, best }],
     });
     if let Some(best) = best {
         let (name, error, _) = tour.compared[best].clone();

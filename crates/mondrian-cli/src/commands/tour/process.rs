@@ -36,10 +36,12 @@ pub(super) fn chapter(tour: &mut Tour) -> Outcome<()> {
             if same { "the same" } else { "another" }
         ),
     );
+    // Drawn about as large as they are shown, so that letters can be read.
+    let small = Picture::new().size(300.0);
     let drawn = [
-        ("The sample, painted.", Picture::new().paint(true).svg(&sample)?),
-        ("Restricted to a window: the cuts that cross it, at their times.", Picture::new().times(true).svg(&window)?),
-        ("Extended to twice the width: the old cuts go on, new ones come.", Picture::new().svg(&outer)?),
+        ("The sample, painted.", small.clone().paint(true).svg(&sample)?),
+        ("Restricted to a window: the cuts that cross it, at their times.", small.clone().times(true).svg(&window)?),
+        ("Extended to twice the width: the old cuts go on, new ones come.", small.svg(&outer)?),
     ];
     let figures = drawn.into_iter().map(|(caption, svg)| Figure { svg, caption: caption.to_owned() }).collect();
     tour.report.sections.push(Section::new(

@@ -1,6 +1,6 @@
 //! One dimension: time to the right, location upwards, a line from every cut on (report, "Mondrian process in 1D").
 
-use super::drawing::{Align, Colour, Drawing};
+use super::drawing::{Align, Colour, Drawing, Taken};
 use super::lettering::{self, number};
 use super::{INK, PAPER, Picture};
 use crate::process::{Measure, Partition, PoissonPoint};
@@ -75,10 +75,36 @@ fn draw_cuts(drawing: &mut Drawing, page: &Page, cuts: &[PoissonPoint], times: b
         drawing.dot((page.x(cut.time), page.y(cut.location)), 1.6 + 1.4 * weight, ACCENT);
     }
     if times && cuts.len() <= 60 {
-        for cut in cuts {
-            let at = (page.x(cut.time) - 7.0, page.y(cut.location) - 7.0);
-            let align = if at.0 - page.left < 30.0 { Align::Left } else { Align::Right };
-            drawing.text(at, &number(cut.time), 7.5, align, GREY);
+        label_cuts(drawing, page, cuts);
+    }
+}
+
+/// Times beside the cuts' dots, where no line, dot or other time stands.
+fn label_cuts(drawing: &mut Drawing, page: &Page, cuts: &[PoissonPoint]) {
+    const SIZE: f64 = 7.5;
+    let mut taken = Taken::default();
+    // The frame, and every line with its dot.
+    taken.block([0.0, 0.0, page.left + 2.0, f64::INFINITY]);
+    for y in [page.y(page.lo), page.y(page.hi)] {
+        taken.block([0.0, y - 1.0, page.right(), y + 1.0]);
+    }
+    for cut in cuts {
+        let (x, y) = (page.x(cut.time), page.y(cut.location));
+        taken.block([x, y - 1.0, page.right(), y + 1.0]);
+        taken.block([x - 3.0, y - 3.0, x + 3.0, y + 3.0]);
+    }
+    for cut in cuts {
+        let (x, y) = (page.x(cut.time), page.y(cut.location));
+        let text = number(cut.time);
+        let width = lettering::width(&text, SIZE);
+        // Left of the dot, then above and below it.
+        let places =
+            [(x - 7.0 - width, y), (x - width / 2.0, y - 10.0), (x - width / 2.0, y + 10.0), (x + 2.0, y - 10.0)];
+        let free = |(left, y): &(f64, f64)| {
+            taken.take([left - 1.0, y - SIZE / 2.0 - 1.0, left + width + 1.0, y + SIZE / 2.0 + 1.0])
+        };
+        if let Some((left, y)) = places.into_iter().find(free) {
+            drawing.text((left, y), &text, SIZE, Align::Left, GREY);
         }
     }
 }

@@ -111,6 +111,29 @@ pub(super) enum Align {
     Right,
 }
 
+/// Places that are taken, so that no label stands on another: left, top, right, bottom.
+#[derive(Default)]
+pub(super) struct Taken(Vec<[f64; 4]>);
+
+impl Taken {
+    /// Takes a place, if it is free.
+    pub(super) fn take(&mut self, place: [f64; 4]) -> bool {
+        let apart = |other: &[f64; 4]| {
+            place[0] >= other[2] || place[2] <= other[0] || place[1] >= other[3] || place[3] <= other[1]
+        };
+        let free = self.0.iter().all(apart);
+        if free {
+            self.0.push(place);
+        }
+        free
+    }
+
+    /// Takes a place, free or not.
+    pub(super) fn block(&mut self, place: [f64; 4]) {
+        self.0.push(place);
+    }
+}
+
 /// A coordinate to a hundredth of a pixel.
 fn px(value: f64) -> String {
     let text = format!("{value:.2}");

@@ -1,6 +1,6 @@
 //! A two-dimensional partition on paper: where its cells and cuts lie, and the line drawing.
 
-use super::drawing::{Align, Colour, Drawing};
+use super::drawing::{Align, Colour, Drawing, Taken};
 use super::lettering::{self, number};
 use super::{INK, PAPER};
 use crate::process::{Bounds, Measure, Partition};
@@ -120,8 +120,9 @@ impl Plane {
         }
         drawing.frame(shift((0.0, 0.0)), shift((self.width, self.height)), INK, 3.0);
         if times {
+            let mut taken = Taken::default();
             for cut in &self.cuts {
-                label(&mut drawing, cut, shift);
+                label(&mut drawing, cut, shift, &mut taken);
             }
         }
         self.label_corners(&mut drawing, shift);
@@ -155,8 +156,11 @@ fn shade(age: f64) -> Colour {
     Colour(mix(27.0, 120.0), mix(26.0, 128.0), mix(23.0, 140.0))
 }
 
-/// The time of a cut on a patch of paper in its middle, where it has room.
-fn label(drawing: &mut Drawing, cut: &Segment, shift: impl Fn((f64, f64)) -> (f64, f64)) {
+/// Where along a cut its label may stand, the best place first.
+const PLACES: [f64; 7] = [0.5, 0.38, 0.62, 0.26, 0.74, 0.14, 0.86];
+
+/// The time of a cut on a patch of paper, near its middle, where it has room and no other label stands.
+fn label(drawing: &mut Drawing, cut: &Segment, shift: impl Fn((f64, f64)) -> (f64, f64), taken: &mut Taken) {
     let text = number(cut.time);
     let natural: f64 = 9.0;
     let along = if cut.is_level() { lettering::width(&text, 1.0) } else { 1.0 };
@@ -166,8 +170,13 @@ fn label(drawing: &mut Drawing, cut: &Segment, shift: impl Fn((f64, f64)) -> (f6
     if size < 4.0 {
         return;
     }
-    let (x, y) = shift((cut.from.0.midpoint(cut.to.0), cut.from.1.midpoint(cut.to.1)));
     let (w, h) = (lettering::width(&text, size) / 2.0 + 0.35 * size, 0.8 * size);
-    drawing.rect((x - w, y - h), (x + w, y + h), PAPER);
-    drawing.text((x, y), &text, size, Align::Middle, INK);
+    for share in PLACES {
+        let between = |from: f64, to: f64| from + share * (to - from);
+        let (x, y) = shift((between(cut.from.0, cut.to.0), between(cut.from.1, cut.to.1)));
+        if taken.take([x - w, y - h, x + w, y + h]) {
+            drawing.rect((x - w, y - h), (x + w, y + h), PAPER);
+            return drawing.text((x, y), &text, size, Align::Middle, INK);
+        }
+    }
 }
