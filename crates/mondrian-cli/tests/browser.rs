@@ -37,6 +37,11 @@ addEventListener("load", () => setTimeout(() => {
   result.otherTheme = document.documentElement.dataset.theme;
   result.background = getComputedStyle(document.body).backgroundColor;
   result.sections = [...document.querySelectorAll("section h2")].map((h) => h.textContent);
+  // A curve goes to the right: an infinite last lifetime once drew a line back to the left.
+  result.backwards = [...document.querySelectorAll(".chart svg[tabindex] path")].some((p) => {
+    const steps = [...(p.getAttribute("d") || "").matchAll(/H([-\d.]+)/g)].map((m) => Number(m[1]));
+    return steps.some((x, i) => i > 0 && x < steps[i - 1]);
+  });
   result.marks = document.querySelectorAll("line.mark").length;
   result.overflow = document.documentElement.scrollWidth > innerWidth;
   result.requests = performance.getEntriesByType("resource").map((r) => r.name).filter((n) => !n.startsWith("data:"));
@@ -60,6 +65,10 @@ fn chromium() -> Option<PathBuf> {
 /// Opens a page in a window of this width and returns what the visit saw.
 fn visit(browser: &Path, page: &Path, width: u32) -> Value {
     let profile = tempfile::tempdir().unwrap();
+    let html = std::fs::read_to_string(page).unwrap();
+    let page = profile.path().join("visited.html");
+    let with_visitor = html.replace("<head>", &format!("<head>{CATCH}")).replace("</body>", &format!("{VISIT}</body>"));
+    std::fs::write(&page, with_visitor).unwrap();
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
@@ -90,18 +99,9 @@ fn the_report_works_in_a_browser() {
         .unwrap();
     assert!(output.status.success());
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
-    let visited = folder.path().join("visited.html");
-    std::fs::write(
-        &visited,
-        page.replace("<head>", &format!("<head>{CATCH}")).replace("</body>", &format!("{VISIT}</body>")),
-    )
-    .unwrap();
-
     for width in [1280, 500] {
-        let seen = visit(&browser, &visited, width);
-        assert_eq!(seen["errors"], serde_json::json!([]), "no script error");
-        assert_eq!(seen["requests"], serde_json::json!([]), "nothing is fetched");
+        let seen = visit(&browser, &folder.path().join("report.html"), width);
+        assert_sound(&seen, width);
         // The script's walk down the tree finds as many cells as the library counted.
         assert_eq!(seen["first"]["cells"], told["figures"]["cells"]);
         assert_eq!((&seen["start"]["cells"], &seen["start"]["said"]), (&1.into(), &"λ = 0".into()));
@@ -109,11 +109,34 @@ fn the_report_works_in_a_browser() {
         assert!(cells("start") < cells("half") && cells("half") < cells("end"), "a longer lifetime refines");
         assert_eq!(seen["half"], seen["back"], "back at the same lifetime, the same picture");
         assert_ne!(seen["half"]["picture"], seen["end"]["picture"], "the slider redraws");
-        assert_eq!(seen["tipShown"], "1");
-        assert!(seen["tip"].as_str().unwrap().contains(" = "), "hovering tells values");
-        assert_eq!(seen["logChanges"], true);
-        assert_ne!(seen["theme"], seen["otherTheme"]);
-        assert_eq!(seen["overflow"], false, "nothing sticks out at {width} pixels");
-        assert!(seen["sections"].as_array().unwrap().len() >= 5);
     }
+}
+
+/// A path of a classification forest, whose last lifetime is infinite.
+#[test]
+fn a_path_without_end_works_in_a_browser() {
+    let Some(browser) = chromium() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let rows = (0..90).map(|i| format!("{},{},{}\n", i % 11, i % 7, ["sun", "rain", "snow"][(i % 11) / 4]));
+    std::fs::write(folder.path().join("t.csv"), "a,b,weather\n".to_owned() + &rows.collect::<String>()).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_mondrian"))
+        .args(["path", "t.csv", "--target", "weather", "--trees", "10", "--quiet"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    assert_sound(&visit(&browser, &folder.path().join("report.html"), 1280), 1280);
+}
+
+/// What holds for every report.
+fn assert_sound(seen: &Value, width: u32) {
+    assert_eq!(seen["errors"], serde_json::json!([]), "no script error");
+    assert_eq!(seen["requests"], serde_json::json!([]), "nothing is fetched");
+    assert_eq!(seen["tipShown"], "1");
+    assert!(seen["tip"].as_str().unwrap().contains(" = "), "hovering tells values");
+    assert_eq!(seen["logChanges"], true);
+    assert_eq!(seen["backwards"], false, "curves go to the right");
+    assert_ne!(seen["theme"], seen["otherTheme"]);
+    assert_eq!(seen["overflow"], false, "nothing sticks out at {width} pixels");
+    assert!(seen["sections"].as_array().unwrap().len() >= 5);
 }

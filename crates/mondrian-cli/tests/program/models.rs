@@ -215,13 +215,16 @@ fn paths_write_a_report_and_tell_the_curve() {
     assert_eq!(told["best_validation"].as_f64(), Some(least), "the best lifetime has the least error");
     assert_eq!(told["rows"]["train"].as_u64().unwrap() + told["rows"]["held_out"].as_u64().unwrap(), 150);
     let page = place.read("report.html");
-    for part in ["Error against lifetime", "One tree of the forest", "Calibration", "Which inputs matter", "path t.csv"]
+    for part in ["Error against lifetime", "One tree of the model", "Calibration", "Which inputs matter", "path t.csv"]
     {
         assert!(page.contains(part), "{part}");
     }
     place.run("path t.csv --target target --trees 10 --out again.html --quiet --json --threads 1").succeeded();
     let told = place.run("path t.csv --model density --exclude colour --trees 10 --json --out density.html");
     assert_eq!(told.succeeded().json()["loss"], "neg_log_density");
+    assert!(place.read("density.html").contains("One tree of the model"));
+    place.run("path t.csv --target target --model kernel --trees 5 --out kernel.html --quiet").succeeded();
+    assert!(place.read("kernel.html").contains("One tree of the model"));
     assert!(told.json()["leave_one_out"].as_array().is_some_and(|v| !v.is_empty()));
     place.run("path t.csv --out r.html").refused(2, &["--target is missing"]);
     place.run("path t.csv --target target --out nowhere/r.html --trees 2").refused(2, &["folder does not exist"]);
