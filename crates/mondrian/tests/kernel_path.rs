@@ -5,6 +5,7 @@ use mondrian::forest::{
     WeightsChoice,
 };
 use mondrian::kernel::{KernelRidge, PathMethod};
+use mondrian::model_file::Saved;
 use mondrian::path::{Validation, no_progress};
 use mondrian::process::NodeKey;
 use mondrian::ridge::CgOptions;
@@ -248,6 +249,12 @@ fn the_approximation_chooses_the_lifetime_of_the_exact_kernel() {
         let found = model.predict(held.points()).unwrap();
         let error = (found.iter().zip(&held.y).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 200.0).sqrt();
         assert!(error < 0.2, "{error}");
+        // Too few rows to hold any out: still a model, and one that can be saved.
+        let few = data(4, 2, 33);
+        let small = LaplaceKernelRidge::fit(few.points(), &few.y, &params).unwrap();
+        assert!(small.trajectory().is_empty());
+        let again = LaplaceKernelRidge::from_bytes(&small.to_bytes().unwrap()).unwrap();
+        assert_eq!(again.predict(few.points()).unwrap(), small.predict(few.points()).unwrap());
         let fixed = LaplaceKernelRidgeParams { alpha: Some(0.5), ..params };
         assert_eq!(LaplaceKernelRidge::fit(train.points(), &train.y, &fixed).unwrap().alpha(), 0.5);
     }

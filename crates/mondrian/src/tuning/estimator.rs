@@ -56,7 +56,10 @@ pub(crate) fn tuned_on_path(
     let lifetimes: Vec<f64> = weights.factors().iter().map(|weight| weight * choice.lifetime.get()).collect();
     let mut trajectory = Trajectory::default();
     let (alpha, error) = (choice.alpha, choice.error);
-    trajectory.push(Step { lifetimes: lifetimes.clone(), alpha, error, cost: 0.0, rows: points.n_rows() });
+    // Too few rows to hold any out have no error, and a file has no room for one that is no number.
+    if error.is_finite() {
+        trajectory.push(Step { lifetimes: lifetimes.clone(), alpha, error, cost: 0.0, rows: points.n_rows() });
+    }
     Ok(Tuned { lifetimes, alpha, trajectory, finished: true })
 }
 
