@@ -12,8 +12,32 @@ use crate::failure::{Failure, Outcome};
 ///
 /// After a crash, an error or on a full disk the old file is still there, whole.
 pub(crate) struct AtomicFile {
-    writer: BufWriter<NamedTempFile>,
+    writer: BufWriter<Destination>,
     target: PathBuf,
+}
+
+/// Where bytes go until the file is whole.
+enum Destination {
+    /// A file beside the target, which will take its place.
+    Beside(NamedTempFile),
+    /// The target itself: a pipe or a device must not be replaced by a file.
+    Itself(File),
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Beside(file) => file.write(bytes),
+            Self::Itself(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Beside(file) => file.flush(),
+            Self::Itself(file) => file.flush(),
+        }
+    }
 }
 
 impl AtomicFile {
@@ -25,6 +49,11 @@ impl AtomicFile {
         }
         // Through a link, so that the file it points to is replaced and not the link.
         let target = &std::fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
+        if std::fs::metadata(target).is_ok_and(|there| !there.is_file()) {
+            let file = File::options().write(true).open(target).map_err(|e| fail(&e))?;
+            let writer = BufWriter::with_capacity(1 << 16, Destination::Itself(file));
+            return Ok(Self { writer, target: target.clone() });
+        }
         let mut builder = tempfile::Builder::new();
         builder.prefix(".mondrian-");
         #[cfg(unix)]
@@ -35,13 +64,16 @@ impl AtomicFile {
             builder.permissions(std::fs::Permissions::from_mode(mode));
         }
         let file = builder.tempfile_in(folder(target)).map_err(|e| fail(&e))?;
-        Ok(Self { writer: BufWriter::with_capacity(1 << 16, file), target: target.clone() })
+        Ok(Self { writer: BufWriter::with_capacity(1 << 16, Destination::Beside(file)), target: target.clone() })
     }
 
     /// Puts the file in its place: flush, sync, rename, sync the folder.
     pub(crate) fn commit(self) -> Outcome<()> {
         let fail = |e: &io::Error| Failure::writing(&self.target, e);
-        let file = self.writer.into_inner().map_err(|e| fail(e.error()))?;
+        let file = match self.writer.into_inner().map_err(|e| fail(e.error()))? {
+            Destination::Itself(_) => return Ok(()),
+            Destination::Beside(file) => file,
+        };
         file.as_file().sync_all().map_err(|e| fail(&e))?;
         file.persist(&self.target).map_err(|e| fail(&e.error))?;
         // Not every file system lets a folder be opened and synced; the rename itself has happened.

@@ -112,7 +112,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, default_value = "auto", value_name = "λ", help_heading = "Model")]
     pub(crate) lifetime: LifetimeArg,
     /// Ridge parameter δ² of the kernel models [default: 1; laplace: tuned]
-    #[arg(long, value_name = "δ²", help_heading = "Model")]
+    #[arg(long, value_name = "δ²", allow_negative_numbers = true, help_heading = "Model")]
     pub(crate) alpha: Option<f64>,
     /// Seed of all randomness: the same seed and data give the same model
     #[arg(long, default_value_t = 0, help_heading = "Model")]

@@ -55,6 +55,11 @@ fn sample(args: &SampleArgs) -> Outcome<Partition> {
             "give one a dimension to both",
         ));
     }
+    for (name, numbers) in [("--lower", &args.lower), ("--upper", &args.upper)] {
+        if let Some(x) = numbers.iter().find(|x| !x.is_finite()) {
+            return Err(Failure::input(format!("{name} has {x}"), "give finite numbers"));
+        }
+    }
     for (name, numbers) in [("--weights", &args.weights), ("--through", &args.through)] {
         if let Some(numbers) = numbers.as_ref().filter(|n| n.len() != args.lower.len()) {
             return Err(Failure::input(

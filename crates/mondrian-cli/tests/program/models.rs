@@ -45,6 +45,31 @@ fn laplace_from_table_to_predictions() {
     place.run("inspect m.mondrian --json").succeeded();
 }
 
+/// As root, a rename over `/dev/full` or a named pipe would succeed and destroy it.
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_written_to_and_not_replaced() {
+    use std::os::unix::fs::FileTypeExt;
+    let place = Place::new();
+    place.write("t.csv", table(40));
+    place.run("fit t.csv --target target --out m --quiet").succeeded();
+    let pipe = place.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read_to_string(pipe).expect("a readable pipe")
+    });
+    place.run("predict m t.csv --out pipe --quiet").succeeded();
+    assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo(), "the pipe is still there");
+    assert_eq!(reader.join().unwrap().lines().count(), 41);
+    let full = std::path::Path::new("/dev/full");
+    if std::fs::metadata(full).is_ok_and(|there| there.file_type().is_char_device()) {
+        place.run("predict m t.csv --out /dev/full --quiet").refused(1, &["/dev/full"]);
+        place.run("fit t.csv --target target --out /dev/full --quiet").refused(1, &["/dev/full"]);
+        assert!(std::fs::metadata(full).unwrap().file_type().is_char_device());
+    }
+}
+
 #[test]
 fn a_fit_says_where_time_and_memory_went() {
     let place = Place::new();
