@@ -10,7 +10,8 @@
 //! 128-bit cousin of the SplitMix64 finaliser. Then
 //! `root(seed, index) = mix(mix(seed) ^ (index << 64 | ROOT))`, `child(side) = mix(key ^ side)` with constants for
 //! below and above, and `draw(purpose) = mix(key ^ (purpose << 64 | DRAW))`, whose high half gives the
-//! waiting time and whose low half gives the location. Reference vectors stand in the tests: another
+//! waiting time (−ln of it, by `logarithm.rs`) and whose low half gives the location (down the tree of `sides.rs`).
+//! Reference vectors stand in the tests: another
 //! implementation that meets them grows the same trees.
 
 use super::logarithm::minus_log_of_unit;
