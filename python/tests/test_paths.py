@@ -86,7 +86,8 @@ def test_everything_draws(regression, rng, tmp_path):
     forest = mondrian.MondrianForestRegressor(n_estimators=3, lifetime=3.0, random_state=0).fit(X, y)
     path = forest.path(X, y)
     axes = path.plot()
-    assert len(axes.lines) == 3 and axes.get_ylabel() == "RMSE"
+    # Training, validation, the best lifetime, and the simplest one where it is another.
+    assert len(axes.lines) == 3 + (path.best_lifetime_1se < path.best_lifetime) and axes.get_ylabel() == "RMSE"
     assert path.plot(ax=axes) is axes
     assert path.to_svg(tmp_path / "path.svg").startswith("<svg")
     model = mondrian.LaplaceKernelRidge(random_state=0).fit(X, y)
