@@ -105,6 +105,7 @@ impl From<mondrian::Error> for Failure {
             E::ZeroWidth { .. } => "leave that constant column out with --exclude",
             E::OutsideBox { .. } => "fit a new model on all the data",
             E::InvertedBox { .. } | E::NotInside { .. } => "check --lower and --upper",
+            E::NoLeaveOneOut => "give --validation hold-out or a number of folds",
             E::TooLarge { .. } => "take a smaller lifetime or fewer trees",
             E::Incompatible { .. } => "merge models fitted with the same seed, columns, box and parameters",
             E::NotPositiveDefinite { .. } => "raise --alpha",

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use mondrian::Lifetime;
+use mondrian::path::Validation;
 
 /// The kinds of model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -99,6 +100,27 @@ impl FromStr for LifetimeArg {
     }
 }
 
+/// How an automatic lifetime is judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ValidationArg(pub(crate) Validation);
+
+impl FromStr for ValidationArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "hold-out" => Ok(Self(Validation::HoldOut)),
+            "leave-one-out" => Ok(Self(Validation::LeaveOneOut)),
+            folds => folds
+                .parse()
+                .ok()
+                .filter(|k| *k >= 2)
+                .map(|k| Self(Validation::KFold(k)))
+                .ok_or_else(|| "give hold-out, leave-one-out, or a number of folds from 2 on".to_owned()),
+        }
+    }
+}
+
 /// Parameters of the models; each kind takes those that concern it.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
@@ -111,6 +133,9 @@ pub(crate) struct ModelArgs {
     /// Lifetime: a number, inf, or auto to tune it
     #[arg(long, default_value = "auto", value_name = "λ", help_heading = "Model")]
     pub(crate) lifetime: LifetimeArg,
+    /// How an automatic lifetime of trees is judged: hold-out (a fifth), a number of folds, or leave-one-out (densities)
+    #[arg(long, default_value = "hold-out", value_name = "HOW", help_heading = "Model")]
+    pub(crate) validation: ValidationArg,
     /// Ridge parameter δ² of the kernel models [default: 1; laplace: tuned]
     #[arg(long, value_name = "δ²", allow_negative_numbers = true, help_heading = "Model")]
     pub(crate) alpha: Option<f64>,

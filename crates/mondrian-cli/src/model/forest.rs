@@ -45,6 +45,7 @@ pub(crate) fn forest_params(training: &Training<'_>, args: &ModelArgs) -> Outcom
         seed: args.seed,
         bounds: Some(Bounds::new(&lower, &upper)?),
         weights: WeightsChoice::Raw,
+        validation: args.validation.0,
         ..ForestParams::default()
     })
 }

@@ -45,6 +45,20 @@ fn laplace_from_table_to_predictions() {
     place.run("inspect m.mondrian --json").succeeded();
 }
 
+#[test]
+fn an_automatic_lifetime_is_judged_as_asked() {
+    let place = Place::new();
+    place.write("t.csv", table(60));
+    for (model, how) in [("forest", "3"), ("kernel", "3"), ("density", "leave-one-out"), ("density", "2")] {
+        let target = if model == "density" { "--columns x,y" } else { "--target target" };
+        let fit = format!("fit t.csv {target} --model {model} --trees 5 --validation {how} --out m --quiet --json");
+        assert!(place.run(&fit).succeeded().json()["lifetime"].as_f64().is_some(), "{model} by {how}");
+    }
+    let forest = "fit t.csv --target target --model forest --trees 5 --out m --validation";
+    place.run(&format!("{forest} leave-one-out")).refused(2, &["leave-one-out", "folds"]);
+    place.run(&format!("{forest} 1")).refused(2, &["folds"]);
+}
+
 /// As root, a rename over `/dev/full` or a named pipe would succeed and destroy it.
 #[cfg(unix)]
 #[test]
