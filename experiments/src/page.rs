@@ -105,6 +105,7 @@ pub fn index_page(groups: &[(&Group, Vec<Record>)]) -> Result<String> {
          | experiment | claims that hold | seconds | processor seconds |\n| --- | --- | ---: | ---: |\n",
     );
     let (mut total, mut processor) = (0.0, 0.0);
+    let untold = groups.iter().flat_map(|(_, records)| records).any(|record| record.processor_seconds.is_none());
     for (group, records) in groups {
         for record in records {
             let (holds, all) = (record.claims.iter().filter(|c| c.holds).count(), record.claims.len());
@@ -129,8 +130,9 @@ pub fn index_page(groups: &[(&Group, Vec<Record>)]) -> Result<String> {
     }
     let _ = writeln!(
         page,
-        "\nAll together {:.1} minutes by the clock, {:.1} minutes of processor time, on a machine shared with other work.\n",
+        "\nAll together {:.1} minutes by the clock, {}{:.1} minutes of processor time, on a machine shared with other work.\n",
         total / 60.0,
+        if untold { "more than " } else { "" },
         processor / 60.0
     );
     let failed: Vec<String> = groups
