@@ -78,10 +78,10 @@ fn n_trees(context: &Context) -> usize {
 
 fn curve(context: &Context, table: &str, name: &'static str, sizes: &[usize]) -> Result<Curve> {
     let table = context.table(table)?;
-    let most = context.pick(usize::MAX, 800);
-    let sizes: Vec<usize> = sizes.iter().copied().filter(|n| *n <= most).collect();
     let seeds = context.seeds(3, 2);
     let splits: Vec<Standardised> = seeds.iter().map(|s| table.split(*s as u32)).collect();
+    let most = splits[0].train_y.len().min(context.pick(usize::MAX, 2000));
+    let sizes: Vec<usize> = sizes.iter().copied().filter(|n| *n <= most).collect();
     let kept: Vec<f64> = seeds
         .par_iter()
         .zip(&splits)

@@ -12,10 +12,10 @@ use mondrian::process::NodeKey;
 pub(crate) fn write(name: &str, folder: &Path) -> Result<()> {
     let rows = match name {
         "iris" => flowers(),
-        "ccpp" => curved(1200, 4, 1.0),
+        "ccpp" => curved(3000, 4, 1.0),
         "cpu_act" => steep(1000, 21),
         "house_16h" => steep(1000, 16),
-        "gebco_altitude" | "road3d_head" => curved(1200, 2, 0.3),
+        "gebco_altitude" | "road3d_head" => curved(3000, 2, 0.3),
         _ => panic!("no stand-in for {name}"),
     };
     let mut file = GzEncoder::new(File::create(folder.join(format!("{name}.csv.gz")))?, Compression::fast());

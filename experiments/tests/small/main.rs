@@ -128,6 +128,6 @@ fn far_from_the_data_forests_predict_the_prior() {
 
 #[test]
 fn choosing_the_lifetime_pays_as_rows_come() {
-    // Five hundred rows of two seeds: the chosen lifetimes still scatter, and with them single steps of the error.
+    // Two seeds: the chosen lifetimes still scatter, and with them single steps of the error.
     check("learning-curve", &["lifetime grows", "error falls"]);
 }
