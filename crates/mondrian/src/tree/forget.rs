@@ -1,8 +1,9 @@
 //! Forgetting points: the tree becomes the one that never saw them.
 
 use super::insert::Touched;
+use super::leaf::Leaves;
 use super::node::Kind;
-use super::{Child, Leaf, Node, PointStore, Tree};
+use super::{Child, Node, PointStore, Tree};
 use crate::process::Side;
 
 impl Tree {
@@ -28,17 +29,14 @@ impl Tree {
         let mut left = child;
         match child.kind() {
             Kind::Leaf(id) => {
-                let leaf = &mut self.leaves[id as usize];
-                leaf.count -= 1;
+                self.leaves.discount_row(id);
                 if gone {
-                    leaf.points.remove(point);
-                    if let [last] = *leaf.points() {
-                        left = Child::single(last);
-                        self.leaves[id as usize] = Leaf::default();
-                        self.n_dead += 1;
-                    } else {
-                        touched.leaves.push(id);
-                    }
+                    self.leaves.remove(id, point);
+                }
+                if let [last] = *self.leaves.leaf(id).points() {
+                    left = Child::single(last);
+                    self.leaves.end(id);
+                    self.n_dead += 1;
                 } else {
                     touched.leaves.push(id);
                 }
@@ -84,7 +82,7 @@ impl Tree {
     /// Writes nodes and leaves anew, depth first, without the dead; numbers change.
     pub fn tidy(&mut self, _store: &PointStore) {
         let old_nodes = std::mem::take(&mut self.nodes);
-        let mut old_leaves = std::mem::take(&mut self.leaves);
+        let old_leaves: Leaves = std::mem::take(&mut self.leaves);
         let mut todo = vec![(self.root, None::<(u32, Side)>)];
         while let Some((child, parent)) = todo.pop() {
             let moved = match child.kind() {
@@ -96,10 +94,7 @@ impl Tree {
                     todo.push((node.below, Some((new, Side::Below))));
                     Child::inner(new)
                 }
-                Kind::Leaf(id) => {
-                    self.leaves.push(std::mem::take(&mut old_leaves[id as usize]));
-                    Child::leaf(self.leaves.len() as u32 - 1)
-                }
+                Kind::Leaf(id) => Child::leaf(self.leaves.copy(old_leaves.leaf(id))),
                 Kind::Single(_) | Kind::Empty => child,
             };
             self.hang(parent, moved);

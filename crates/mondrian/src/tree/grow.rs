@@ -5,10 +5,10 @@
 //! points show that it misses them all, whatever the number of dimensions.
 
 use super::desk::Desk;
-use super::leaf::PointList;
+use super::leaf::Leaves;
 use super::parts::Part;
 use crate::process::{Cell, Cut, NodeKey, Side};
-use crate::tree::{Child, Ground, Leaf, Node, PointStore, Tree};
+use crate::tree::{Child, Ground, Node, PointStore, Tree};
 
 /// A cell still to be grown: a side of a node, and its points.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct Grower<'a> {
     lifetime: f64,
     pub(crate) cell: Cell,
     pub(crate) nodes: Vec<Node>,
-    pub(crate) leaves: Vec<Leaf>,
+    pub(super) leaves: Leaves,
     /// Outer bounds of the current cell's points, per dimension, and the log that restores them.
     lo: Vec<f64>,
     hi: Vec<f64>,
@@ -53,11 +53,11 @@ pub(crate) struct Grower<'a> {
 
 impl<'a> Grower<'a> {
     /// A grower at the root of a tree, which adds to the given nodes and leaves.
-    pub(crate) fn new(
+    pub(super) fn new(
         store: &'a PointStore,
         ground: &Ground,
         cell: Cell,
-        (nodes, leaves): (Vec<Node>, Vec<Leaf>),
+        (nodes, leaves): (Vec<Node>, Leaves),
     ) -> Self {
         Self {
             store,
@@ -200,13 +200,12 @@ impl<'a> Grower<'a> {
     }
 
     fn new_leaf(&mut self, points: &[u32]) -> Child {
-        let points = PointList::of(points.iter().map(|number| self.desk.point(*number)));
-        let count = match points.as_slice() {
-            points if self.is_distinct => points.len() as u32,
-            points => points.iter().map(|p| self.store.multiplicity(*p)).sum(),
+        let (desk, store, is_distinct) = (&self.desk, self.store, self.is_distinct);
+        let rows_of = |points: &[u32]| match points {
+            points if is_distinct => points.len() as u32,
+            points => points.iter().map(|p| store.multiplicity(*p)).sum(),
         };
-        self.leaves.push(Leaf { points, count });
-        Child::leaf(self.leaves.len() as u32 - 1)
+        Child::leaf(self.leaves.push(points.iter().map(|number| desk.point(*number)), rows_of))
     }
 
     /// Moves the points below the cut to the front, in order; how many there are.
@@ -277,12 +276,12 @@ impl<'a> Grower<'a> {
 }
 
 /// Number of rows in a child's cell.
-pub(crate) fn rows_of(child: Child, nodes: &[Node], leaves: &[Leaf], store: &PointStore) -> u32 {
+pub(super) fn rows_of(child: Child, nodes: &[Node], leaves: &Leaves, store: &PointStore) -> u32 {
     use super::node::Kind;
     match child.kind() {
         Kind::Inner(id) => nodes[id as usize].count,
         Kind::Single(point) => store.multiplicity(point),
-        Kind::Leaf(id) => leaves[id as usize].count,
+        Kind::Leaf(id) => leaves.leaf(id).count(),
         Kind::Empty => 0,
     }
 }
@@ -292,10 +291,11 @@ impl Tree {
     pub fn grown(ground: &Ground, key: NodeKey, store: &PointStore) -> Self {
         let mut points: Vec<u32> = store.points().collect();
         let mut grower =
-            Grower::new(store, ground, ground.root_cell(key), (Vec::with_capacity(points.len()), Vec::new()));
+            Grower::new(store, ground, ground.root_cell(key), (Vec::with_capacity(points.len()), Leaves::default()));
         let root = grower.grow(&mut points);
-        let (mut nodes, leaves) = (grower.nodes, grower.leaves);
+        let (mut nodes, mut leaves) = (grower.nodes, grower.leaves);
         nodes.shrink_to_fit();
+        leaves.shrink_to_fit();
         Self { key, root, nodes, leaves, n_dead: 0 }
     }
 }

@@ -53,9 +53,7 @@ impl Tree {
                     }
                 }
                 Kind::Leaf(id) => {
-                    let leaf = &mut self.leaves[id as usize];
-                    leaf.points.extend(batch);
-                    leaf.count += batch.iter().map(|p| store.multiplicity(*p)).sum::<u32>();
+                    self.leaves.extend(id, batch, batch.iter().map(|p| store.multiplicity(*p)).sum());
                     touched.leaves.push(id);
                 }
                 Kind::Empty => {
@@ -89,9 +87,7 @@ impl Tree {
         }
         match child.kind() {
             Kind::Leaf(id) => {
-                let leaf = &mut self.leaves[id as usize];
-                leaf.points.extend(&[point]);
-                leaf.count += rows;
+                self.leaves.extend(id, &[point], rows);
                 touched.leaves.push(id);
             }
             Kind::Single(other) => {
@@ -135,7 +131,7 @@ impl Tree {
                     child = node.child(node.side_of(x));
                 }
                 Kind::Leaf(id) => {
-                    self.leaves[id as usize].count += 1;
+                    self.leaves.count_row(id);
                     touched.leaves.push(id);
                     return;
                 }
@@ -207,7 +203,7 @@ impl Tree {
                     tasks.push((node.below, Some((id, Side::Below)), way.len()));
                 }
                 Kind::Leaf(id) => {
-                    let mut points = std::mem::take(&mut self.leaves[id as usize]).points().to_vec();
+                    let mut points = self.leaves.end(id);
                     self.n_dead += 1;
                     let grown = self.grow_at(ground, store, &way, &mut points, &mut touched);
                     self.hang(parent, grown);

@@ -29,6 +29,7 @@ pub use route::Frozen;
 pub use store::PointStore;
 
 use crate::process::NodeKey;
+use leaf::Leaves;
 
 /// One tree: nodes, and the points of the cells that are not cut further.
 #[derive(Debug, Clone)]
@@ -36,7 +37,7 @@ pub struct Tree {
     key: NodeKey,
     root: Child,
     nodes: Vec<Node>,
-    leaves: Vec<Leaf>,
+    leaves: Leaves,
     /// Nodes and leaves that forgetting and regrowing left unreachable.
     n_dead: usize,
 }
@@ -44,7 +45,7 @@ pub struct Tree {
 impl Tree {
     /// A tree without points.
     pub fn new(key: NodeKey) -> Self {
-        Self { key, root: Child::EMPTY, nodes: Vec::new(), leaves: Vec::new(), n_dead: 0 }
+        Self { key, root: Child::EMPTY, nodes: Vec::new(), leaves: Leaves::default(), n_dead: 0 }
     }
 
     /// The key all its cuts follow from.
@@ -65,8 +66,8 @@ impl Tree {
 
     /// A leaf by its number, as [`Child::kind`] gives it.
     #[inline]
-    pub fn leaf(&self, id: u32) -> &Leaf {
-        &self.leaves[id as usize]
+    pub fn leaf(&self, id: u32) -> Leaf<'_> {
+        self.leaves.leaf(id)
     }
 
     /// Number of node slots: per-node statistics are kept in arrays of this length.
@@ -86,6 +87,6 @@ impl Tree {
 
     /// Bytes that the structure takes.
     pub fn n_bytes(&self) -> usize {
-        size_of_val(self.nodes.as_slice()) + self.leaves.iter().map(Leaf::n_bytes).sum::<usize>()
+        size_of_val(self.nodes.as_slice()) + self.leaves.n_bytes()
     }
 }

@@ -6,7 +6,8 @@
 use rayon::prelude::*;
 
 use super::grow::Grower;
-use super::{Child, Ground, Kind, Leaf, Node, PointStore, Tree};
+use super::leaf::Leaves;
+use super::{Child, Ground, Kind, Node, PointStore, Tree};
 use crate::process::{Cell, NodeKey, Side};
 
 /// Fewer points are grown by one thread: cutting them up would take longer.
@@ -27,7 +28,7 @@ struct Grown {
     parent: Option<(u32, Side)>,
     root: Child,
     nodes: Vec<Node>,
-    leaves: Vec<Leaf>,
+    leaves: Leaves,
 }
 
 impl Tree {
@@ -37,7 +38,7 @@ impl Tree {
         if store.n_points() < LEAST_POINTS || rayon::current_num_threads() == 1 {
             return Self::grown(ground, key, store);
         }
-        let mut top = Grower::new(store, ground, ground.root_cell(key), (Vec::new(), Vec::new()));
+        let mut top = Grower::new(store, ground, ground.root_cell(key), (Vec::new(), Leaves::default()));
         let mut points: Vec<u32> = store.points().collect();
         top.aside_from = points.len().div_ceil(n_parts);
         let root = top.grow(&mut points);
@@ -49,13 +50,14 @@ impl Tree {
             part.hang(&mut top);
         }
         top.count_rows(0);
+        top.leaves.shrink_to_fit();
         Self { key, root, nodes: top.nodes, leaves: top.leaves, n_dead: 0 }
     }
 }
 
 impl Part {
     fn grow(mut self, ground: &Ground, store: &PointStore) -> Grown {
-        let mut grower = Grower::new(store, ground, self.cell, (Vec::new(), Vec::new()));
+        let mut grower = Grower::new(store, ground, self.cell, (Vec::new(), Leaves::default()));
         let root = grower.grow(&mut self.points);
         Grown { parent: self.parent, root, nodes: grower.nodes, leaves: grower.leaves }
     }
@@ -70,7 +72,7 @@ impl Grown {
             Kind::Leaf(id) => Child::leaf(first_leaf + id),
             Kind::Single(_) | Kind::Empty => child,
         };
-        whole.leaves.extend(self.leaves);
+        whole.leaves.append(&self.leaves);
         whole.nodes.extend(self.nodes.into_iter().map(|mut node| {
             (node.below, node.above) = (moved(node.below), moved(node.above));
             node

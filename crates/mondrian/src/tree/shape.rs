@@ -45,7 +45,7 @@ impl Tree {
                 }
                 (Kind::Leaf(i), Kind::Leaf(j)) => {
                     let (x, y) = (self.leaf(i), other.leaf(j));
-                    x.count == y.count && sorted(store, x.points()) == sorted(other_store, y.points())
+                    x.count() == y.count() && sorted(store, x.points()) == sorted(other_store, y.points())
                 }
                 (Kind::Empty, Kind::Empty) => true,
                 _ => false,
@@ -90,7 +90,7 @@ impl Tree {
                             .is_some_and(|(a, b)| a.checked_add(b) == Some(node.count))
                 }
                 Kind::Leaf(id) => {
-                    let Some(leaf) = self.leaves.get(id as usize) else { return false };
+                    let Some(leaf) = self.leaves.get(id) else { return false };
                     let mut rows = 0_u64;
                     leaf.points().len() > 1
                         && leaf.points().iter().all(|p| {
@@ -98,7 +98,7 @@ impl Tree {
                             rows += u64::from(if fresh { store.multiplicity(*p) } else { 0 });
                             fresh
                         })
-                        && rows == u64::from(leaf.count)
+                        && rows == u64::from(leaf.count())
                 }
                 Kind::Single(point) => take(point),
                 Kind::Empty => true,
@@ -113,7 +113,7 @@ impl Tree {
     fn checked_rows(&self, child: Child, store: &PointStore) -> Option<u32> {
         match child.kind() {
             Kind::Inner(id) => self.nodes.get(id as usize).map(|n| n.count),
-            Kind::Leaf(id) => self.leaves.get(id as usize).map(|l| l.count),
+            Kind::Leaf(id) => self.leaves.get(id).map(super::Leaf::count),
             Kind::Single(p) => ((p as usize) < store.n_slots()).then(|| store.multiplicity(p)),
             Kind::Empty => Some(0),
         }
