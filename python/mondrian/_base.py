@@ -8,10 +8,18 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 
 from . import _files
 from . import _parameters as parameters
+from ._docs import documented
+from ._progress import listener_of
 
 
 class MondrianEstimator(BaseEstimator):
     """Base of every estimator; the fitted core model is ``_model``."""
+
+    def _keep(self, arguments):
+        """Stores what a constructor was given, its ``locals()``, untouched: checks are the business of ``fit``."""
+        for name, value in arguments.items():
+            if name != "self":
+                setattr(self, name, value)
 
     def _rows(self, X, *, reset=False, **options):
         """Validated rows; those of a model from the program are prepared as it prepared its own."""
@@ -70,11 +78,18 @@ class MondrianEstimator(BaseEstimator):
         X = self._query(X)
         return getattr(self._model, question)(X, *arguments, self._threads(len(X)))
 
+    def _work(self, n_rows=None, progress=None):
+        """How the core does long work: on so many threads, and who hears how far it is."""
+        return self._threads(n_rows), self._listener(progress)
+
     def _threads(self, n_rows=None):
         """Threads for a call; few rows are looked up fastest by one."""
         if n_rows is not None and n_rows <= 16:
             return 1
         return parameters.threads_of(self.n_jobs)
+
+    def _listener(self, progress):
+        return listener_of(getattr(self, "verbose", False) if progress is None else progress, type(self).__name__)
 
     def _take(self, model):
         self._model = model
@@ -112,6 +127,7 @@ class MondrianEstimator(BaseEstimator):
         return {"name": name, "classes": None}
 
 
+@documented
 class Regressor(MondrianEstimator):
     """Predictions with standard deviations, which are linear in the targets."""
 
@@ -120,8 +136,7 @@ class Regressor(MondrianEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {rows}
         return_std : bool, default=False
             Whether to return the standard deviation of a new target there too, noise included.
 
@@ -155,6 +170,7 @@ class Regressor(MondrianEstimator):
         return self._ask("equivalent_kernel", X_query)
 
 
+@documented
 class Classifier(MondrianEstimator):
     """Probabilities of classes."""
 
@@ -163,8 +179,7 @@ class Classifier(MondrianEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
         Returns
         -------
@@ -177,8 +192,7 @@ class Classifier(MondrianEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
         Returns
         -------
@@ -196,6 +210,11 @@ class Classifier(MondrianEstimator):
 
     def _program_target(self, name):
         return {"name": name, "classes": [str(label) for label in self.classes_.tolist()]}
+
+
+def numbers_of(y, classes):
+    """The number of each label's class among the sorted ones, as the core takes it."""
+    return np.searchsorted(classes, y).astype(np.uint32)
 
 
 def sample_weights(sample_weight, X):

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import Classifier, sample_weights
+from ._base import Classifier, numbers_of, sample_weights
 from ._docs import documented
 from ._path import RegularizationPath
 from ._trees import ForestEstimator, labelled_sets
@@ -23,16 +23,12 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees.
-    lifetime : float or "auto", default="auto"
-        How fine the partitions get; ``float("inf")`` parts all distinct rows. "auto" chooses along the
-        regularization path; with ``partial_fit`` it is infinite.
+    {n_trees}
+    {forest_lifetime}
     gamma : float or "auto", default="auto"
         The rate at which a block forgets its parent; "auto" chooses it by leave-one-out log loss.
     {tree_parameters}
-    unseen : {"keyed", "integrate"}, default="keyed"
-        Whether cuts that no training row has made anybody look at follow from the key or are integrated over.
+    {unseen}
     {validation}
     {run_parameters}
     {verbose}
@@ -58,40 +54,21 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
     """
 
     def __init__(
-        self,
-        n_estimators=100,
-        lifetime="auto",
-        gamma="auto",
-        lower=None,
-        upper=None,
-        measure="uniform",
-        weights="auto",
-        unseen="keyed",
-        validation="hold-out",
-        random_state=None,
-        n_jobs=None,
-        verbose=False,
-    ):
-        super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
-        self.validation = validation
-        self.gamma = gamma
-        self.unseen = unseen
+        self, n_estimators=100, lifetime="auto", gamma="auto",
+        lower=None, upper=None, measure="uniform", weights="auto",
+        unseen="keyed", validation="hold-out", random_state=None, n_jobs=None, verbose=False,
+    ):  # fmt: skip
+        self._keep(locals())
 
     def fit(self, X, y, sample_weight=None):
         """Learn rows, forgetting all learned before.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How many times each row counts: whole numbers.
+        {rows_and_classes}
+        {row_counts}
 
-        Returns
-        -------
-        self : MondrianForestClassifier
+        {self}
         """
         X, y, weights = self._weighted(X, y, sample_weight, reset=True)
         if weights is not None:
@@ -105,17 +82,13 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         return X, y, sample_weights(sample_weight, X)
 
     def _plant(self, X, y, classes, weights, trees):
-        model = _mondrian.ClassificationForest.fit(
-            X,
-            np.searchsorted(classes, y).tolist(),
-            len(classes),
-            weights,
-            trees,
-            parameters.auto_or_real("gamma", self.gamma, strict=True),
-            parameters.choice("unseen", self.unseen, ("keyed", "integrate")),
-            self._threads(),
-            self._listener(),
-        )
+        arguments = {
+            "trees": trees,
+            "n_classes": len(classes),
+            "gamma": parameters.auto_or_real("gamma", self.gamma, strict=True),
+            "unseen": parameters.choice("unseen", self.unseen, ("keyed", "integrate")),
+        }
+        model = _mondrian.ClassificationForest.fit(X, numbers_of(y, classes), weights, arguments, self._work())
         self.classes_ = classes
         return self._take(model)
 
@@ -124,18 +97,14 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {rows}
         y : array-like of shape (n_samples,)
             Classes; new ones are welcome.
         classes : array-like of shape (n_classes,), default=None
             Classes that will be seen some time.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How many times each row counts: whole numbers.
+        {row_counts}
 
-        Returns
-        -------
-        self : MondrianForestClassifier
+        {self}
         """
         first = not self.__sklearn_is_fitted__()
         X, y, weights = self._weighted(X, y, sample_weight, reset=first)
@@ -145,9 +114,8 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         if first:
             return self._plant(X, y, known, weights, self._online_tree_arguments(X.shape[1]))
         all_classes = np.union1d(self.classes_, known)
-        numbers = np.searchsorted(all_classes, y).tolist()
         model = self._numbered_for(all_classes)
-        model.learn(X, numbers, len(all_classes), weights, self._threads(len(X)), self._listener())
+        model.learn(X, numbers_of(y, all_classes), len(all_classes), weights, self._work(len(X)))
         return self._renamed(model, all_classes)
 
     def _renamed(self, model, classes):
@@ -178,31 +146,27 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
     def _known(self, X, y):
         """Rows with the numbers of their classes, which must be known."""
         X, y = self._labelled_rows(X, y)
-        numbers = np.searchsorted(self.classes_, y)
+        numbers = numbers_of(y, self.classes_)
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == y
         if not np.all(known):
             raise ValueError(f"y contains {np.unique(y[~known]).tolist()}, classes the model has never seen")
-        return X, numbers.tolist()
+        return X, numbers
 
     def path(self, X_val, y_val, loss="log_loss", lifetimes=None, progress=None):
         """The loss at a grid of lifetimes up to that of the trees; ``value_at`` is exact at any other too.
 
         Parameters
         ----------
-        X_val : array-like of shape (n_samples, n_features), or list of such
-            Validation rows.
+        {validation_rows}
         y_val : array-like of shape (n_samples,), or list of such
             Their classes.
         loss : {"log_loss", "error"}, default="log_loss"
             Mean negative log probability of the true class, or share of errors.
         lifetimes : array-like of shape (n,), default=None
             The grid; chosen from the times at which training rows part without.
-        progress : callable, default=None
-            Called with the share of work done, instead of ``verbose``.
+        {progress}
 
-        Returns
-        -------
-        path : RegularizationPath
+        {path}
         """
         check_is_fitted(self)
         parameters.choice("loss", loss, ("log_loss", "error"))
@@ -211,7 +175,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
             lifetimes = sorted(parameters.real("lifetimes", float(x), infinite=True) for x in np.ravel(lifetimes))
         # What is learned later must not change the path: a view is a cheap copy.
         model = self._model.at(self._model.grown)
-        found = model.path(sets, lifetimes, self._threads(), self._listener(progress))
+        found = model.path(sets, lifetimes, self._work(progress=progress))
         inner = found.error() if loss == "error" else found.log_loss()
         return RegularizationPath(inner, several, exact=_Exact(model, sets, loss, found))
 
@@ -220,37 +184,15 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
 
         Parameters
         ----------
-        other : MondrianForestClassifier
-            With the same ``random_state``, root box, measure and parameters.
+        {mergeable}
 
-        Returns
-        -------
-        self : MondrianForestClassifier
+        {self}
         """
         self._mergeable(other)
         classes = np.union1d(self.classes_, other.classes_)
         model = self._numbered_for(classes)
         model.merge(other._numbered_for(classes), self._threads())
         return self._renamed(model, classes)
-
-    def forget(self, X, y):
-        """Forget rows: the model that never saw them; classes stay. If a row was never learned, nothing changes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            The classes they were learned with.
-
-        Returns
-        -------
-        self : MondrianForestClassifier
-        """
-        check_is_fitted(self)
-        X, numbers = self._known(X, y)
-        self._model.forget(X, numbers, self._threads(len(X)))
-        return self
 
     @property
     def gamma_(self):
@@ -267,7 +209,7 @@ class _Exact:
 
     def __call__(self, lifetime):
         if self._path is None:
-            self._path = self._model.path(self._checked, [0.0], 1, None)
+            self._path = self._model.path(self._checked, [0.0], (1, None))
         return self._path.value_at(self._loss, lifetime, 1)
 
     def __reduce__(self):

@@ -9,11 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import Classifier
+from ._base import Classifier, numbers_of
 from ._docs import documented
 from ._path import RegularizationPath
 from ._plotting import axes_for
 from ._trees import OnlineEstimator, TreeEstimator, several_sets
+
 
 class _DensityParameters:
     """The parameters of densities."""
@@ -38,15 +39,13 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees.
+    {n_trees}
     lifetime : float or "auto", default="auto"
         How fine the partitions get; finite. "auto" chooses it on the first data and keeps it.
     gamma : float or "auto", default="auto"
         Weight of the prior on masses, in rows; "auto" chooses it by leave-one-out likelihood.
     {tree_parameters}
-    margin : float, default=0.1
-        How far the default box goes beyond the data on each side, in widths.
+    {margin}
     {density_validation}
     {run_parameters}
     {verbose}
@@ -71,41 +70,24 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     """
 
     def __init__(
-        self,
-        n_estimators=100,
-        lifetime="auto",
-        gamma="auto",
-        lower=None,
-        upper=None,
-        measure="uniform",
-        weights="auto",
-        margin=0.1,
-        validation="hold-out",
-        random_state=None,
-        n_jobs=None,
-        verbose=False,
-    ):
-        super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
-        self.gamma = gamma
-        self.margin = margin
-        self.validation = validation
+        self, n_estimators=100, lifetime="auto", gamma="auto",
+        lower=None, upper=None, measure="uniform", weights="auto", margin=0.1, validation="hold-out",
+        random_state=None, n_jobs=None, verbose=False,
+    ):  # fmt: skip
+        self._keep(locals())
 
     def fit(self, X, y=None):
         """Fit a density to rows.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : ignored
+        {only_rows}
 
-        Returns
-        -------
-        self : MondrianDensity
+        {self}
         """
         X = self._rows(X, reset=True, **self._fewest_rows())
         arguments = self._arguments(X.shape[1])
-        return self._take(_mondrian.DensityForest.fit(X, arguments, self._threads(), self._listener()))
+        return self._take(_mondrian.DensityForest.fit(X, arguments, self._work()))
 
     def _take(self, model):
         self.lower_, self.upper_ = (np.asarray(corner) for corner in model.bounds)
@@ -119,18 +101,14 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : ignored
+        {only_rows}
 
-        Returns
-        -------
-        self : MondrianDensity
+        {self}
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X)
         X = self._rows(X)
-        self._model.learn(X, self._threads(len(X)), self._listener())
+        self._model.learn(X, self._work(len(X)))
         return self
 
     def forget(self, X):
@@ -138,12 +116,9 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
-        Returns
-        -------
-        self : MondrianDensity
+        {self}
         """
         X = self._query(X)
         self._model.forget(X, self._threads(len(X)))
@@ -154,8 +129,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
         Returns
         -------
@@ -168,9 +142,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : ignored
+        {only_rows}
 
         Returns
         -------
@@ -195,8 +167,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         ----------
         X_val : array-like of shape (n_samples, n_features), list of such, or None, default=None
             Validation rows; those outside the box are left out and counted in ``n_outside``.
-        progress : callable, default=None
-            Called with the share of work done, instead of ``verbose``.
+        {progress}
 
         Returns
         -------
@@ -207,7 +178,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         several = several_sets(X_val)
         sets = [] if X_val is None else list(X_val) if several else [X_val]
         sets = [self._rows(X) for X in sets]
-        inner, n_outside = self._model.path(sets, self._threads(), self._listener(progress))
+        inner, n_outside = self._model.path(sets, self._work(progress=progress))
         return RegularizationPath(inner, several, n_outside=n_outside)
 
     def sample(self, n_samples=1, random_state=None):
@@ -232,16 +203,13 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
 
         Parameters
         ----------
-        ax : matplotlib axes, default=None
-            Where to draw; a new figure without.
+        {ax}
         dims : tuple of int, default=(0, 1)
             The dimensions to draw; with one input only the first.
         n_points : int, default=200
             Points along each dimension.
 
-        Returns
-        -------
-        ax : matplotlib axes
+        {drawn}
         """
         check_is_fitted(self)
         ax = axes_for(ax)
@@ -286,8 +254,7 @@ class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier,
     gamma : float or "auto", default="auto"
         Weight of the prior on masses; "auto" chooses one a class.
     {tree_parameters}
-    margin : float, default=0.1
-        How far the default box goes beyond the data on each side, in widths.
+    {margin}
     {density_validation}
     class_prior : {"frequency", "equal"}, default="frequency"
         How probable classes are before a row is seen: as in training, or all the same (the report's rule).
@@ -300,10 +267,7 @@ class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier,
         The classes.
     lifetimes_ : ndarray of shape (n_classes,)
         Lifetime of each class's density.
-    weights_ : ndarray of shape (n_features_in_,) or None
-        Factors of the measure; None for the quantile measure.
-    n_features_in_ : int
-        Number of inputs.
+    {ground_attributes}
 
     Examples
     --------
@@ -316,52 +280,27 @@ class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier,
     """
 
     def __init__(
-        self,
-        n_estimators=100,
-        lifetime="auto",
-        gamma="auto",
-        lower=None,
-        upper=None,
-        measure="uniform",
-        weights="auto",
-        margin=0.1,
-        validation="hold-out",
-        class_prior="frequency",
-        random_state=None,
-        n_jobs=None,
-        verbose=False,
-    ):
-        super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
-        self.gamma = gamma
-        self.margin = margin
-        self.validation = validation
-        self.class_prior = class_prior
+        self, n_estimators=100, lifetime="auto", gamma="auto",
+        lower=None, upper=None, measure="uniform", weights="auto", margin=0.1, validation="hold-out",
+        class_prior="frequency", random_state=None, n_jobs=None, verbose=False,
+    ):  # fmt: skip
+        self._keep(locals())
 
     def fit(self, X, y):
         """Fit a density to the rows of each class.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Classes.
+        {rows_and_classes}
 
-        Returns
-        -------
-        self : MondrianDensityClassifier
+        {self}
         """
         X, y = self._labelled_rows(X, y, reset=True, **self._fewest_rows())
         check_classification_targets(y)
-        classes, numbers = np.unique(y, return_inverse=True)
-        model = _mondrian.DensityClassifier.fit(
-            X,
-            numbers.ravel().tolist(),
-            parameters.choice("class_prior", self.class_prior, ("frequency", "equal")),
-            self._arguments(X.shape[1]),
-            self._threads(),
-            self._listener(),
-        )
+        classes = np.unique(y)
+        prior = parameters.choice("class_prior", self.class_prior, ("frequency", "equal"))
+        arguments = self._arguments(X.shape[1])
+        model = _mondrian.DensityClassifier.fit(X, numbers_of(y, classes), prior, arguments, self._work())
         self.classes_ = classes
         return self._take(model)
 

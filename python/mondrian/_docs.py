@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+
 PARTS = {
+    # Parameters of constructors.
+    "n_trees": """
+n_estimators : int, default=100
+    Number of trees.
+""",
+    "forest_lifetime": """
+lifetime : float or "auto", default="auto"
+    How fine the partitions get; ``float("inf")`` parts all distinct rows. "auto" chooses along the
+    regularization path; with ``partial_fit`` it is infinite.
+""",
     "tree_parameters": """
 lower, upper : array-like of shape (n_features,), default=None
     The root box, fixed at the first call; the box of the first data without.
@@ -12,15 +24,35 @@ weights : "auto", "std", None or array-like of shape (n_features,), default="aut
     One factor a dimension on the measure. "auto" is 1 (raw units) for a finite lifetime by value and
     1/standard deviation when the lifetime is "auto" or infinite; None is 1.
 """,
+    "unseen": """
+unseen : {"keyed", "integrate"}, default="keyed"
+    Whether cuts that no training row has made anybody look at follow from the key or are integrated over.
+""",
     "validation": """
 validation : "hold-out" or int, default="hold-out"
     What is automatic is chosen on: a fifth of the rows, held out, or so many folds. Rows are assigned by a hash of their
     coordinates, so their order does not matter.
 """,
+    "margin": """
+margin : float, default=0.1
+    How far the default box goes beyond the data on each side, in widths.
+""",
     "density_validation": """
 validation : "hold-out", "leave-one-out" or int, default="hold-out"
     What an automatic lifetime is chosen on: a fifth of the rows, held out, every row left out in turn, or so many folds.
     Rows are assigned by a hash of their coordinates, so their order does not matter.
+""",
+    "n_grids": """
+n_estimators : int, default=100
+    Number of grids.
+""",
+    "kernel_lifetime": """
+lifetime : float or array-like of shape (n_features,), default=1.0
+    Lifetime of the kernel, for all dimensions or one a dimension.
+""",
+    "sparse_output": """
+sparse_output : bool, default=True
+    Whether to return a sparse matrix.
 """,
     "run_parameters": """
 random_state : int, RandomState or None, default=None
@@ -32,30 +64,133 @@ n_jobs : int or None, default=None
 verbose : bool or callable, default=False
     True prints how far a long call is; a callable gets the share of work done, from 0 to 1. Ctrl-C ends it.
 """,
+    "step_verbose": """
+verbose : bool or callable, default=False
+    True prints every evaluation of the search; a callable gets it as a dictionary.
+""",
+    # Attributes.
     "tree_attributes": """
 lifetime_ : float
     The lifetime looked at.
+{ground_attributes}
+""",
+    "ground_attributes": """
 weights_ : ndarray of shape (n_features_in_,) or None
     Factors of the measure; None for the quantile measure.
+{inputs}
+""",
+    "inputs": """
 n_features_in_ : int
     Number of inputs.
 """,
+    # Parameters of methods, and what they return.
     "rows": """
 X : array-like of shape (n_samples, n_features)
     Rows.
 """,
+    "only_rows": """
+{rows}
+y : ignored
+""",
+    "rows_and_targets": """
+{rows}
+y : array-like of shape (n_samples,)
+    Targets.
+""",
+    "rows_and_classes": """
+{rows}
+y : array-like of shape (n_samples,)
+    Classes.
+""",
+    "row_counts": """
+sample_weight : array-like of shape (n_samples,), default=None
+    How many times each row counts: whole numbers.
+""",
+    "several_targets": """
+{rows}
+y : array-like of shape (n_samples,) or (n_samples, n_targets)
+    Targets.
+sample_weight : array-like of shape (n_samples,), default=None
+    Weights ≥ 0: a row of weight 2 counts as two rows, one of weight 0 is left out.
+""",
+    "validation_rows": """
+X_val : array-like of shape (n_samples, n_features), or list of such
+    Validation rows.
+""",
+    "progress": """
+progress : callable, default=None
+    Called with the share of work done, instead of ``verbose``.
+""",
+    "path": """
+Returns
+-------
+path : RegularizationPath
+""",
+    "mergeable": """
+other : estimator of the same kind
+    With the same ``random_state``, root box, measure and parameters.
+""",
+    "ax": """
+ax : matplotlib axes, default=None
+    Where to draw; a new figure without.
+""",
+    "drawn": """
+Returns
+-------
+ax : matplotlib axes
+""",
+    "self": """
+Returns
+-------
+self : estimator
+""",
+    "svg_file": """
+path : str or path-like, default=None
+    File to write.
+""",
+    "svg": """
+Returns
+-------
+svg : str
+""",
+    # The process.
+    "corners": """
+lower, upper : array-like of shape (n_dims,)
+    The corners of the box.
+""",
+    "length_weights": """
+weights : array-like of shape (n_dims,), default=None
+    One factor a dimension on lengths; 1 without.
+""",
+    "time": """
+time : float, default=None
+    Look at this earlier time instead of the lifetime.
+""",
+    "partition": """
+Returns
+-------
+partition : Partition
+""",
 }
 
 
-def documented(cls):
-    """Fills in the shared parts of a class's docstring."""
-    lines = []
-    for line in cls.__doc__.split("\n"):
+def documented(thing):
+    """Fills in the shared parts of the docstring of a function, or of a class and of its methods."""
+    if thing.__doc__ is not None:  # As it is under ``python -OO``.
+        thing.__doc__ = "\n".join(_filled(thing.__doc__))
+    if inspect.isclass(thing):
+        for member in vars(thing).values():
+            if inspect.isfunction(member):
+                documented(member)
+    return thing
+
+
+def _filled(text):
+    """The lines of a docstring; a part takes on the indentation of its name, and may hold others."""
+    for line in text.split("\n"):
         name = line.strip()
-        if not (name.startswith("{") and name.endswith("}")):
-            lines.append(line)
-            continue
-        indent = line[: len(line) - len(line.lstrip())]
-        lines += [indent + part if part else "" for part in PARTS[name[1:-1]].strip("\n").split("\n")]
-    cls.__doc__ = "\n".join(lines)
-    return cls
+        if name.startswith("{") and name.endswith("}"):
+            indent = line[: len(line) - len(line.lstrip())]
+            yield from (indent + part if part else "" for part in _filled(PARTS[name[1:-1]].strip("\n")))
+        else:
+            yield line

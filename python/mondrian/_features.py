@@ -13,6 +13,7 @@ from ._docs import documented
 from ._trees import TreeEstimator
 
 
+@documented
 class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MondrianEstimator):
     """Fits a map of the core and applies it."""
 
@@ -21,20 +22,13 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : ignored
+        {only_rows}
 
-        Returns
-        -------
-        self : transformer
+        {self}
         """
         X = self._rows(X, reset=True)
         arguments = self._arguments(X.shape[1])
-        return self._take(_mondrian.FeatureMap.fit(self._kind, X, arguments, self._threads(), self._listener()))
-
-    def _listener(self):
-        return None
+        return self._take(_mondrian.FeatureMap.fit(self._kind, X, arguments, self._work()))
 
     def _take(self, model):
         self._n_features_out = model.n_columns
@@ -45,8 +39,7 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
         Returns
         -------
@@ -73,22 +66,17 @@ class MondrianFeatures(_FeatureTransformer, TreeEstimator):
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees.
+    {n_trees}
     lifetime : float, default=1.0
         Lifetime of the kernel ``exp(-lifetime * |x - z|₁)``.
     {tree_parameters}
-    sparse_output : bool, default=True
-        Whether to return a sparse matrix.
+    {sparse_output}
     {run_parameters}
     {verbose}
 
     Attributes
     ----------
-    weights_ : ndarray of shape (n_features_in_,) or None
-        Factors of the measure; None for the quantile measure.
-    n_features_in_ : int
-        Number of inputs.
+    {ground_attributes}
 
     Examples
     --------
@@ -103,23 +91,11 @@ class MondrianFeatures(_FeatureTransformer, TreeEstimator):
     _kind = "mondrian"
 
     def __init__(
-        self,
-        n_estimators=100,
-        lifetime=1.0,
-        lower=None,
-        upper=None,
-        measure="uniform",
-        weights="auto",
-        sparse_output=True,
-        random_state=None,
-        n_jobs=None,
-        verbose=False,
-    ):
-        super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
-        self.sparse_output = sparse_output
-
-    def _listener(self):
-        return TreeEstimator._listener(self)
+        self, n_estimators=100, lifetime=1.0,
+        lower=None, upper=None, measure="uniform", weights="auto",
+        sparse_output=True, random_state=None, n_jobs=None, verbose=False,
+    ):  # fmt: skip
+        self._keep(locals())
 
     def _arguments(self, n_dims):
         arguments = self._tree_arguments(n_dims)
@@ -144,18 +120,14 @@ class RandomBinningFeatures(_KernelFeatures):
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of grids.
-    lifetime : float or array-like of shape (n_features,), default=1.0
-        Lifetime of the kernel, for all dimensions or one a dimension.
-    sparse_output : bool, default=True
-        Whether to return a sparse matrix.
+    {n_grids}
+    {kernel_lifetime}
+    {sparse_output}
     {run_parameters}
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of inputs.
+    {inputs}
 
     Examples
     --------
@@ -170,11 +142,7 @@ class RandomBinningFeatures(_KernelFeatures):
     _kind, _count, _lifetimes = "binning", "n_estimators", "lifetime"
 
     def __init__(self, n_estimators=100, lifetime=1.0, sparse_output=True, random_state=None, n_jobs=None):
-        self.n_estimators = n_estimators
-        self.lifetime = lifetime
-        self.sparse_output = sparse_output
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self._keep(locals())
 
 
 @documented
@@ -185,14 +153,12 @@ class RandomFourierFeatures(_KernelFeatures):
     ----------
     n_components : int, default=100
         Number of features.
-    lifetime : float or array-like of shape (n_features,), default=1.0
-        Lifetime of the kernel, for all dimensions or one a dimension.
+    {kernel_lifetime}
     {run_parameters}
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of inputs.
+    {inputs}
 
     Examples
     --------
@@ -207,10 +173,7 @@ class RandomFourierFeatures(_KernelFeatures):
     _kind, _count, _lifetimes = "fourier", "n_components", "lifetime"
 
     def __init__(self, n_components=100, lifetime=1.0, random_state=None, n_jobs=None):
-        self.n_components = n_components
-        self.lifetime = lifetime
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self._keep(locals())
 
 
 @documented
@@ -219,18 +182,15 @@ class MondrianGridFeatures(_KernelFeatures):
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of grids.
+    {n_grids}
     lifetimes : float or array-like of shape (n_features,), default=1.0
         Lifetimes, for all dimensions or one a dimension.
-    sparse_output : bool, default=True
-        Whether to return a sparse matrix.
+    {sparse_output}
     {run_parameters}
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of inputs.
+    {inputs}
 
     Examples
     --------
@@ -245,8 +205,4 @@ class MondrianGridFeatures(_KernelFeatures):
     _kind, _count, _lifetimes = "grid", "n_estimators", "lifetimes"
 
     def __init__(self, n_estimators=100, lifetimes=1.0, sparse_output=True, random_state=None, n_jobs=None):
-        self.n_estimators = n_estimators
-        self.lifetimes = lifetimes
-        self.sparse_output = sparse_output
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self._keep(locals())

@@ -37,12 +37,8 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
         ``get_support`` names the inputs whose lifetime is at least this.
     fit_intercept : bool, default=True
         Whether targets are centred.
-    random_state : int, RandomState or None, default=None
-        An integer is the core's seed.
-    n_jobs : int or None, default=None
-        Threads, in joblib's meaning.
-    verbose : bool or callable, default=False
-        True prints every evaluation of the search; a callable gets it as a dictionary.
+    {run_parameters}
+    {step_verbose}
 
     Attributes
     ----------
@@ -54,8 +50,7 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
         Every evaluation of the search.
     ranking_ : ndarray of shape (n_features_in_,)
         Column numbers, most important first.
-    n_features_in_ : int
-        Number of inputs.
+    {inputs}
 
     Examples
     --------
@@ -68,49 +63,21 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
     """
 
     def __init__(
-        self,
-        n_estimators=50,
-        lifetimes="auto",
-        alpha=1.0,
-        search="auto",
-        budget=400,
-        patience=50,
-        search_rows=3000,
-        epsilon=0.01,
-        fit_intercept=True,
-        random_state=None,
-        n_jobs=None,
-        verbose=False,
-    ):
-        self.n_estimators = n_estimators
-        self.lifetimes = lifetimes
-        self.alpha = alpha
-        self.search = search
-        self.budget = budget
-        self.patience = patience
-        self.search_rows = search_rows
-        self.epsilon = epsilon
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self, n_estimators=50, lifetimes="auto", alpha=1.0, search="auto",
+        budget=400, patience=50, search_rows=3000, epsilon=0.01, fit_intercept=True,
+        random_state=None, n_jobs=None, verbose=False,
+    ):  # fmt: skip
+        self._keep(locals())
 
-    def _solve(self, X, y, listener):
-        return _mondrian.GridRidge.fit(
-            X,
-            y,
-            parameters.n_estimators(self.n_estimators),
-            self._given("lifetimes", X.shape[1]),
-            parameters.auto_or_real("alpha", self.alpha, strict=True),
-            parameters.choice("search", self.search, _SEARCHES),
-            parameters.integer("budget", self.budget),
-            parameters.integer("patience", self.patience),
-            parameters.integer("search_rows", self.search_rows, 10),
-            parameters.boolean("fit_intercept", self.fit_intercept),
-            parameters.seed_of(self.random_state),
-            self._threads(),
-            listener,
-        )
+    def _solve(self, X, y):
+        arguments = self._searched_arguments() | {
+            "lifetimes": self._given("lifetimes", X.shape[1]),
+            "search": parameters.choice("search", self.search, _SEARCHES),
+            "budget": parameters.integer("budget", self.budget),
+            "patience": parameters.integer("patience", self.patience),
+            "search_rows": parameters.integer("search_rows", self.search_rows, 10),
+        }
+        return _mondrian.GridRidge.fit(X, y, arguments, self._work())
 
     def _take(self, model):
         self.ranking_ = np.asarray(model.ranking())
@@ -121,8 +88,7 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
         Returns
         -------

@@ -7,17 +7,17 @@ from sklearn.base import RegressorMixin
 from . import _mondrian
 from . import _parameters as parameters
 from ._docs import documented
+from ._ridge import RidgeEstimator
 from ._trees import ViewedRegressor
 
 
 @documented
-class MondrianKernelRidge(RegressorMixin, ViewedRegressor):
+class MondrianKernelRidge(RegressorMixin, RidgeEstimator, ViewedRegressor):
     """Laplace-kernel ridge regression on Mondrian features, exact at every lifetime of a path.
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees.
+    {n_trees}
     lifetime : float or "auto", default="auto"
         Lifetime of the kernel; "auto" chooses it along the regularization path.
     alpha : float or "auto", default=1.0
@@ -56,53 +56,20 @@ class MondrianKernelRidge(RegressorMixin, ViewedRegressor):
     """
 
     def __init__(
-        self,
-        n_estimators=100,
-        lifetime="auto",
-        alpha=1.0,
-        solver="auto",
-        fit_intercept=True,
-        lower=None,
-        upper=None,
-        measure="uniform",
-        weights="auto",
-        validation="hold-out",
-        random_state=None,
-        n_jobs=None,
-        verbose=False,
-    ):
-        super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
-        self.validation = validation
-        self.alpha = alpha
-        self.solver = solver
-        self.fit_intercept = fit_intercept
+        self, n_estimators=100, lifetime="auto", alpha=1.0, solver="auto", fit_intercept=True,
+        lower=None, upper=None, measure="uniform", weights="auto", validation="hold-out",
+        random_state=None, n_jobs=None, verbose=False,
+    ):  # fmt: skip
+        self._keep(locals())
 
-    def fit(self, X, y):
-        """Grow trees on rows and solve.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Targets.
-
-        Returns
-        -------
-        self : MondrianKernelRidge
-        """
-        X, y = self._rows_and_targets(X, y, reset=True)
-        model = _mondrian.KernelRidge.fit(
-            X,
-            y,
-            self._tree_arguments(X.shape[1]),
-            parameters.auto_or_real("alpha", self.alpha, strict=True),
-            parameters.choice("solver", self.solver, ("auto", "primal", "dual", "cg")),
-            parameters.boolean("fit_intercept", self.fit_intercept),
-            self._threads(),
-            self._listener(),
-        )
-        return self._take(model)
+    def _solve(self, X, y):
+        arguments = {
+            "trees": self._tree_arguments(X.shape[1]),
+            "alpha": parameters.auto_or_real("alpha", self.alpha, strict=True),
+            "solver": parameters.choice("solver", self.solver, ("auto", "primal", "dual", "cg")),
+            "fit_intercept": parameters.boolean("fit_intercept", self.fit_intercept),
+        }
+        return _mondrian.KernelRidge.fit(X, y, arguments, self._work())
 
     def _take(self, model):
         self.alpha_ = model.alpha

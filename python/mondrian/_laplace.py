@@ -46,8 +46,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
         Which rows the tuning looks at; an integer is the core's seed.
     n_jobs : int or None, default=None
         Threads, in joblib's meaning.
-    verbose : bool or callable, default=False
-        True prints every evaluation of the tuning; a callable gets it as a dictionary.
+    {step_verbose}
 
     Attributes
     ----------
@@ -65,8 +64,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
         Weight of each training row; None where grids stand in.
     intercept_ : float or None
         The centre of the targets, or zero; None where grids stand in.
-    n_features_in_ : int
-        Number of inputs.
+    {inputs}
 
     Examples
     --------
@@ -82,30 +80,11 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
     """
 
     def __init__(
-        self,
-        lifetime="auto",
-        alpha="auto",
-        search="auto",
-        fit_intercept=True,
-        max_exact_rows=20_000,
-        n_estimators=200,
-        epsilon=0.01,
-        validation="hold-out",
-        random_state=None,
-        n_jobs=None,
-        verbose=False,
-    ):
-        self.lifetime = lifetime
-        self.alpha = alpha
-        self.search = search
-        self.fit_intercept = fit_intercept
-        self.max_exact_rows = max_exact_rows
-        self.n_estimators = n_estimators
-        self.epsilon = epsilon
-        self.validation = validation
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self, lifetime="auto", alpha="auto", search="auto", fit_intercept=True, max_exact_rows=20_000,
+        n_estimators=200, epsilon=0.01, validation="hold-out",
+        random_state=None, n_jobs=None, verbose=False,
+    ):  # fmt: skip
+        self._keep(locals())
 
     def _lifetimes(self, n_dims):
         validation = parameters.validation_of(self.validation)
@@ -113,21 +92,14 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
             return validation
         return self._given("lifetime", n_dims)
 
-    def _solve(self, X, y, listener):
+    def _solve(self, X, y):
         search = parameters.choice("search", self.search, ("auto", "gradient", "coordinate"))
-        model = _mondrian.LaplaceKernelRidge.fit(
-            X,
-            y,
-            self._lifetimes(X.shape[1]),
-            parameters.auto_or_real("alpha", self.alpha, strict=True),
-            "gradient" if search == "auto" else search,
-            parameters.boolean("fit_intercept", self.fit_intercept),
-            parameters.integer("max_exact_rows", self.max_exact_rows),
-            parameters.n_estimators(self.n_estimators),
-            parameters.seed_of(self.random_state),
-            self._threads(),
-            listener,
-        )
+        arguments = self._searched_arguments() | {
+            "lifetimes": self._lifetimes(X.shape[1]),
+            "search": "gradient" if search == "auto" else search,
+            "exact_rows": parameters.integer("max_exact_rows", self.max_exact_rows),
+        }
+        model = _mondrian.LaplaceKernelRidge.fit(X, y, arguments, self._work())
         if not model.is_exact:
             warnings.warn(
                 f"{len(X)} rows are more than max_exact_rows={self.max_exact_rows}: {self.n_estimators} Mondrian grids "

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from . import _parameters as parameters
-from ._plotting import axes_for, frame_of
+from ._core import of_core
+from ._docs import documented
+from ._plotting import axes_for, frame_of, written
 
 _LABELS = {"rmse": "RMSE", "log_loss": "log loss", "error": "share of errors", "neg_log_density": "mean −log density"}
 
 
+@documented
 class RegularizationPath:
     """Losses as functions of the lifetime: value ``i`` holds from ``lifetimes[i]`` up to ``lifetimes[i + 1]``.
 
@@ -62,20 +65,9 @@ class RegularizationPath:
         self.n_outside = n_outside
         self.worst_residual = None
 
-    @property
-    def best_lifetime(self):
-        """The lifetime of least loss."""
-        return self._inner.best_lifetime
-
-    @property
-    def best_lifetime_1se(self):
-        """The smallest lifetime within one standard error of the least loss."""
-        return self._inner.best_lifetime_1se
-
-    @property
-    def standard_error(self):
-        """Standard error of the least loss over the validation rows, or None."""
-        return self._inner.standard_error
+    best_lifetime = of_core("best_lifetime", "The lifetime of least loss.")
+    best_lifetime_1se = of_core("best_lifetime_1se", "The smallest lifetime within one standard error of the least loss.")
+    standard_error = of_core("standard_error", "Standard error of the least loss over the validation rows, or None.")
 
     def value_at(self, lifetime):
         """The selecting loss at a lifetime: the first validation set's, else leave-one-out, else training.
@@ -115,30 +107,20 @@ class RegularizationPath:
 
         Parameters
         ----------
-        path : str or path-like, default=None
-            File to write.
+        {svg_file}
 
-        Returns
-        -------
-        svg : str
+        {svg}
         """
-        svg = self._inner.to_svg()
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(svg)
-        return svg
+        return written(self._inner.to_svg(), path)
 
     def plot(self, ax=None):
         """Draw all curves and mark the best lifetime, and the simplest within one standard error of it.
 
         Parameters
         ----------
-        ax : matplotlib axes, default=None
-            Where to draw; a new figure without.
+        {ax}
 
-        Returns
-        -------
-        ax : matplotlib axes
+        {drawn}
         """
         ax = axes_for(ax)
         drawn = self if len(self.lifetimes) <= 4000 else RegularizationPath(self._inner.thinned(4000), self._several)

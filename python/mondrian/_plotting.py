@@ -1,4 +1,4 @@
-"""Optional companions: matplotlib for plots, pandas for frames."""
+"""Pictures and tables: SVG by the core; plots and frames by matplotlib and pandas, which are optional."""
 
 from __future__ import annotations
 
@@ -21,3 +21,11 @@ def frame_of(columns):
     except ImportError as error:
         raise ImportError("frames need pandas: pip install 'mondrian[frames]'") from error
     return pd.DataFrame(columns)
+
+
+def written(svg, path):
+    """A picture's text, written to a file where one is named."""
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(svg)
+    return svg

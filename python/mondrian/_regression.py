@@ -25,11 +25,8 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees.
-    lifetime : float or "auto", default="auto"
-        How fine the partitions get; ``float("inf")`` parts all distinct rows. "auto" chooses
-        along the regularization path; with ``partial_fit`` it is infinite.
+    {n_trees}
+    {forest_lifetime}
     prior_mean : float or "auto", default="auto"
         Mean of the prior, to which predictions return far from data.
     prior_variance : float or "auto", default="auto"
@@ -39,8 +36,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
     leaf_model : {"hierarchical", "independent"}, default="hierarchical"
         Whether a cell's mean is drawn around its parent's, or each on its own as in the report.
     {tree_parameters}
-    unseen : {"keyed", "integrate"}, default="keyed"
-        Whether cuts that no training row has made anybody look at follow from the key or are integrated over.
+    {unseen}
     {validation}
     {run_parameters}
     {verbose}
@@ -65,30 +61,12 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
     """
 
     def __init__(
-        self,
-        n_estimators=100,
-        lifetime="auto",
-        prior_mean="auto",
-        prior_variance="auto",
-        noise_variance="auto",
-        leaf_model="hierarchical",
-        lower=None,
-        upper=None,
-        measure="uniform",
-        weights="auto",
-        unseen="keyed",
-        validation="hold-out",
-        random_state=None,
-        n_jobs=None,
-        verbose=False,
-    ):
-        super().__init__(n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose)
-        self.validation = validation
-        self.prior_mean = prior_mean
-        self.prior_variance = prior_variance
-        self.noise_variance = noise_variance
-        self.leaf_model = leaf_model
-        self.unseen = unseen
+        self, n_estimators=100, lifetime="auto",
+        prior_mean="auto", prior_variance="auto", noise_variance="auto", leaf_model="hierarchical",
+        lower=None, upper=None, measure="uniform", weights="auto", unseen="keyed", validation="hold-out",
+        random_state=None, n_jobs=None, verbose=False,
+    ):  # fmt: skip
+        self._keep(locals())
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -100,16 +78,9 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights ≥ 0: a row of weight 2 counts as two rows, one of weight 0 is left out.
+        {several_targets}
 
-        Returns
-        -------
-        self : MondrianForestRegressor
+        {self}
         """
         X, y, weights = self._weighted(X, y, sample_weight, reset=True)
         return self._plant(X, y, weights, self._tree_arguments(X.shape[1]))
@@ -119,23 +90,16 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights ≥ 0.
+        {several_targets}
 
-        Returns
-        -------
-        self : MondrianForestRegressor
+        {self}
         """
         first = not self.__sklearn_is_fitted__()
         X, y, weights = self._weighted(X, y, sample_weight, reset=first)
         if first:
             return self._plant(X, y, weights, self._online_tree_arguments(X.shape[1]))
         self._check_targets(y)
-        self._model.learn(X, y.ravel(), weights, self._threads(len(X)), self._listener())
+        self._model.learn(X, y.ravel(), weights, self._work(len(X)))
         return self
 
     def _weighted(self, X, y, sample_weight, *, reset):
@@ -169,22 +133,15 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
             raise ValueError(f"y has {n_targets} targets, but the model was fitted with {self._n_targets}")
 
     def _plant(self, X, y, weights, trees):
-        prior = (
-            parameters.auto_or_real("prior_mean", self.prior_mean, -np.inf),
-            parameters.auto_or_real("prior_variance", self.prior_variance, infinite=True),
-            parameters.auto_or_real("noise_variance", self.noise_variance),
-        )
-        model = _mondrian.RegressionForest.fit(
-            X,
-            y.ravel(),
-            weights,
-            trees,
-            prior,
-            parameters.choice("leaf_model", self.leaf_model, ("hierarchical", "independent")),
-            parameters.choice("unseen", self.unseen, ("keyed", "integrate")),
-            self._threads(),
-            self._listener(),
-        )
+        arguments = {
+            "trees": trees,
+            "mean": parameters.auto_or_real("prior_mean", self.prior_mean, -np.inf),
+            "variance": parameters.auto_or_real("prior_variance", self.prior_variance, infinite=True),
+            "noise": parameters.auto_or_real("noise_variance", self.noise_variance),
+            "leaf_model": parameters.choice("leaf_model", self.leaf_model, ("hierarchical", "independent")),
+            "unseen": parameters.choice("unseen", self.unseen, ("keyed", "integrate")),
+        }
+        model = _mondrian.RegressionForest.fit(X, y.ravel(), weights, arguments, self._work())
         self._single = y.ndim == 1
         return self._take(model)
 
@@ -214,8 +171,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {rows}
         quantiles : array-like of shape (n_quantiles,)
             Numbers between 0 and 1, both excluded.
 
@@ -231,8 +187,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {rows}
         coverage : float, default=0.9
             The probability.
 
@@ -251,25 +206,6 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         X, y = self._learnable(X, y)
         self._check_targets(y)
         return X, y.ravel()
-
-    def forget(self, X, y):
-        """Forget rows: the model that never saw them. If one was never learned, nothing changes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            The targets they were learned with.
-
-        Returns
-        -------
-        self : MondrianForestRegressor
-        """
-        check_is_fitted(self)
-        X, y = self._known(X, y)
-        self._model.forget(X, y, self._threads(len(X)))
-        return self
 
     @property
     def prior_mean_(self):

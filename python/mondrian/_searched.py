@@ -6,31 +6,26 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from . import _parameters as parameters
-from ._base import MondrianEstimator
 from ._progress import step_listener_of
+from ._ridge import RidgeEstimator
 from ._trajectory import Trajectory
 
 
-class SearchedEstimator(MondrianEstimator):
+class SearchedEstimator(RidgeEstimator):
     """Lifetimes, found or given, and the inputs that they say matter."""
 
-    def fit(self, X, y):
-        """Look for what is automatic, then solve on all rows.
+    def _listener(self, progress):
+        return step_listener_of(self.verbose)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Targets.
-
-        Returns
-        -------
-        self : estimator
-        """
-        X, y = self._rows_and_targets(X, y, reset=True)
+    def _searched_arguments(self):
+        """What the core is told of every search."""
         parameters.real("epsilon", self.epsilon)
-        return self._take(self._solve(X, y, step_listener_of(self.verbose)))
+        return {
+            "alpha": parameters.auto_or_real("alpha", self.alpha, strict=True),
+            "fit_intercept": parameters.boolean("fit_intercept", self.fit_intercept),
+            "n_grids": parameters.n_estimators(self.n_estimators),
+            "seed": parameters.seed_of(self.random_state),
+        }
 
     def _given(self, name, n_dims):
         """One lifetime a dimension, or None where they are to be found."""

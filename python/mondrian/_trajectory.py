@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ._docs import documented
 from ._plotting import axes_for, frame_of
 
 
+@documented
 class Trajectory:
     """Every configuration that a search has evaluated, in order.
 
@@ -68,14 +70,11 @@ class Trajectory:
 
         Parameters
         ----------
-        ax : matplotlib axes, default=None
-            Where to draw; a new figure without.
+        {ax}
         names : sequence of str, default=None
             Names of the inputs; those the estimator was fitted with without.
 
-        Returns
-        -------
-        ax : matplotlib axes
+        {drawn}
         """
         ax = axes_for(ax)
         names = self._names if names is None else names

@@ -9,23 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _parameters as parameters
 from ._base import MondrianEstimator, Regressor
+from ._docs import documented
 from ._path import RegularizationPath
-from ._progress import listener_of
 
 
 class TreeEstimator(MondrianEstimator):
     """Base of the estimators with trees."""
-
-    def __init__(self, n_estimators, lifetime, lower, upper, measure, weights, random_state, n_jobs, verbose):
-        self.n_estimators = n_estimators
-        self.lifetime = lifetime
-        self.lower = lower
-        self.upper = upper
-        self.measure = measure
-        self.weights = weights
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _tree_arguments(self, n_dims):
         lower, upper = parameters.root_box(self.lower, self.upper, n_dims)
@@ -47,15 +36,12 @@ class TreeEstimator(MondrianEstimator):
             arguments["lifetime"] = float("inf")
         return arguments
 
-    def _listener(self, progress=None):
-        """Who hears how far a call is."""
-        return listener_of(self.verbose if progress is None else progress, type(self).__name__)
-
     def _take(self, model):
         self.weights_ = None if model.weights is None else np.asarray(model.weights)
         return super()._take(model)
 
 
+@documented
 class ViewedEstimator(TreeEstimator):
     """An estimator that can be looked at with a smaller lifetime."""
 
@@ -84,6 +70,7 @@ class ViewedEstimator(TreeEstimator):
         return view._take(self._model.at(lifetime))
 
 
+@documented
 class ViewedRegressor(Regressor, ViewedEstimator):
     """A regressor whose error is known at every lifetime."""
 
@@ -94,20 +81,16 @@ class ViewedRegressor(Regressor, ViewedEstimator):
 
         Parameters
         ----------
-        X_val : array-like of shape (n_samples, n_features), or list of such
-            Validation rows.
+        {validation_rows}
         y_val : array-like of shape (n_samples,), or list of such
             Their targets.
-        progress : callable, default=None
-            Called with the share of work done, instead of ``verbose``.
+        {progress}
 
-        Returns
-        -------
-        path : RegularizationPath
+        {path}
         """
         check_is_fitted(self)
         sets, several = labelled_sets(X_val, y_val, self._known)
-        return self._path_of(self._model.path(sets, self._threads(), self._listener(progress)), several)
+        return self._path_of(self._model.path(sets, self._work(progress=progress)), several)
 
     def _known(self, X, y):
         """Rows and targets like those the model was fitted on."""
@@ -117,6 +100,7 @@ class ViewedRegressor(Regressor, ViewedEstimator):
         return RegularizationPath(found, several)
 
 
+@documented
 class OnlineEstimator(ViewedEstimator):
     """An estimator whose models can be merged."""
 
@@ -125,12 +109,9 @@ class OnlineEstimator(ViewedEstimator):
 
         Parameters
         ----------
-        other : estimator of the same kind
-            With the same ``random_state``, root box, measure and parameters.
+        {mergeable}
 
-        Returns
-        -------
-        self : estimator
+        {self}
         """
         self._model.merge(self._mergeable(other), self._threads())
         return self
@@ -148,6 +129,7 @@ class OnlineEstimator(ViewedEstimator):
         return other._model
 
 
+@documented
 class ForestEstimator(OnlineEstimator):
     """A forest that predicts a target from cells."""
 
@@ -156,14 +138,29 @@ class ForestEstimator(OnlineEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
         Returns
         -------
         cells : ndarray of int of shape (n_samples, n_estimators)
         """
         return self._ask("apply", X)
+
+    def forget(self, X, y):
+        """Forget rows: the model that never saw them; classes stay. If one was never learned, nothing changes.
+
+        Parameters
+        ----------
+        {rows}
+        y : array-like of shape (n_samples,)
+            The targets or classes they were learned with.
+
+        {self}
+        """
+        check_is_fitted(self)
+        X, y = self._known(X, y)
+        self._model.forget(X, y, self._threads(len(X)))
+        return self
 
     @property
     def feature_importances_(self):

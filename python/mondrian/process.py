@@ -18,28 +18,27 @@ from sklearn.utils import check_array
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._plotting import axes_for
+from ._core import of_core
+from ._docs import documented
+from ._plotting import axes_for, written
 
 __all__ = ["InfiniteMondrian", "Partition", "poisson", "sample"]
 
 
+@documented
 def sample(lower, upper, lifetime, seed=0, weights=None):
     """Sample a Mondrian process on a box up to a lifetime.
 
     Parameters
     ----------
-    lower, upper : array-like of shape (n_dims,)
-        The corners of the box.
+    {corners}
     lifetime : float
         The lifetime λ ≥ 0.
     seed : int, default=0
         The same seed gives the same process: a larger lifetime refines it.
-    weights : array-like of shape (n_dims,), default=None
-        One factor a dimension on lengths; 1 without.
+    {length_weights}
 
-    Returns
-    -------
-    partition : Partition
+    {partition}
 
     Examples
     --------
@@ -92,6 +91,7 @@ def poisson(a, b, intensity, seed=0, measure=None):
     return points
 
 
+@documented
 class Partition:
     """A sample of a Mondrian process on a box: cells, and the history of cuts that made them.
 
@@ -111,25 +111,10 @@ class Partition:
     def __init__(self, inner):
         self._inner = inner
 
-    @property
-    def lower(self):
-        """Lower corner of the box."""
-        return self._inner.lower
-
-    @property
-    def upper(self):
-        """Upper corner of the box."""
-        return self._inner.upper
-
-    @property
-    def lifetime(self):
-        """The lifetime λ."""
-        return self._inner.lifetime
-
-    @property
-    def n_cuts(self):
-        """Number of cuts."""
-        return self._inner.n_cuts
+    lower = of_core("lower", "Lower corner of the box.")
+    upper = of_core("upper", "Upper corner of the box.")
+    lifetime = of_core("lifetime", "The lifetime λ.")
+    n_cuts = of_core("n_cuts", "Number of cuts.")
 
     @property
     def cuts(self):
@@ -148,8 +133,7 @@ class Partition:
 
         Parameters
         ----------
-        time : float, default=None
-            Look at this earlier time instead of the lifetime.
+        {time}
 
         Returns
         -------
@@ -164,8 +148,7 @@ class Partition:
         ----------
         X : array-like of shape (n_samples, n_dims)
             Rows inside the box.
-        time : float, default=None
-            Look at this earlier time instead of the lifetime.
+        {time}
 
         Returns
         -------
@@ -181,9 +164,7 @@ class Partition:
         time : float
             At most the lifetime.
 
-        Returns
-        -------
-        partition : Partition
+        {partition}
         """
         return Partition(self._inner.at(parameters.real("time", time, infinite=True)))
 
@@ -195,9 +176,7 @@ class Partition:
         lifetime : float
             The new lifetime.
 
-        Returns
-        -------
-        partition : Partition
+        {partition}
         """
         return Partition(self._inner.grown(parameters.real("lifetime", lifetime, infinite=True), 1))
 
@@ -209,9 +188,7 @@ class Partition:
         lower, upper : array-like of shape (n_dims,)
             The corners of the smaller box.
 
-        Returns
-        -------
-        partition : Partition
+        {partition}
         """
         return Partition(self._inner.restrict(*_corners(lower, upper)))
 
@@ -225,9 +202,7 @@ class Partition:
         seed : int, default=None
             Each seed gives another extension; without one it follows from the sample's own.
 
-        Returns
-        -------
-        partition : Partition
+        {partition}
         """
         return Partition(self._inner.extend(*_corners(lower, upper), None if seed is None else _seed(seed)))
 
@@ -238,16 +213,13 @@ class Partition:
 
         Parameters
         ----------
-        ax : matplotlib axes, default=None
-            Where to draw; a new figure without.
+        {ax}
         axes : (int, int), default=(0, 1)
             The dimensions to draw.
         times : bool, default=False
             Whether to colour the cuts by their time.
 
-        Returns
-        -------
-        ax : matplotlib axes
+        {drawn}
         """
         ax = axes_for(ax)
         if len(self.lower) == 1:
@@ -266,8 +238,7 @@ class Partition:
 
         Parameters
         ----------
-        path : str or path-like, default=None
-            File to write.
+        {svg_file}
         paint : bool, default=False
             Fill cells in Piet Mondrian's manner.
         times : bool, default=False
@@ -275,15 +246,9 @@ class Partition:
         axes : (int, int), default=None
             The dimensions to draw; the first two without.
 
-        Returns
-        -------
-        svg : str
+        {svg}
         """
-        svg = self._inner.to_svg(bool(paint), bool(times), axes)
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(svg)
-        return svg
+        return written(self._inner.to_svg(bool(paint), bool(times), axes), path)
 
     def _repr_svg_(self):
         return self.to_svg()
@@ -301,6 +266,7 @@ class Partition:
         return f"Partition(n_dims={len(self.lower)}, lifetime={self.lifetime:g}, n_cuts={self.n_cuts})"
 
 
+@documented
 class InfiniteMondrian:
     """The process on all of space, looked at where asked; two looks agree where they overlap.
 
@@ -312,8 +278,7 @@ class InfiniteMondrian:
         The lifetime λ.
     seed : int, default=0
         All randomness follows from it.
-    weights : array-like of shape (n_dims,), default=None
-        One factor a dimension on lengths; 1 without.
+    {length_weights}
 
     Examples
     --------
@@ -336,12 +301,9 @@ class InfiniteMondrian:
 
         Parameters
         ----------
-        lower, upper : array-like of shape (n_dims,)
-            The corners of the box.
+        {corners}
 
-        Returns
-        -------
-        partition : Partition
+        {partition}
         """
         return Partition(self._inner.restrict(*_corners(lower, upper)))
 

@@ -1,7 +1,7 @@
 //! Arrays across the border: NumPy tables of either order are read where they lie.
 
 use mondrian::{Points, Result};
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -56,31 +56,28 @@ impl Table<'_> {
     }
 }
 
-/// A vector of numbers from Python, borrowed where it is contiguous `float64`.
-pub(crate) enum Column<'py> {
-    Borrowed(PyReadonlyArray1<'py, f64>),
-    Copied(Vec<f64>),
+/// A vector from Python, borrowed where it is contiguous.
+pub(crate) enum Column<'py, T: Element = f64> {
+    Borrowed(PyReadonlyArray1<'py, T>),
+    Copied(Vec<T>),
 }
 
-impl<'a, 'py> FromPyObject<'a, 'py> for Column<'py> {
+impl<'a, 'py, T: Element + Copy> FromPyObject<'a, 'py> for Column<'py, T> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok(array) = object.cast::<PyArray1<f64>>() {
-            let array = array.try_readonly()?;
-            if array.as_slice().is_ok() {
-                return Ok(Self::Borrowed(array));
-            }
-            return Ok(Self::Copied(array.as_array().iter().copied().collect()));
+        let array = object.cast::<PyArray1<T>>()?.try_readonly()?;
+        if array.as_slice().is_ok() {
+            return Ok(Self::Borrowed(array));
         }
-        Ok(Self::Copied(object.extract()?))
+        Ok(Self::Copied(array.as_array().iter().copied().collect()))
     }
 }
 
-impl std::ops::Deref for Column<'_> {
-    type Target = [f64];
+impl<T: Element> std::ops::Deref for Column<'_, T> {
+    type Target = [T];
 
-    fn deref(&self) -> &[f64] {
+    fn deref(&self) -> &[T] {
         match self {
             Self::Borrowed(array) => array.as_slice().unwrap_or_default(),
             Self::Copied(numbers) => numbers,
@@ -88,14 +85,14 @@ impl std::ops::Deref for Column<'_> {
     }
 }
 
-/// Several tables, each with what goes with its rows.
-pub(crate) fn all_points<'a, Y, Z: ?Sized>(
+/// Validation sets from Python: tables, each with what goes with its rows.
+pub(crate) type Sets<'py, T = f64> = Vec<(Table<'py>, Column<'py, T>)>;
+
+/// Checked views of validation sets.
+pub(crate) fn all_points<'a, T: Element>(
     py: Python<'_>,
-    sets: &'a [(Table<'_>, Y)],
-) -> PyResult<Vec<(Points<'a>, &'a Z)>>
-where
-    Y: std::ops::Deref<Target = Z>,
-{
+    sets: &'a Sets<'_, T>,
+) -> PyResult<Vec<(Points<'a>, &'a [T])>> {
     sets.iter().map(|(x, y)| Ok((x.points(py)?, &**y))).collect()
 }
 
@@ -119,7 +116,7 @@ pub(crate) fn columns(py: Python<'_>, numbers: Vec<f64>, n_rows: usize) -> NewTa
 }
 
 /// A row-major table for Python.
-pub(crate) fn table<T: numpy::Element>(py: Python<'_>, numbers: Vec<T>, n_columns: usize) -> NewTable<'_, T> {
+pub(crate) fn table<T: Element>(py: Python<'_>, numbers: Vec<T>, n_columns: usize) -> NewTable<'_, T> {
     let n_rows = numbers.len().checked_div(n_columns).unwrap_or(0);
     PyArray1::from_vec(py, numbers).reshape([n_rows, n_columns])
 }

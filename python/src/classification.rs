@@ -2,24 +2,33 @@
 
 use mondrian::forest::classification::{ClassificationForest, ClassificationParams, ClassificationPath, GammaChoice};
 use mondrian::path::{Loss, part_of};
-use mondrian::{Lifetime, Result};
+use mondrian::{Lifetime, Points, Result};
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, NewTable, NewVector, Table, all_points};
-use crate::model::{Shared, grown_forest, saved_as_bytes, with_trees};
+use crate::arrays::{Column, NewTable, NewVector, Sets, Table, all_points};
+use crate::model::{bound, grown_forest, with_trees};
 use crate::path::PyPath;
-use crate::threads::{Listener, run, run_heard};
+use crate::threads::{Work, run};
 use crate::trees::{TreeArguments, unseen};
 
-/// A fitted forest.
-#[pyclass(frozen, module = "mondrian._mondrian", name = "ClassificationForest")]
-pub(crate) struct PyClassificationForest {
-    model: Shared<ClassificationForest>,
+/// A dictionary with these keys.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct ClassificationArguments {
+    trees: TreeArguments,
+    n_classes: usize,
+    /// `None` is automatic.
+    gamma: Option<f64>,
+    unseen: String,
 }
 
-saved_as_bytes!(PyClassificationForest, ClassificationForest);
+bound!(
+    /// A fitted forest.
+    PyClassificationForest,
+    "ClassificationForest",
+    ClassificationForest
+);
 with_trees!(PyClassificationForest);
-
 grown_forest!(ClassificationForest);
 
 #[pymethods]
@@ -29,23 +38,20 @@ impl PyClassificationForest {
     fn fit<'py>(
         py: Python<'py>,
         x: Table<'py>,
-        labels: Vec<u32>,
-        n_classes: usize,
+        labels: Column<'py, u32>,
         sample_weight: Option<Column<'py>>,
-        trees: TreeArguments,
-        gamma: Option<f64>,
-        unseen_cuts: &str,
-        n_threads: usize,
-        listener: Listener<'py>,
+        arguments: ClassificationArguments,
+        work: Work<'py>,
     ) -> PyResult<Self> {
-        let gamma = gamma.map_or(GammaChoice::Auto, GammaChoice::Value);
-        let params = ClassificationParams { forest: trees.params(py)?, gamma, unseen: unseen(unseen_cuts)? };
+        let gamma = arguments.gamma.map_or(GammaChoice::Auto, GammaChoice::Value);
+        let (n_classes, unseen) = (arguments.n_classes, unseen(&arguments.unseen)?);
+        let params = ClassificationParams { forest: arguments.trees.params(py)?, gamma, unseen };
         let points = x.points(py)?;
-        let weights: Option<&[f64]> = sample_weight.as_deref();
-        let model = run_heard(py, n_threads, &listener, |progress| {
+        let (labels, weights): (&[u32], Option<&[f64]>) = (&labels, sample_weight.as_deref());
+        let model = work.run(py, |progress| {
             let mut growing = part_of(progress, 0.0, 0.5);
             let model =
-                ClassificationForest::fit_with_progress(params, points, &labels, n_classes, weights, &mut growing)?;
+                ClassificationForest::fit_with_progress(params, points, labels, n_classes, weights, &mut growing)?;
             drop(growing);
             model.find_lifetime(&mut part_of(progress, 0.5, 1.0))?;
             Ok(model)
@@ -57,23 +63,22 @@ impl PyClassificationForest {
         &self,
         py: Python<'py>,
         x: Table<'py>,
-        labels: Vec<u32>,
+        labels: Column<'py, u32>,
         n_classes: usize,
         sample_weight: Option<Column<'py>>,
-        n_threads: usize,
-        listener: Listener<'py>,
+        work: Work<'py>,
     ) -> PyResult<()> {
         let points = x.points(py)?;
-        let weights: Option<&[f64]> = sample_weight.as_deref();
-        self.model.learn(py, n_threads, &listener, points.n_rows(), |model, progress| match progress {
-            None => model.learn(points, &labels, n_classes, weights),
-            Some(progress) => model.learn_with_progress(points, &labels, n_classes, weights, progress),
+        let (labels, weights): (&[u32], Option<&[f64]>) = (&labels, sample_weight.as_deref());
+        self.model.learn(py, &work, points.n_rows(), |model, progress| match progress {
+            None => model.learn(points, labels, n_classes, weights),
+            Some(progress) => model.learn_with_progress(points, labels, n_classes, weights, progress),
         })
     }
 
-    fn forget<'py>(&self, py: Python<'py>, x: Table<'py>, labels: Vec<u32>, n_threads: usize) -> PyResult<()> {
-        let points = x.points(py)?;
-        self.model.change(py, n_threads, |model| model.forget(points, &labels))
+    fn forget<'py>(&self, py: Python<'py>, x: Table<'py>, labels: Column<'py, u32>, n_threads: usize) -> PyResult<()> {
+        let (points, labels): (Points<'_>, &[u32]) = (x.points(py)?, &labels);
+        self.model.change(py, n_threads, |model| model.forget(points, labels))
     }
 
     fn merge(&self, py: Python<'_>, other: &Self, n_threads: usize) -> PyResult<()> {
@@ -90,25 +95,22 @@ impl PyClassificationForest {
     }
 
     fn predict_proba<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
-        let points = x.points(py)?;
-        self.model.table(py, n_threads, |model| Ok((model.predict_proba(points)?, model.n_classes())))
+        self.model.table_of(py, &x, n_threads, |model, points| Ok((model.predict_proba(points)?, model.n_classes())))
     }
 
     fn apply<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, i64> {
-        let points = x.points(py)?;
-        self.model.table(py, n_threads, |model| Ok((model.apply(points)?, model.forest().n_trees())))
+        self.model.table_of(py, &x, n_threads, |model, points| Ok((model.apply(points)?, model.forest().n_trees())))
     }
 
     fn path<'py>(
         &self,
         py: Python<'py>,
-        sets: Vec<(Table<'py>, Vec<u32>)>,
+        sets: Sets<'py, u32>,
         lifetimes: Option<Vec<f64>>,
-        n_threads: usize,
-        listener: Listener<'py>,
+        work: Work<'py>,
     ) -> PyResult<PyClassificationPath> {
         let sets = all_points(py, &sets)?;
-        let path = run_heard(py, n_threads, &listener, |progress| {
+        let path = work.run(py, |progress| {
             let lifetimes = lifetimes
                 .map(|values| values.into_iter().map(Lifetime::new).collect::<Result<Vec<_>>>())
                 .transpose()?;

@@ -4,11 +4,11 @@ use mondrian::Lifetime;
 use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice};
 use pyo3::prelude::*;
 
-use crate::arrays::{NewTable, NewVector, Table};
+use crate::arrays::{Column, NewTable, NewVector, Table, table};
 use crate::errors::unknown;
-use crate::model::{Grown, Shared, grown_forest, saved_as_bytes, with_trees};
+use crate::model::{Grown, bound, grown_forest, with_trees};
 use crate::path::PyPath;
-use crate::threads::{Listener, run_heard};
+use crate::threads::Work;
 use crate::trees::TreeArguments;
 
 /// A dictionary with these keys.
@@ -28,38 +28,26 @@ impl DensityArguments {
     }
 }
 
-/// A fitted density.
-#[pyclass(frozen, module = "mondrian._mondrian", name = "DensityForest")]
-pub(crate) struct PyDensityForest {
-    model: Shared<DensityForest>,
-}
-
-saved_as_bytes!(PyDensityForest, DensityForest);
+bound!(
+    /// A fitted density.
+    PyDensityForest,
+    "DensityForest",
+    DensityForest
+);
 with_trees!(PyDensityForest);
-
 grown_forest!(DensityForest);
 
 #[pymethods]
 impl PyDensityForest {
     #[staticmethod]
-    fn fit<'py>(
-        py: Python<'py>,
-        x: Table<'py>,
-        arguments: DensityArguments,
-        n_threads: usize,
-        listener: Listener<'py>,
-    ) -> PyResult<Self> {
-        let params = arguments.params(py)?;
-        let points = x.points(py)?;
-        let model = run_heard(py, n_threads, &listener, |progress| {
-            DensityForest::fit_with_progress(&params, points, progress)
-        })?;
-        Ok(model.into())
+    fn fit<'py>(py: Python<'py>, x: Table<'py>, arguments: DensityArguments, work: Work<'py>) -> PyResult<Self> {
+        let (params, points) = (arguments.params(py)?, x.points(py)?);
+        work.run(py, |progress| DensityForest::fit_with_progress(&params, points, progress)).map(Self::from)
     }
 
-    fn learn<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize, listener: Listener<'py>) -> PyResult<()> {
+    fn learn<'py>(&self, py: Python<'py>, x: Table<'py>, work: Work<'py>) -> PyResult<()> {
         let points = x.points(py)?;
-        self.model.learn(py, n_threads, &listener, points.n_rows(), |model, progress| match progress {
+        self.model.learn(py, &work, points.n_rows(), |model, progress| match progress {
             None => model.learn(points),
             Some(progress) => model.learn_with_progress(points, progress),
         })
@@ -86,8 +74,7 @@ impl PyDensityForest {
     }
 
     fn log_density<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVector<'py> {
-        let points = x.points(py)?;
-        self.model.vector(py, n_threads, |model| model.log_density(points))
+        self.model.vector_of(py, &x, n_threads, DensityForest::log_density)
     }
 
     fn leave_one_out_score(&self, py: Python<'_>, n_threads: usize) -> PyResult<f64> {
@@ -95,19 +82,15 @@ impl PyDensityForest {
     }
 
     fn sample<'py>(&self, py: Python<'py>, n_rows: usize, seed: u64) -> NewTable<'py, f64> {
-        self.model.table(py, 1, |model| Ok((model.sample(n_rows, seed), model.forest().n_dims())))
+        let (rows, n_dims) =
+            self.model.ask(py, 1, |model| Ok((model.sample(n_rows, seed), model.forest().n_dims())))?;
+        table(py, rows, n_dims)
     }
 
     /// The path, and how many rows of each set lie outside the box.
-    fn path<'py>(
-        &self,
-        py: Python<'py>,
-        sets: Vec<Table<'py>>,
-        n_threads: usize,
-        listener: Listener<'py>,
-    ) -> PyResult<(PyPath, Vec<usize>)> {
+    fn path<'py>(&self, py: Python<'py>, sets: Vec<Table<'py>>, work: Work<'py>) -> PyResult<(PyPath, Vec<usize>)> {
         let sets = sets.iter().map(|x| x.points(py)).collect::<PyResult<Vec<_>>>()?;
-        let found = run_heard(py, n_threads, &listener, |progress| self.model.read().path(&sets, progress))?;
+        let found = work.run(py, |progress| self.model.read().path(&sets, progress))?;
         Ok((PyPath::new(found.path), found.n_outside))
     }
 
@@ -122,13 +105,12 @@ impl PyDensityForest {
     }
 }
 
-/// One density a class; classes are numbers from 0 on, names are Python's business.
-#[pyclass(frozen, module = "mondrian._mondrian", name = "DensityClassifier")]
-pub(crate) struct PyDensityClassifier {
-    model: Shared<DensityClassifier>,
-}
-
-saved_as_bytes!(PyDensityClassifier, DensityClassifier);
+bound!(
+    /// One density a class; classes are numbers from 0 on, names are Python's business.
+    PyDensityClassifier,
+    "DensityClassifier",
+    DensityClassifier
+);
 
 #[pymethods]
 impl PyDensityClassifier {
@@ -136,28 +118,24 @@ impl PyDensityClassifier {
     fn fit<'py>(
         py: Python<'py>,
         x: Table<'py>,
-        labels: Vec<u32>,
+        labels: Column<'py, u32>,
         prior: &str,
         arguments: DensityArguments,
-        n_threads: usize,
-        listener: Listener<'py>,
+        work: Work<'py>,
     ) -> PyResult<Self> {
         let prior = match prior {
             "frequency" => ClassPrior::Frequency,
             "equal" => ClassPrior::Equal,
             other => return Err(unknown("class_prior", other)),
         };
-        let params = arguments.params(py)?;
-        let points = x.points(py)?;
-        let model = run_heard(py, n_threads, &listener, |progress| {
-            DensityClassifier::fit_with_progress(&params, prior, points, &labels, progress)
-        })?;
-        Ok(model.into())
+        let (params, points) = (arguments.params(py)?, x.points(py)?);
+        let labels: &[u32] = &labels;
+        work.run(py, |progress| DensityClassifier::fit_with_progress(&params, prior, points, labels, progress))
+            .map(Self::from)
     }
 
     fn predict_proba<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
-        let points = x.points(py)?;
-        self.model.table(py, n_threads, |model| Ok((model.predict_proba(points)?, model.labels().len())))
+        self.model.table_of(py, &x, n_threads, |model, points| Ok((model.predict_proba(points)?, model.labels().len())))
     }
 
     /// Lifetimes of the classes' densities.

@@ -18,6 +18,11 @@ pub(crate) fn unknown(name: &str, word: &str) -> PyErr {
     PyValueError::new_err(format!("{name} is {word:?}, not a known one"))
 }
 
+/// JSON that cannot be written or read.
+pub(crate) fn from_json(error: serde_json::Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
 /// scikit-learn's own exception, so that its users' handlers see it.
 fn not_fitted(py: Python<'_>, message: &str) -> PyErr {
     let made = py

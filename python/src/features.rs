@@ -13,8 +13,8 @@ use pyo3::types::PyDict;
 
 use crate::arrays::{Table, columns};
 use crate::errors::unknown;
-use crate::model::{Grown, Shared, grown_forest, saved_as_bytes};
-use crate::threads::{Listener, run, run_heard};
+use crate::model::{Grown, bound, grown_forest};
+use crate::threads::{Work, run};
 use crate::trees::TreeArguments;
 
 pub(crate) enum Map {
@@ -114,13 +114,12 @@ impl Saved for Map {
     }
 }
 
-/// A fitted map.
-#[pyclass(frozen, module = "mondrian._mondrian", name = "FeatureMap")]
-pub(crate) struct PyFeatureMap {
-    model: Shared<Map>,
-}
-
-saved_as_bytes!(PyFeatureMap, Map);
+bound!(
+    /// A fitted map.
+    PyFeatureMap,
+    "FeatureMap",
+    Map
+);
 
 #[pymethods]
 impl PyFeatureMap {
@@ -131,15 +130,14 @@ impl PyFeatureMap {
         kind: &str,
         x: Table<'py>,
         arguments: Bound<'py, PyDict>,
-        n_threads: usize,
-        listener: Listener<'py>,
+        work: Work<'py>,
     ) -> PyResult<Self> {
         let points = x.points(py)?;
         let map = match kind {
             "mondrian" => {
                 let params = arguments.extract::<TreeArguments>()?.params(py)?;
                 let lifetime: f64 = required(&arguments, "lifetime")?;
-                run_heard(py, n_threads, &listener, |progress| {
+                work.run(py, |progress| {
                     let mut map = MondrianFeatures::on(&params, points, Lifetime::new(lifetime)?)?;
                     map.learn_with_progress(points, progress)?;
                     Ok(Map::Mondrian(map))
@@ -149,7 +147,7 @@ impl PyFeatureMap {
                 let n: usize = required(&arguments, "n")?;
                 let lifetimes: Vec<f64> = required(&arguments, "lifetimes")?;
                 let seed: u64 = required(&arguments, "seed")?;
-                run(py, n_threads, || other_map(kind, points, n, &lifetimes, seed))?
+                run(py, work.n_threads(), || other_map(kind, points, n, &lifetimes, seed))?
             }
             other => return Err(unknown("kind", other)),
         };

@@ -2,26 +2,55 @@
 
 use mondrian::Lifetime;
 use mondrian::dense::{MatrixRef, Threads};
-use mondrian::kernel::{KernelRidge, PathMethod};
+use mondrian::kernel::{KernelRidge, KernelRidgeParams, PathMethod};
 use mondrian::process::BuiltInMeasure;
 use mondrian::ridge::{CgOptions, FeatureRidge, Solver};
 use mondrian::tree::Ground;
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, NewTable, NewVector, NewVectors, Table, all_points, columns};
+use crate::arrays::{Column, NewTable, NewVector, NewVectors, Sets, Table, all_points, columns};
 use crate::errors::unknown;
-use crate::model::{Grown, Shared, saved_as_bytes, with_trees};
+use crate::model::{Grown, bound, with_trees};
 use crate::path::PyPath;
-use crate::threads::{Listener, run_heard};
+use crate::threads::Work;
 use crate::trees::TreeArguments;
 
-/// A fitted model.
-#[pyclass(frozen, module = "mondrian._mondrian", name = "KernelRidge")]
-pub(crate) struct PyKernelRidge {
-    model: Shared<KernelRidge>,
+/// A dictionary with these keys.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct KernelArguments {
+    trees: TreeArguments,
+    /// `None` is automatic.
+    alpha: Option<f64>,
+    solver: String,
+    fit_intercept: bool,
 }
 
-saved_as_bytes!(PyKernelRidge, KernelRidge);
+impl KernelArguments {
+    fn params(self, py: Python<'_>, n_threads: usize) -> PyResult<KernelRidgeParams> {
+        let solver = match self.solver.as_str() {
+            "auto" => Solver::Auto,
+            "primal" => Solver::Primal,
+            "dual" => Solver::Dual,
+            "cg" => Solver::ConjugateGradients(CgOptions::default()),
+            other => return Err(unknown("solver", other)),
+        };
+        let threads = Threads::up_to(n_threads);
+        let ridge = FeatureRidge::params().fit_intercept(self.fit_intercept).solver(solver).threads(threads);
+        let params = KernelRidge::params().trees(self.trees.params(py)?).ridge(ridge);
+        Ok(match self.alpha {
+            None => params.auto_alpha(),
+            Some(alpha) => params.alpha(alpha),
+        })
+    }
+}
+
+bound!(
+    /// A fitted model.
+    PyKernelRidge,
+    "KernelRidge",
+    KernelRidge
+);
 with_trees!(PyKernelRidge);
 
 impl Grown for KernelRidge {
@@ -40,46 +69,26 @@ impl Grown for KernelRidge {
 
 #[pymethods]
 impl PyKernelRidge {
-    /// Fits at the trees' lifetime and `alpha`, which are chosen if they are `None`.
+    /// Fits at the trees' lifetime and alpha, which are chosen if they are `None`.
     #[staticmethod]
     fn fit<'py>(
         py: Python<'py>,
         x: Table<'py>,
         y: Column<'py>,
-        trees: TreeArguments,
-        alpha: Option<f64>,
-        solver: &str,
-        fit_intercept: bool,
-        n_threads: usize,
-        listener: Listener<'py>,
+        arguments: KernelArguments,
+        work: Work<'py>,
     ) -> PyResult<Self> {
-        let method = match solver {
-            "auto" => Solver::Auto,
-            "primal" => Solver::Primal,
-            "dual" => Solver::Dual,
-            "cg" => Solver::ConjugateGradients(CgOptions::default()),
-            other => return Err(unknown("solver", other)),
-        };
-        let points = x.points(py)?;
-        let threads = Threads::up_to(n_threads);
-        let ridge = FeatureRidge::params().fit_intercept(fit_intercept).solver(method).threads(threads);
-        let targets: &[f64] = &y;
-        let params = KernelRidge::params().trees(trees.params(py)?).ridge(ridge);
-        let params = alpha.map_or_else(|| params.clone().auto_alpha(), |alpha| params.clone().alpha(alpha));
-        let model = run_heard(py, n_threads, &listener, |progress| {
-            params.fit_many_with_progress(points, MatrixRef::new(targets, targets.len(), 1), progress)
-        })?;
-        Ok(model.into())
+        let (params, points) = (arguments.params(py, work.n_threads())?, x.points(py)?);
+        let targets = MatrixRef::new(&y, y.len(), 1);
+        work.run(py, |progress| params.fit_many_with_progress(points, targets, progress)).map(Self::from)
     }
 
     fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVector<'py> {
-        let points = x.points(py)?;
-        self.model.vector(py, n_threads, |model| Ok(model.predict(points)?.into_vec()))
+        self.model.vector_of(py, &x, n_threads, |model, points| Ok(model.predict(points)?.into_vec()))
     }
 
     fn predict_with_std<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVectors<'py> {
-        let points = x.points(py)?;
-        self.model.two_vectors(py, n_threads, |model| {
+        self.model.vectors_of(py, &x, n_threads, |model, points| {
             let (mean, variance) = (model.predict(points)?, model.predict_variance(points)?);
             Ok((mean.into_vec(), variance.into_vec().into_iter().map(f64::sqrt).collect()))
         })
@@ -97,17 +106,9 @@ impl PyKernelRidge {
     }
 
     /// The path, and how well the solution was kept.
-    fn path<'py>(
-        &self,
-        py: Python<'py>,
-        sets: Vec<(Table<'py>, Column<'py>)>,
-        n_threads: usize,
-        listener: Listener<'py>,
-    ) -> PyResult<(PyPath, f64)> {
+    fn path<'py>(&self, py: Python<'py>, sets: Sets<'py>, work: Work<'py>) -> PyResult<(PyPath, f64)> {
         let sets = all_points(py, &sets)?;
-        let found = run_heard(py, n_threads, &listener, |progress| {
-            self.model.read().path(&sets, &PathMethod::default(), progress)
-        })?;
+        let found = work.run(py, |progress| self.model.read().path(&sets, &PathMethod::default(), progress))?;
         Ok((PyPath::new(found.path), found.drift.worst_residual))
     }
 

@@ -19,6 +19,7 @@ mod model;
 mod path;
 mod process;
 mod regression;
+mod searched;
 mod threads;
 mod trees;
 

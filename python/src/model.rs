@@ -2,14 +2,14 @@
 
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use mondrian::Result;
 use mondrian::path::Progress;
 use mondrian::process::BuiltInMeasure;
 use mondrian::tree::Ground;
+use mondrian::{Points, Result};
 use pyo3::prelude::*;
 
-use crate::arrays::{NewTable, NewVector, NewVectors, table, vector};
-use crate::threads::{Listener, run, run_heard};
+use crate::arrays::{NewTable, NewVector, NewVectors, Table, table, vector};
+use crate::threads::{Work, run};
 
 /// A model that many threads of Python may ask and one may change.
 ///
@@ -78,8 +78,7 @@ impl<M: Send + Sync> Shared<M> {
     pub(crate) fn learn(
         &self,
         py: Python<'_>,
-        n_threads: usize,
-        listener: &Listener<'_>,
+        work: &Work<'_>,
         n_rows: usize,
         learn: impl FnOnce(&mut M, Option<Progress<'_>>) -> Result<()> + Send,
     ) -> PyResult<()>
@@ -88,10 +87,10 @@ impl<M: Send + Sync> Shared<M> {
     {
         // Row by row a question more would show.
         let is_long = n_rows > 100 && self.ask(py, 1, |model| Ok(model.is_long(n_rows)))?;
-        if is_long || listener.is_some() {
-            return run_heard(py, n_threads, listener, |progress| learn(&mut self.write(), Some(progress)));
+        if is_long || work.is_heard() {
+            return work.run(py, |progress| learn(&mut self.write(), Some(progress)));
         }
-        self.change(py, n_threads, |model| learn(model, None))
+        self.change(py, work.n_threads(), |model| learn(model, None))
     }
 
     /// Numbers for Python.
@@ -104,25 +103,41 @@ impl<M: Send + Sync> Shared<M> {
         Ok(vector(py, self.ask(py, n_threads, question)?))
     }
 
-    /// Two runs of numbers for Python.
-    pub(crate) fn two_vectors<'py>(
+    /// Numbers about rows.
+    pub(crate) fn vector_of<'py>(
         &self,
         py: Python<'py>,
+        x: &Table<'_>,
         n_threads: usize,
-        question: impl FnOnce(&M) -> Result<(Vec<f64>, Vec<f64>)> + Send,
+        question: impl FnOnce(&M, Points<'_>) -> Result<Vec<f64>> + Send,
+    ) -> NewVector<'py> {
+        let points = x.points(py)?;
+        self.vector(py, n_threads, |model| question(model, points))
+    }
+
+    /// Two runs of numbers about rows.
+    pub(crate) fn vectors_of<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Table<'_>,
+        n_threads: usize,
+        question: impl FnOnce(&M, Points<'_>) -> Result<(Vec<f64>, Vec<f64>)> + Send,
     ) -> NewVectors<'py> {
-        let (first, second) = self.ask(py, n_threads, question)?;
+        let points = x.points(py)?;
+        let (first, second) = self.ask(py, n_threads, |model| question(model, points))?;
         Ok((vector(py, first), vector(py, second)))
     }
 
-    /// A table for Python, row-major, and its number of columns.
-    pub(crate) fn table<'py, T: numpy::Element + Send>(
+    /// A table about rows, row-major, and its number of columns.
+    pub(crate) fn table_of<'py, T: numpy::Element + Send>(
         &self,
         py: Python<'py>,
+        x: &Table<'_>,
         n_threads: usize,
-        question: impl FnOnce(&M) -> Result<(Vec<T>, usize)> + Send,
+        question: impl FnOnce(&M, Points<'_>) -> Result<(Vec<T>, usize)> + Send,
     ) -> NewTable<'py, T> {
-        let (numbers, n_columns) = self.ask(py, n_threads, question)?;
+        let points = x.points(py)?;
+        let (numbers, n_columns) = self.ask(py, n_threads, |model| question(model, points))?;
         table(py, numbers, n_columns)
     }
 }
@@ -130,9 +145,15 @@ impl<M: Send + Sync> Shared<M> {
 /// Texts by name that a front end keeps in a model file.
 pub(crate) type Notes = Vec<(String, String)>;
 
-/// The functions that pickle and model files need, for a class whose field `model` is a [`Shared`] of a saved model.
-macro_rules! saved_as_bytes {
-    ($class:ty, $model:ty) => {
+/// A class of Python for a model of the library: behind a lock, and with the functions that pickle and files need.
+macro_rules! bound {
+    ($(#[$about:meta])* $class:ident, $name:literal, $model:ty) => {
+        $(#[$about])*
+        #[pyo3::pyclass(frozen, module = "mondrian._mondrian", name = $name)]
+        pub(crate) struct $class {
+            model: $crate::model::Shared<$model>,
+        }
+
         impl From<$model> for $class {
             fn from(model: $model) -> Self {
                 Self { model: $crate::model::Shared::new(model) }
@@ -174,7 +195,35 @@ macro_rules! saved_as_bytes {
     };
 }
 
-pub(crate) use saved_as_bytes;
+pub(crate) use bound;
+
+/// The functions that pickle needs, for a class that holds a value which JSON can hold, in the field named.
+macro_rules! saved_as_json {
+    ($class:ty, $field:ident) => {
+        #[pyo3::pymethods]
+        impl $class {
+            fn to_json<'py>(&self, py: pyo3::Python<'py>) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::types::PyBytes>> {
+                let json = serde_json::to_vec(&self.$field).map_err($crate::errors::from_json)?;
+                Ok(pyo3::types::PyBytes::new(py, &json))
+            }
+
+            #[staticmethod]
+            fn from_json(py: pyo3::Python<'_>, json: &[u8]) -> pyo3::PyResult<Self> {
+                let read = $crate::threads::run(py, 1, || Ok(serde_json::from_slice(json)))?;
+                Ok(Self { $field: read.map_err($crate::errors::from_json)? })
+            }
+
+            fn __reduce__<'py>(
+                slf: &pyo3::Bound<'py, Self>,
+            ) -> pyo3::PyResult<(pyo3::Bound<'py, pyo3::PyAny>, (pyo3::Bound<'py, pyo3::types::PyBytes>,))> {
+                use pyo3::types::PyAnyMethods;
+                Ok((slf.get_type().getattr("from_json")?, (slf.get().to_json(slf.py())?,)))
+            }
+        }
+    };
+}
+
+pub(crate) use saved_as_json;
 
 /// A model with trees.
 pub(crate) trait Grown {

@@ -3,12 +3,10 @@
 use mondrian::Lifetime;
 use mondrian::path::RegularizationPath;
 use numpy::PyArray1;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::errors::to_python;
-use crate::threads::run;
+use crate::model::saved_as_json;
 
 /// A path, never changed.
 #[pyclass(frozen, module = "mondrian._mondrian", name = "RegularizationPath")]
@@ -21,6 +19,8 @@ impl PyPath {
         Self { path }
     }
 }
+
+saved_as_json!(PyPath, path);
 
 #[pymethods]
 impl PyPath {
@@ -81,20 +81,5 @@ impl PyPath {
 
     fn to_svg(&self) -> String {
         self.path.to_svg()
-    }
-
-    fn to_json<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let json = serde_json::to_vec(&self.path).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(PyBytes::new(py, &json))
-    }
-
-    #[staticmethod]
-    fn from_json(py: Python<'_>, json: &[u8]) -> PyResult<Self> {
-        let path = run(py, 1, || Ok(serde_json::from_slice(json)))?;
-        Ok(Self { path: path.map_err(|error: serde_json::Error| PyValueError::new_err(error.to_string()))? })
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        Ok((slf.get_type().getattr("from_json")?, (slf.get().to_json(slf.py())?,)))
     }
 }

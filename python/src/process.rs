@@ -5,11 +5,11 @@ use mondrian::process::{
 };
 use mondrian::{Lifetime, Points, Result};
 use numpy::{PyArray1, PyArray2};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 
 use crate::arrays::{Table, table};
+use crate::model::saved_as_json;
 use crate::threads::run;
 
 fn weighted(weights: Option<Vec<f64>>) -> Result<BuiltInMeasure> {
@@ -21,6 +21,8 @@ fn weighted(weights: Option<Vec<f64>>) -> Result<BuiltInMeasure> {
 pub(crate) struct PyPartition {
     sample: Partition,
 }
+
+saved_as_json!(PyPartition, sample);
 
 #[pymethods]
 impl PyPartition {
@@ -116,21 +118,6 @@ impl PyPartition {
             let picture = axes.map_or_else(|| picture.clone(), |(across, up)| picture.clone().axes(across, up));
             picture.svg(&self.sample)
         })
-    }
-
-    fn to_json<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let json = serde_json::to_vec(&self.sample).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(PyBytes::new(py, &json))
-    }
-
-    #[staticmethod]
-    fn from_json(py: Python<'_>, json: &[u8]) -> PyResult<Self> {
-        let sample = run(py, 1, || Ok(serde_json::from_slice(json)))?;
-        Ok(Self { sample: sample.map_err(|error: serde_json::Error| PyValueError::new_err(error.to_string()))? })
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        Ok((slf.get_type().getattr("from_json")?, (slf.get().to_json(slf.py())?,)))
     }
 }
 

@@ -4,22 +4,44 @@ use mondrian::forest::{LeafModel, Prior, RegressionForest, RegressionParams};
 use mondrian::{Lifetime, Points};
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, NewTable, NewVector, NewVectors, Table, all_points};
+use crate::arrays::{Column, NewTable, NewVector, NewVectors, Sets, Table, all_points};
 use crate::errors::unknown;
-use crate::model::{Shared, grown_forest, saved_as_bytes, with_trees};
+use crate::model::{bound, grown_forest, with_trees};
 use crate::path::PyPath;
-use crate::threads::{Listener, run_heard};
+use crate::threads::Work;
 use crate::trees::{TreeArguments, unseen};
 
-/// A fitted forest. Targets of several columns come row-major.
-#[pyclass(frozen, module = "mondrian._mondrian", name = "RegressionForest")]
-pub(crate) struct PyRegressionForest {
-    model: Shared<RegressionForest>,
+/// A dictionary with these keys; `None` is automatic.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct RegressionArguments {
+    trees: TreeArguments,
+    mean: Option<f64>,
+    variance: Option<f64>,
+    noise: Option<f64>,
+    leaf_model: String,
+    unseen: String,
 }
 
-saved_as_bytes!(PyRegressionForest, RegressionForest);
-with_trees!(PyRegressionForest);
+impl RegressionArguments {
+    fn params(self, py: Python<'_>) -> PyResult<RegressionParams> {
+        let leaf_model = match self.leaf_model.as_str() {
+            "hierarchical" => LeafModel::Hierarchical,
+            "independent" => LeafModel::Independent,
+            other => return Err(unknown("leaf_model", other)),
+        };
+        let prior = Prior { mean: self.mean, variance: self.variance, noise: self.noise };
+        Ok(RegressionParams { forest: self.trees.params(py)?, prior, leaf_model, unseen: unseen(&self.unseen)? })
+    }
+}
 
+bound!(
+    /// A fitted forest. Targets of several columns come row-major.
+    PyRegressionForest,
+    "RegressionForest",
+    RegressionForest
+);
+with_trees!(PyRegressionForest);
 grown_forest!(RegressionForest);
 
 #[pymethods]
@@ -30,26 +52,14 @@ impl PyRegressionForest {
         x: Table<'py>,
         y: Column<'py>,
         sample_weight: Option<Column<'py>>,
-        trees: TreeArguments,
-        prior: (Option<f64>, Option<f64>, Option<f64>),
-        leaf_model: &str,
-        unseen_cuts: &str,
-        n_threads: usize,
-        listener: Listener<'py>,
+        arguments: RegressionArguments,
+        work: Work<'py>,
     ) -> PyResult<Self> {
-        let leaf_model = match leaf_model {
-            "hierarchical" => LeafModel::Hierarchical,
-            "independent" => LeafModel::Independent,
-            other => return Err(unknown("leaf_model", other)),
-        };
-        let prior = Prior { mean: prior.0, variance: prior.1, noise: prior.2 };
-        let params = RegressionParams { forest: trees.params(py)?, prior, leaf_model, unseen: unseen(unseen_cuts)? };
+        let params = arguments.params(py)?;
         let points = x.points(py)?;
         let (targets, weights): (&[f64], Option<&[f64]>) = (&y, sample_weight.as_deref());
-        let model = run_heard(py, n_threads, &listener, |progress| {
-            RegressionForest::fit_with_progress(params, points, targets, weights, progress)
-        })?;
-        Ok(model.into())
+        work.run(py, |progress| RegressionForest::fit_with_progress(params, points, targets, weights, progress))
+            .map(Self::from)
     }
 
     fn learn<'py>(
@@ -58,12 +68,11 @@ impl PyRegressionForest {
         x: Table<'py>,
         y: Column<'py>,
         sample_weight: Option<Column<'py>>,
-        n_threads: usize,
-        listener: Listener<'py>,
+        work: Work<'py>,
     ) -> PyResult<()> {
         let points = x.points(py)?;
         let (targets, weights): (&[f64], Option<&[f64]>) = (&y, sample_weight.as_deref());
-        self.model.learn(py, n_threads, &listener, points.n_rows(), |model, progress| match progress {
+        self.model.learn(py, &work, points.n_rows(), |model, progress| match progress {
             None => model.learn(points, targets, weights),
             Some(progress) => model.learn_with_progress(points, targets, weights, progress),
         })
@@ -84,13 +93,11 @@ impl PyRegressionForest {
     }
 
     fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVector<'py> {
-        let points = x.points(py)?;
-        self.model.vector(py, n_threads, |model| model.predict(points))
+        self.model.vector_of(py, &x, n_threads, RegressionForest::predict)
     }
 
     fn predict_with_std<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVectors<'py> {
-        let points = x.points(py)?;
-        self.model.two_vectors(py, n_threads, |model| {
+        self.model.vectors_of(py, &x, n_threads, |model, points| {
             let found = model.predict_with_deviation(points)?;
             Ok((found.mean, found.deviation))
         })
@@ -103,29 +110,20 @@ impl PyRegressionForest {
         quantiles: Vec<f64>,
         n_threads: usize,
     ) -> NewVector<'py> {
-        let points = x.points(py)?;
-        self.model.vector(py, n_threads, |model| model.predict_quantiles(points, &quantiles))
+        self.model.vector_of(py, &x, n_threads, |model, points| model.predict_quantiles(points, &quantiles))
     }
 
     fn apply<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, i64> {
-        let points = x.points(py)?;
-        self.model.table(py, n_threads, |model| Ok((model.apply(points)?, model.forest().n_trees())))
+        self.model.table_of(py, &x, n_threads, |model, points| Ok((model.apply(points)?, model.forest().n_trees())))
     }
 
     fn equivalent_kernel<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
-        let points = x.points(py)?;
-        self.model.table(py, n_threads, |model| Ok((model.equivalent_kernel(points)?, model.n_rows())))
+        self.model.table_of(py, &x, n_threads, |model, points| Ok((model.equivalent_kernel(points)?, model.n_rows())))
     }
 
-    fn path<'py>(
-        &self,
-        py: Python<'py>,
-        sets: Vec<(Table<'py>, Column<'py>)>,
-        n_threads: usize,
-        listener: Listener<'py>,
-    ) -> PyResult<PyPath> {
+    fn path<'py>(&self, py: Python<'py>, sets: Sets<'py>, work: Work<'py>) -> PyResult<PyPath> {
         let sets = all_points(py, &sets)?;
-        run_heard(py, n_threads, &listener, |progress| self.model.read().path(&sets, progress)).map(PyPath::new)
+        work.run(py, |progress| self.model.read().path(&sets, progress)).map(PyPath::new)
     }
 
     fn relevance<'py>(&self, py: Python<'py>, n_threads: usize) -> NewVector<'py> {

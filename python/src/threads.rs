@@ -98,7 +98,7 @@ impl<N> Watch<N> {
 /// Runs long `work` beside the calling thread, which meanwhile hears its news and Ctrl-C.
 ///
 /// An exception of `hear` or a signal cancels the work; it is raised once the work has ended.
-pub(crate) fn run_watched<T: Send, N: Send>(
+fn run_watched<T: Send, N: Send>(
     py: Python<'_>,
     n_threads: usize,
     mut hear: impl FnMut(Python<'_>, N) -> PyResult<()>,
@@ -143,30 +143,51 @@ pub(crate) fn run_watched<T: Send, N: Send>(
     }
 }
 
-/// Somebody who wants to hear how far the work is, from 0 to 1; `None` is nobody.
-pub(crate) type Listener<'py> = Option<Bound<'py, PyAny>>;
+/// How Python wants long work done: on how many threads, and who hears news of it (`None` is nobody).
+#[derive(FromPyObject)]
+pub(crate) struct Work<'py>(usize, Option<Bound<'py, PyAny>>);
 
-/// Runs long `work` that reports the share done, open to Ctrl-C.
-pub(crate) fn run_heard<T: Send>(
-    py: Python<'_>,
-    n_threads: usize,
-    listener: &Listener<'_>,
-    work: impl FnOnce(Progress<'_>) -> Result<T> + Send,
-) -> PyResult<T> {
-    let hear = |py: Python<'_>, share: f64| match listener {
-        None => py.check_signals(),
-        Some(listener) => listener.call1((share,)).map(drop),
-    };
-    let (result, is_whole) = run_watched(py, n_threads, hear, |watch| {
-        let mut is_whole = false;
-        let result = work(&mut |share| {
-            is_whole = share >= 1.0;
-            if is_whole { watch.ask(share) } else { watch.tell(share) }
-        })?;
-        Ok((result, is_whole))
-    })?;
-    if let (Some(listener), false) = (listener, is_whole) {
-        listener.call1((1.0,))?;
+impl Work<'_> {
+    pub(crate) fn n_threads(&self) -> usize {
+        self.0
     }
-    Ok(result)
+
+    pub(crate) fn is_heard(&self) -> bool {
+        self.1.is_some()
+    }
+
+    /// Runs `work` open to Ctrl-C; the listener hears what `told` makes of its news.
+    pub(crate) fn run_telling<T: Send, N: Send>(
+        &self,
+        py: Python<'_>,
+        told: impl Fn(Python<'_>, N) -> PyResult<Py<PyAny>>,
+        work: impl FnOnce(Watch<N>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let hear = |py: Python<'_>, news: N| match &self.1 {
+            None => py.check_signals(),
+            Some(listener) => listener.call1((told(py, news)?,)).map(drop),
+        };
+        run_watched(py, self.0, hear, work)
+    }
+
+    /// Runs `work` that reports the share done, from 0 to 1, open to Ctrl-C.
+    pub(crate) fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(Progress<'_>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let told = |py: Python<'_>, share: f64| Ok(share.into_pyobject(py)?.into_any().unbind());
+        let (result, is_whole) = self.run_telling(py, told, |watch| {
+            let mut is_whole = false;
+            let result = work(&mut |share| {
+                is_whole = share >= 1.0;
+                if is_whole { watch.ask(share) } else { watch.tell(share) }
+            })?;
+            Ok((result, is_whole))
+        })?;
+        if let (Some(listener), false) = (&self.1, is_whole) {
+            listener.call1((1.0,))?;
+        }
+        Ok(result)
+    }
 }

@@ -1,0 +1,23 @@
+"""What the ridge estimators share: one way to fit."""
+
+from __future__ import annotations
+
+from ._base import MondrianEstimator
+from ._docs import documented
+
+
+@documented
+class RidgeEstimator(MondrianEstimator):
+    """An estimator that is fitted by solving for all rows at once."""
+
+    def fit(self, X, y):
+        """Choose what is automatic, then solve on all rows.
+
+        Parameters
+        ----------
+        {rows_and_targets}
+
+        {self}
+        """
+        X, y = self._rows_and_targets(X, y, reset=True)
+        return self._take(self._solve(X, y))

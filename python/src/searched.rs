@@ -1,0 +1,90 @@
+//! Searches for lifetimes: how they run, and what is asked of the models they end in.
+
+use std::ops::ControlFlow;
+
+use mondrian::Result;
+use mondrian::tuning::{Step, Trajectory};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::table;
+use crate::threads::Work;
+
+/// What Python asks of a class whose field `model` is a `Shared` of a model with lifetimes found or given,
+/// one a dimension.
+macro_rules! with_search {
+    ($class:ty) => {
+        #[pyo3::pymethods]
+        impl $class {
+            fn predict<'py>(
+                &self,
+                py: pyo3::Python<'py>,
+                x: $crate::arrays::Table<'py>,
+                n_threads: usize,
+            ) -> $crate::arrays::NewVector<'py> {
+                self.model.vector_of(py, &x, n_threads, |model, points| model.predict(points))
+            }
+
+            #[getter]
+            fn lifetimes<'py>(&self, py: pyo3::Python<'py>) -> $crate::arrays::NewVector<'py> {
+                self.model.vector(py, 1, |model| Ok(model.lifetimes().to_vec()))
+            }
+
+            #[getter]
+            fn n_dims(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<usize> {
+                self.model.ask(py, 1, |model| Ok(model.lifetimes().len()))
+            }
+
+            #[getter]
+            fn alpha(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<f64> {
+                self.model.ask(py, 1, |model| Ok(model.alpha()))
+            }
+
+            /// All evaluations as a dictionary of arrays.
+            fn trajectory<'py>(&self, py: pyo3::Python<'py>) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::types::PyDict>> {
+                let trajectory = self.model.ask(py, 1, |model| Ok(model.trajectory().clone()))?;
+                $crate::searched::trajectory_dict(py, &trajectory)
+            }
+        }
+    };
+}
+
+pub(crate) use with_search;
+
+/// Runs a search that reports its evaluations, open to Ctrl-C.
+pub(crate) fn run_searching<T: Send>(
+    py: Python<'_>,
+    work: &Work<'_>,
+    search: impl FnOnce(&mut dyn FnMut(&Step) -> ControlFlow<()>) -> Result<T> + Send,
+) -> PyResult<T> {
+    let told = |py: Python<'_>, step: Step| Ok(step_dict(py, &step)?.into_any().unbind());
+    work.run_telling(py, told, |watch| search(&mut |step| watch.tell(step.clone())))
+}
+
+/// One evaluation as a dictionary.
+fn step_dict<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("lifetimes", PyArray1::from_slice(py, &step.lifetimes))?;
+    dict.set_item("alpha", step.alpha)?;
+    dict.set_item("error", step.error)?;
+    dict.set_item("cost", step.cost)?;
+    dict.set_item("rows", step.rows)?;
+    Ok(dict)
+}
+
+/// All evaluations as a dictionary of arrays.
+pub(crate) fn trajectory_dict<'py>(py: Python<'py>, trajectory: &Trajectory) -> PyResult<Bound<'py, PyDict>> {
+    let steps = trajectory.steps();
+    let dict = PyDict::new(py);
+    let n_dims = steps.first().map_or(0, |step| step.lifetimes.len());
+    let lifetimes = steps.iter().flat_map(|step| step.lifetimes.iter().copied()).collect();
+    dict.set_item("lifetimes", table::<f64>(py, lifetimes, n_dims)?)?;
+    let column = |value: fn(&Step) -> f64| PyArray1::from_vec(py, steps.iter().map(value).collect());
+    dict.set_item("alpha", column(|step| step.alpha))?;
+    dict.set_item("error", column(|step| step.error))?;
+    dict.set_item("cost", column(|step| step.cost))?;
+    let rows: Vec<u64> = steps.iter().map(|step| step.rows as u64).collect();
+    dict.set_item("rows", PyArray1::from_vec(py, rows))?;
+    Ok(dict)
+}
