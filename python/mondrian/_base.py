@@ -134,8 +134,6 @@ class Regressor(MondrianEstimator):
     def predict(self, X, return_std=False):
         """Predict targets.
 
-        Parameters
-        ----------
         {rows}
         return_std : bool, default=False
             Whether to return the standard deviation of a new target there too, noise included.
@@ -177,8 +175,6 @@ class Classifier(MondrianEstimator):
     def predict_proba(self, X):
         """The probability of each class; where a row tells nothing, that before any row is seen.
 
-        Parameters
-        ----------
         {rows}
 
         Returns
@@ -190,8 +186,6 @@ class Classifier(MondrianEstimator):
     def predict(self, X):
         """The most probable class of each row.
 
-        Parameters
-        ----------
         {rows}
 
         Returns

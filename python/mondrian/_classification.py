@@ -27,11 +27,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
     {forest_lifetime}
     gamma : float or "auto", default="auto"
         The rate at which a block forgets its parent; "auto" chooses it by leave-one-out log loss.
-    {tree_parameters}
-    {unseen}
-    {validation}
-    {run_parameters}
-    {verbose}
+    {forest_parameters}
 
     Attributes
     ----------
@@ -63,8 +59,6 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
     def fit(self, X, y, sample_weight=None):
         """Learn rows, forgetting all learned before.
 
-        Parameters
-        ----------
         {rows_and_classes}
         {row_counts}
 
@@ -88,15 +82,13 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
             "gamma": parameters.auto_or_real("gamma", self.gamma, strict=True),
             "unseen": parameters.choice("unseen", self.unseen, ("keyed", "integrate")),
         }
-        model = _mondrian.ClassificationForest.fit(X, numbers_of(y, classes), weights, arguments, self._work())
+        model = _mondrian.ClassificationForest.fit((X, numbers_of(y, classes), weights), arguments, self._work())
         self.classes_ = classes
         return self._take(model)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn more rows: the model of all rows so far, whatever their order. If it fails, nothing has changed.
 
-        Parameters
-        ----------
         {rows}
         y : array-like of shape (n_samples,)
             Classes; new ones are welcome.
@@ -115,7 +107,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
             return self._plant(X, y, known, weights, self._online_tree_arguments(X.shape[1]))
         all_classes = np.union1d(self.classes_, known)
         model = self._numbered_for(all_classes)
-        model.learn(X, numbers_of(y, all_classes), len(all_classes), weights, self._work(len(X)))
+        model.learn((X, numbers_of(y, all_classes), weights), len(all_classes), self._work(len(X)))
         return self._renamed(model, all_classes)
 
     def _renamed(self, model, classes):
@@ -155,8 +147,6 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
     def path(self, X_val, y_val, loss="log_loss", lifetimes=None, progress=None):
         """The loss at a grid of lifetimes up to that of the trees; ``value_at`` is exact at any other too.
 
-        Parameters
-        ----------
         {validation_rows}
         y_val : array-like of shape (n_samples,), or list of such
             Their classes.
@@ -182,8 +172,6 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
     def merge(self, other):
         """Learn all that another forest has learned, its classes too: the model of both sets of rows.
 
-        Parameters
-        ----------
         {mergeable}
 
         {self}

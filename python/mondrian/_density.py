@@ -44,9 +44,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         How fine the partitions get; finite. "auto" chooses it on the first data and keeps it.
     gamma : float or "auto", default="auto"
         Weight of the prior on masses, in rows; "auto" chooses it by leave-one-out likelihood.
-    {tree_parameters}
-    {margin}
-    {density_validation}
+    {density_parameters}
     {run_parameters}
     {verbose}
 
@@ -79,8 +77,6 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     def fit(self, X, y=None):
         """Fit a density to rows.
 
-        Parameters
-        ----------
         {only_rows}
 
         {self}
@@ -99,8 +95,6 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     def partial_fit(self, X, y=None):
         """Learn more rows, which must lie in the box; it and the lifetime stay. If it fails, nothing has changed.
 
-        Parameters
-        ----------
         {only_rows}
 
         {self}
@@ -114,8 +108,6 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     def forget(self, X):
         """Forget rows: the model that never saw them. If one was never learned, nothing changes.
 
-        Parameters
-        ----------
         {rows}
 
         {self}
@@ -127,8 +119,6 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     def score_samples(self, X):
         """The log density of each row; minus infinity outside the box.
 
-        Parameters
-        ----------
         {rows}
 
         Returns
@@ -140,8 +130,6 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     def score(self, X, y=None):
         """The total log-likelihood of rows.
 
-        Parameters
-        ----------
         {only_rows}
 
         Returns
@@ -201,8 +189,6 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     def plot(self, ax=None, dims=(0, 1), n_points=200):
         """Draw the density along one dimension or over two, the others held at the middle of the box.
 
-        Parameters
-        ----------
         {ax}
         dims : tuple of int, default=(0, 1)
             The dimensions to draw; with one input only the first.
@@ -253,9 +239,7 @@ class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier,
         Lifetime; finite. "auto" chooses one a class.
     gamma : float or "auto", default="auto"
         Weight of the prior on masses; "auto" chooses one a class.
-    {tree_parameters}
-    {margin}
-    {density_validation}
+    {density_parameters}
     class_prior : {"frequency", "equal"}, default="frequency"
         How probable classes are before a row is seen: as in training, or all the same (the report's rule).
     {run_parameters}
@@ -289,8 +273,6 @@ class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier,
     def fit(self, X, y):
         """Fit a density to the rows of each class.
 
-        Parameters
-        ----------
         {rows_and_classes}
 
         {self}
@@ -300,7 +282,7 @@ class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier,
         classes = np.unique(y)
         prior = parameters.choice("class_prior", self.class_prior, ("frequency", "equal"))
         arguments = self._arguments(X.shape[1])
-        model = _mondrian.DensityClassifier.fit(X, numbers_of(y, classes), prior, arguments, self._work())
+        model = _mondrian.DensityClassifier.fit((X, numbers_of(y, classes)), prior, arguments, self._work())
         self.classes_ = classes
         return self._take(model)
 

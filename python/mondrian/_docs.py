@@ -68,6 +68,18 @@ verbose : bool or callable, default=False
 verbose : bool or callable, default=False
     True prints every evaluation of the search; a callable gets it as a dictionary.
 """,
+    "forest_parameters": """
+{tree_parameters}
+{unseen}
+{validation}
+{run_parameters}
+{verbose}
+""",
+    "density_parameters": """
+{tree_parameters}
+{margin}
+{density_validation}
+""",
     # Attributes.
     "tree_attributes": """
 lifetime_ : float
@@ -83,8 +95,26 @@ weights_ : ndarray of shape (n_features_in_,) or None
 n_features_in_ : int
     Number of inputs.
 """,
+    "map_attributes": """
+Attributes
+----------
+{inputs}
+""",
+    # Examples of feature maps.
+    "two_rows": """
+Examples
+--------
+>>> import numpy as np
+>>> X = np.array([[0.0, 0.0], [0.1, 0.2]])
+""",
+    "near_kernel": """
+>>> bool(abs((Z @ Z.T)[0, 1] - np.exp(-0.3)) < 0.05)
+True
+""",
     # Parameters of methods, and what they return.
     "rows": """
+Parameters
+----------
 X : array-like of shape (n_samples, n_features)
     Rows.
 """,
@@ -114,6 +144,8 @@ sample_weight : array-like of shape (n_samples,), default=None
     Weights ≥ 0: a row of weight 2 counts as two rows, one of weight 0 is left out.
 """,
     "validation_rows": """
+Parameters
+----------
 X_val : array-like of shape (n_samples, n_features), or list of such
     Validation rows.
 """,
@@ -127,10 +159,14 @@ Returns
 path : RegularizationPath
 """,
     "mergeable": """
+Parameters
+----------
 other : estimator of the same kind
     With the same ``random_state``, root box, measure and parameters.
 """,
     "ax": """
+Parameters
+----------
 ax : matplotlib axes, default=None
     Where to draw; a new figure without.
 """,
@@ -145,6 +181,8 @@ Returns
 self : estimator
 """,
     "svg_file": """
+Parameters
+----------
 path : str or path-like, default=None
     File to write.
 """,
@@ -155,6 +193,8 @@ svg : str
 """,
     # The process.
     "corners": """
+Parameters
+----------
 lower, upper : array-like of shape (n_dims,)
     The corners of the box.
 """,

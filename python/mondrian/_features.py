@@ -20,8 +20,6 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
     def fit(self, X, y=None):
         """Learn the cells that rows fall into.
 
-        Parameters
-        ----------
         {only_rows}
 
         {self}
@@ -37,8 +35,6 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
     def transform(self, X):
         """The features of rows; a cell without training rows contributes nothing.
 
-        Parameters
-        ----------
         {rows}
 
         Returns
@@ -78,14 +74,10 @@ class MondrianFeatures(_FeatureTransformer, TreeEstimator):
     ----------
     {ground_attributes}
 
-    Examples
-    --------
-    >>> import numpy as np
+    {two_rows}
     >>> from mondrian import MondrianFeatures
-    >>> X = np.array([[0.0, 0.0], [0.1, 0.2]])
     >>> Z = MondrianFeatures(n_estimators=2000, random_state=0).fit_transform(X)
-    >>> bool(abs((Z @ Z.T)[0, 1] - np.exp(-0.3)) < 0.05)
-    True
+    {near_kernel}
     """
 
     _kind = "mondrian"
@@ -125,18 +117,12 @@ class RandomBinningFeatures(_KernelFeatures):
     {sparse_output}
     {run_parameters}
 
-    Attributes
-    ----------
-    {inputs}
+    {map_attributes}
 
-    Examples
-    --------
-    >>> import numpy as np
+    {two_rows}
     >>> from mondrian import RandomBinningFeatures
-    >>> X = np.array([[0.0, 0.0], [0.1, 0.2]])
     >>> Z = RandomBinningFeatures(n_estimators=2000, random_state=0).fit_transform(X)
-    >>> bool(abs((Z @ Z.T)[0, 1] - np.exp(-0.3)) < 0.05)
-    True
+    {near_kernel}
     """
 
     _kind, _count, _lifetimes = "binning", "n_estimators", "lifetime"
@@ -156,18 +142,12 @@ class RandomFourierFeatures(_KernelFeatures):
     {kernel_lifetime}
     {run_parameters}
 
-    Attributes
-    ----------
-    {inputs}
+    {map_attributes}
 
-    Examples
-    --------
-    >>> import numpy as np
+    {two_rows}
     >>> from mondrian import RandomFourierFeatures
-    >>> X = np.array([[0.0, 0.0], [0.1, 0.2]])
     >>> Z = RandomFourierFeatures(n_components=4000, random_state=0).fit_transform(X)
-    >>> bool(abs((Z @ Z.T)[0, 1] - np.exp(-0.3)) < 0.05)
-    True
+    {near_kernel}
     """
 
     _kind, _count, _lifetimes = "fourier", "n_components", "lifetime"
@@ -188,9 +168,7 @@ class MondrianGridFeatures(_KernelFeatures):
     {sparse_output}
     {run_parameters}
 
-    Attributes
-    ----------
-    {inputs}
+    {map_attributes}
 
     Examples
     --------

@@ -77,7 +77,7 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
             "patience": parameters.integer("patience", self.patience),
             "search_rows": parameters.integer("search_rows", self.search_rows, 10),
         }
-        return _mondrian.GridRidge.fit(X, y, arguments, self._work())
+        return _mondrian.GridRidge.fit((X, y), arguments, self._work())
 
     def _take(self, model):
         self.ranking_ = np.asarray(model.ranking())
@@ -86,8 +86,6 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
     def predict(self, X):
         """Predict targets.
 
-        Parameters
-        ----------
         {rows}
 
         Returns

@@ -69,7 +69,7 @@ class MondrianKernelRidge(RegressorMixin, RidgeEstimator, ViewedRegressor):
             "solver": parameters.choice("solver", self.solver, ("auto", "primal", "dual", "cg")),
             "fit_intercept": parameters.boolean("fit_intercept", self.fit_intercept),
         }
-        return _mondrian.KernelRidge.fit(X, y, arguments, self._work())
+        return _mondrian.KernelRidge.fit((X, y), arguments, self._work())
 
     def _take(self, model):
         self.alpha_ = model.alpha

@@ -99,7 +99,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
             "search": "gradient" if search == "auto" else search,
             "exact_rows": parameters.integer("max_exact_rows", self.max_exact_rows),
         }
-        model = _mondrian.LaplaceKernelRidge.fit(X, y, arguments, self._work())
+        model = _mondrian.LaplaceKernelRidge.fit((X, y), arguments, self._work())
         if not model.is_exact:
             warnings.warn(
                 f"{len(X)} rows are more than max_exact_rows={self.max_exact_rows}: {self.n_estimators} Mondrian grids "

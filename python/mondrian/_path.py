@@ -105,8 +105,6 @@ class RegularizationPath:
     def to_svg(self, path=None):
         """The path as an SVG picture.
 
-        Parameters
-        ----------
         {svg_file}
 
         {svg}
@@ -116,8 +114,6 @@ class RegularizationPath:
     def plot(self, ax=None):
         """Draw all curves and mark the best lifetime, and the simplest within one standard error of it.
 
-        Parameters
-        ----------
         {ax}
 
         {drawn}

@@ -35,11 +35,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         Variance of targets about their cell's mean.
     leaf_model : {"hierarchical", "independent"}, default="hierarchical"
         Whether a cell's mean is drawn around its parent's, or each on its own as in the report.
-    {tree_parameters}
-    {unseen}
-    {validation}
-    {run_parameters}
-    {verbose}
+    {forest_parameters}
 
     Attributes
     ----------
@@ -76,8 +72,6 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
     def fit(self, X, y, sample_weight=None):
         """Learn rows, forgetting all learned before.
 
-        Parameters
-        ----------
         {several_targets}
 
         {self}
@@ -88,8 +82,6 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
     def partial_fit(self, X, y, sample_weight=None):
         """Learn more rows: the model of all rows so far, whatever their order. If it fails, nothing has changed.
 
-        Parameters
-        ----------
         {several_targets}
 
         {self}
@@ -99,7 +91,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         if first:
             return self._plant(X, y, weights, self._online_tree_arguments(X.shape[1]))
         self._check_targets(y)
-        self._model.learn(X, y.ravel(), weights, self._work(len(X)))
+        self._model.learn((X, y.ravel(), weights), self._work(len(X)))
         return self
 
     def _weighted(self, X, y, sample_weight, *, reset):
@@ -141,7 +133,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
             "leaf_model": parameters.choice("leaf_model", self.leaf_model, ("hierarchical", "independent")),
             "unseen": parameters.choice("unseen", self.unseen, ("keyed", "integrate")),
         }
-        model = _mondrian.RegressionForest.fit(X, y.ravel(), weights, arguments, self._work())
+        model = _mondrian.RegressionForest.fit((X, y.ravel(), weights), arguments, self._work())
         self._single = y.ndim == 1
         return self._take(model)
 
@@ -169,8 +161,6 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
     def predict_quantiles(self, X, quantiles):
         """Quantiles of the predictive distribution, the mixture over trees.
 
-        Parameters
-        ----------
         {rows}
         quantiles : array-like of shape (n_quantiles,)
             Numbers between 0 and 1, both excluded.
@@ -185,8 +175,6 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
     def predict_interval(self, X, coverage=0.9):
         """The central interval that holds a new target with a given probability.
 
-        Parameters
-        ----------
         {rows}
         coverage : float, default=0.9
             The probability.

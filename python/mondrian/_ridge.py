@@ -13,8 +13,6 @@ class RidgeEstimator(MondrianEstimator):
     def fit(self, X, y):
         """Choose what is automatic, then solve on all rows.
 
-        Parameters
-        ----------
         {rows_and_targets}
 
         {self}

@@ -68,8 +68,6 @@ class Trajectory:
     def plot(self, ax=None, names=None):
         """Draw the lifetimes against the number of the evaluation, and mark the best one.
 
-        Parameters
-        ----------
         {ax}
         names : sequence of str, default=None
             Names of the inputs; those the estimator was fitted with without.

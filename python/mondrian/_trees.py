@@ -79,8 +79,6 @@ class ViewedRegressor(Regressor, ViewedEstimator):
 
         The root box is first widened to hold the validation rows, so that the path is piecewise constant.
 
-        Parameters
-        ----------
         {validation_rows}
         y_val : array-like of shape (n_samples,), or list of such
             Their targets.
@@ -107,8 +105,6 @@ class OnlineEstimator(ViewedEstimator):
     def merge(self, other):
         """Learn all that another model has learned: the model of both sets of rows.
 
-        Parameters
-        ----------
         {mergeable}
 
         {self}
@@ -136,8 +132,6 @@ class ForestEstimator(OnlineEstimator):
     def apply(self, X):
         """The number of each row's cell in each tree; −1 for a cell without training rows.
 
-        Parameters
-        ----------
         {rows}
 
         Returns
@@ -149,8 +143,6 @@ class ForestEstimator(OnlineEstimator):
     def forget(self, X, y):
         """Forget rows: the model that never saw them; classes stay. If one was never learned, nothing changes.
 
-        Parameters
-        ----------
         {rows}
         y : array-like of shape (n_samples,)
             The targets or classes they were learned with.

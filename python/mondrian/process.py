@@ -29,8 +29,6 @@ __all__ = ["InfiniteMondrian", "Partition", "poisson", "sample"]
 def sample(lower, upper, lifetime, seed=0, weights=None):
     """Sample a Mondrian process on a box up to a lifetime.
 
-    Parameters
-    ----------
     {corners}
     lifetime : float
         The lifetime λ ≥ 0.
@@ -211,8 +209,6 @@ class Partition:
 
         In more dimensions the slice through the middle of the box is drawn.
 
-        Parameters
-        ----------
         {ax}
         axes : (int, int), default=(0, 1)
             The dimensions to draw.
@@ -236,8 +232,6 @@ class Partition:
     def to_svg(self, path=None, *, paint=False, times=False, axes=None):
         """The partition as an SVG picture.
 
-        Parameters
-        ----------
         {svg_file}
         paint : bool, default=False
             Fill cells in Piet Mondrian's manner.
@@ -299,8 +293,6 @@ class InfiniteMondrian:
     def restrict(self, lower, upper):
         """What of it lies in a box.
 
-        Parameters
-        ----------
         {corners}
 
         {partition}

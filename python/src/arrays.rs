@@ -35,22 +35,31 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Table<'py> {
 }
 
 impl Table<'_> {
-    /// The checked view that the library takes.
+    /// The checked view that the library takes. Large tables are checked without the interpreter's lock.
     pub(crate) fn points(&self, py: Python<'_>) -> PyResult<Points<'_>> {
-        self.checked().map_err(|error| to_python(py, &error))
+        /// Letting go of the lock takes as long as checking some hundred numbers.
+        const LARGE: usize = 1 << 12;
+        let (numbers, n_rows, n_columns, is_row_major) = self.parts();
+        let check = || {
+            if is_row_major {
+                Points::row_major(numbers, n_columns)
+            } else {
+                Points::column_major(numbers, n_rows, n_columns)
+            }
+        };
+        let checked: Result<Points<'_>> = if numbers.len() < LARGE { check() } else { py.detach(check) };
+        checked.map_err(|error| to_python(py, &error))
     }
 
-    fn checked(&self) -> Result<Points<'_>> {
+    /// The numbers, how many rows and columns they are, and whether row follows row.
+    fn parts(&self) -> (&[f64], usize, usize, bool) {
         match self {
-            Self::Copied { numbers, n_columns } => Points::row_major(numbers, *n_columns),
+            Self::Copied { numbers, n_columns } => {
+                (numbers, numbers.len().checked_div(*n_columns).unwrap_or(0), *n_columns, true)
+            }
             Self::Borrowed(array) => {
-                let (n_rows, n_columns) = (array.shape()[0], array.shape()[1]);
                 let numbers = array.as_slice().unwrap_or_default();
-                if array.is_c_contiguous() {
-                    Points::row_major(numbers, n_columns)
-                } else {
-                    Points::column_major(numbers, n_rows, n_columns)
-                }
+                (numbers, array.shape()[0], array.shape()[1], array.is_c_contiguous())
             }
         }
     }
@@ -85,13 +94,24 @@ impl<T: Element> std::ops::Deref for Column<'_, T> {
     }
 }
 
-/// Validation sets from Python: tables, each with what goes with its rows.
-pub(crate) type Sets<'py, T = f64> = Vec<(Table<'py>, Column<'py, T>)>;
+/// Rows from Python, and what goes with each.
+pub(crate) type Labelled<'py, T = f64> = (Table<'py>, Column<'py, T>);
 
-/// Checked views of validation sets.
+/// The same with how much each row counts.
+pub(crate) type Weighted<'py, T = f64> = (Table<'py>, Column<'py, T>, Option<Column<'py>>);
+
+/// Checked views of rows that count more or less.
+pub(crate) fn views<'a, T: Element>(
+    py: Python<'_>,
+    (x, y, weights): &'a Weighted<'_, T>,
+) -> PyResult<(Points<'a>, &'a [T], Option<&'a [f64]>)> {
+    Ok((x.points(py)?, y, weights.as_deref()))
+}
+
+/// Checked views of several sets of rows.
 pub(crate) fn all_points<'a, T: Element>(
     py: Python<'_>,
-    sets: &'a Sets<'_, T>,
+    sets: &'a [Labelled<'_, T>],
 ) -> PyResult<Vec<(Points<'a>, &'a [T])>> {
     sets.iter().map(|(x, y)| Ok((x.points(py)?, &**y))).collect()
 }

@@ -5,7 +5,7 @@ use mondrian::path::{Loss, part_of};
 use mondrian::{Lifetime, Points, Result};
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, NewTable, NewVector, Sets, Table, all_points};
+use crate::arrays::{Column, Labelled, NewTable, NewVector, Table, Weighted, all_points, views};
 use crate::model::{bound, grown_forest, with_trees};
 use crate::path::PyPath;
 use crate::threads::{Work, run};
@@ -14,7 +14,7 @@ use crate::trees::{TreeArguments, unseen};
 /// A dictionary with these keys.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct ClassificationArguments {
+struct Arguments {
     trees: TreeArguments,
     n_classes: usize,
     /// `None` is automatic.
@@ -35,19 +35,11 @@ grown_forest!(ClassificationForest);
 impl PyClassificationForest {
     /// Grows the trees, and looks for an automatic lifetime here and now.
     #[staticmethod]
-    fn fit<'py>(
-        py: Python<'py>,
-        x: Table<'py>,
-        labels: Column<'py, u32>,
-        sample_weight: Option<Column<'py>>,
-        arguments: ClassificationArguments,
-        work: Work<'py>,
-    ) -> PyResult<Self> {
+    fn fit<'py>(py: Python<'py>, rows: Weighted<'py, u32>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
         let gamma = arguments.gamma.map_or(GammaChoice::Auto, GammaChoice::Value);
         let (n_classes, unseen) = (arguments.n_classes, unseen(&arguments.unseen)?);
         let params = ClassificationParams { forest: arguments.trees.params(py)?, gamma, unseen };
-        let points = x.points(py)?;
-        let (labels, weights): (&[u32], Option<&[f64]>) = (&labels, sample_weight.as_deref());
+        let (points, labels, weights) = views(py, &rows)?;
         let model = work.run(py, |progress| {
             let mut growing = part_of(progress, 0.0, 0.5);
             let model =
@@ -59,17 +51,8 @@ impl PyClassificationForest {
         Ok(model.into())
     }
 
-    fn learn<'py>(
-        &self,
-        py: Python<'py>,
-        x: Table<'py>,
-        labels: Column<'py, u32>,
-        n_classes: usize,
-        sample_weight: Option<Column<'py>>,
-        work: Work<'py>,
-    ) -> PyResult<()> {
-        let points = x.points(py)?;
-        let (labels, weights): (&[u32], Option<&[f64]>) = (&labels, sample_weight.as_deref());
+    fn learn<'py>(&self, py: Python<'py>, rows: Weighted<'py, u32>, n_classes: usize, work: Work<'py>) -> PyResult<()> {
+        let (points, labels, weights) = views(py, &rows)?;
         self.model.learn(py, &work, points.n_rows(), |model, progress| match progress {
             None => model.learn(points, labels, n_classes, weights),
             Some(progress) => model.learn_with_progress(points, labels, n_classes, weights, progress),
@@ -105,7 +88,7 @@ impl PyClassificationForest {
     fn path<'py>(
         &self,
         py: Python<'py>,
-        sets: Sets<'py, u32>,
+        sets: Vec<Labelled<'py, u32>>,
         lifetimes: Option<Vec<f64>>,
         work: Work<'py>,
     ) -> PyResult<PyClassificationPath> {

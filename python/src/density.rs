@@ -4,7 +4,7 @@ use mondrian::Lifetime;
 use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice};
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, NewTable, NewVector, Table, table};
+use crate::arrays::{Labelled, NewTable, NewVector, Table, table};
 use crate::errors::unknown;
 use crate::model::{Grown, bound, grown_forest, with_trees};
 use crate::path::PyPath;
@@ -14,14 +14,14 @@ use crate::trees::TreeArguments;
 /// A dictionary with these keys.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct DensityArguments {
+struct Arguments {
     trees: TreeArguments,
     /// `None` is automatic.
     gamma: Option<f64>,
     margin: f64,
 }
 
-impl DensityArguments {
+impl Arguments {
     fn params(self, py: Python<'_>) -> PyResult<DensityParams> {
         let gamma = self.gamma.map_or(GammaChoice::Auto, GammaChoice::Value);
         Ok(DensityParams { forest: self.trees.params(py)?, gamma, margin: self.margin })
@@ -40,7 +40,7 @@ grown_forest!(DensityForest);
 #[pymethods]
 impl PyDensityForest {
     #[staticmethod]
-    fn fit<'py>(py: Python<'py>, x: Table<'py>, arguments: DensityArguments, work: Work<'py>) -> PyResult<Self> {
+    fn fit<'py>(py: Python<'py>, x: Table<'py>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
         let (params, points) = (arguments.params(py)?, x.points(py)?);
         work.run(py, |progress| DensityForest::fit_with_progress(&params, points, progress)).map(Self::from)
     }
@@ -117,10 +117,9 @@ impl PyDensityClassifier {
     #[staticmethod]
     fn fit<'py>(
         py: Python<'py>,
-        x: Table<'py>,
-        labels: Column<'py, u32>,
+        rows: Labelled<'py, u32>,
         prior: &str,
-        arguments: DensityArguments,
+        arguments: Arguments,
         work: Work<'py>,
     ) -> PyResult<Self> {
         let prior = match prior {
@@ -128,8 +127,8 @@ impl PyDensityClassifier {
             "equal" => ClassPrior::Equal,
             other => return Err(unknown("class_prior", other)),
         };
-        let (params, points) = (arguments.params(py)?, x.points(py)?);
-        let labels: &[u32] = &labels;
+        let (params, points) = (arguments.params(py)?, rows.0.points(py)?);
+        let labels: &[u32] = &rows.1;
         work.run(py, |progress| DensityClassifier::fit_with_progress(&params, prior, points, labels, progress))
             .map(Self::from)
     }

@@ -6,7 +6,7 @@ use mondrian::grid::{GridRidge, GridRidgeParams};
 use mondrian::tuning::LifetimesChoice;
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, Table};
+use crate::arrays::Labelled;
 use crate::errors::unknown;
 use crate::model::bound;
 use crate::searched::{run_searching, with_search};
@@ -29,7 +29,7 @@ fn search_kind(word: &str) -> PyResult<SearchKind> {
 /// A dictionary with these keys; `None` is looked for.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct GridArguments {
+struct Arguments {
     n_grids: usize,
     lifetimes: Option<Vec<f64>>,
     alpha: Option<f64>,
@@ -41,7 +41,7 @@ struct GridArguments {
     seed: u64,
 }
 
-impl GridArguments {
+impl Arguments {
     fn params(self, n_threads: usize) -> PyResult<GridRidgeParams> {
         Ok(GridRidgeParams {
             n_grids: self.n_grids,
@@ -68,15 +68,10 @@ with_search!(PyGridRidge);
 #[pymethods]
 impl PyGridRidge {
     #[staticmethod]
-    fn fit<'py>(
-        py: Python<'py>,
-        x: Table<'py>,
-        y: Column<'py>,
-        arguments: GridArguments,
-        work: Work<'py>,
-    ) -> PyResult<Self> {
+    fn fit<'py>(py: Python<'py>, rows: Labelled<'py>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
+        let (x, y) = &rows;
         let (params, points) = (arguments.params(work.n_threads())?, x.points(py)?);
-        let targets: &[f64] = &y;
+        let targets: &[f64] = y;
         run_searching(py, &work, |step| GridRidge::fit_with_progress(points, targets, &params, step)).map(Self::from)
     }
 

@@ -8,7 +8,7 @@ use mondrian::ridge::{CgOptions, FeatureRidge, Solver};
 use mondrian::tree::Ground;
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, NewTable, NewVector, NewVectors, Sets, Table, all_points, columns};
+use crate::arrays::{Labelled, NewTable, NewVector, NewVectors, Table, all_points, columns};
 use crate::errors::unknown;
 use crate::model::{Grown, bound, with_trees};
 use crate::path::PyPath;
@@ -18,7 +18,7 @@ use crate::trees::TreeArguments;
 /// A dictionary with these keys.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct KernelArguments {
+struct Arguments {
     trees: TreeArguments,
     /// `None` is automatic.
     alpha: Option<f64>,
@@ -26,7 +26,7 @@ struct KernelArguments {
     fit_intercept: bool,
 }
 
-impl KernelArguments {
+impl Arguments {
     fn params(self, py: Python<'_>, n_threads: usize) -> PyResult<KernelRidgeParams> {
         let solver = match self.solver.as_str() {
             "auto" => Solver::Auto,
@@ -71,15 +71,10 @@ impl Grown for KernelRidge {
 impl PyKernelRidge {
     /// Fits at the trees' lifetime and alpha, which are chosen if they are `None`.
     #[staticmethod]
-    fn fit<'py>(
-        py: Python<'py>,
-        x: Table<'py>,
-        y: Column<'py>,
-        arguments: KernelArguments,
-        work: Work<'py>,
-    ) -> PyResult<Self> {
+    fn fit<'py>(py: Python<'py>, rows: Labelled<'py>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
+        let (x, y) = &rows;
         let (params, points) = (arguments.params(py, work.n_threads())?, x.points(py)?);
-        let targets = MatrixRef::new(&y, y.len(), 1);
+        let targets = MatrixRef::new(y, y.len(), 1);
         work.run(py, |progress| params.fit_many_with_progress(points, targets, progress)).map(Self::from)
     }
 
@@ -106,7 +101,7 @@ impl PyKernelRidge {
     }
 
     /// The path, and how well the solution was kept.
-    fn path<'py>(&self, py: Python<'py>, sets: Sets<'py>, work: Work<'py>) -> PyResult<(PyPath, f64)> {
+    fn path<'py>(&self, py: Python<'py>, sets: Vec<Labelled<'py>>, work: Work<'py>) -> PyResult<(PyPath, f64)> {
         let sets = all_points(py, &sets)?;
         let found = work.run(py, |progress| self.model.read().path(&sets, &PathMethod::default(), progress))?;
         Ok((PyPath::new(found.path), found.drift.worst_residual))

@@ -7,7 +7,7 @@ use mondrian::tuning::{
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, NewTable, NewVector, NewVectors, Table, vector};
+use crate::arrays::{Labelled, NewTable, NewVector, NewVectors, Table, vector};
 use crate::errors::unknown;
 use crate::model::bound;
 use crate::searched::{run_searching, with_search};
@@ -33,7 +33,7 @@ impl LifetimesArgument {
 /// A dictionary with these keys; `None` is tuned.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct LaplaceArguments {
+struct Arguments {
     lifetimes: Option<LifetimesArgument>,
     alpha: Option<f64>,
     search: String,
@@ -43,7 +43,7 @@ struct LaplaceArguments {
     seed: u64,
 }
 
-impl LaplaceArguments {
+impl Arguments {
     fn params(self, n_threads: usize) -> PyResult<LaplaceKernelRidgeParams> {
         let method = match self.search.as_str() {
             "gradient" => Method::Gradient,
@@ -75,15 +75,10 @@ with_search!(PyLaplaceKernelRidge);
 impl PyLaplaceKernelRidge {
     /// Tunes what is `None`, then solves.
     #[staticmethod]
-    fn fit<'py>(
-        py: Python<'py>,
-        x: Table<'py>,
-        y: Column<'py>,
-        arguments: LaplaceArguments,
-        work: Work<'py>,
-    ) -> PyResult<Self> {
+    fn fit<'py>(py: Python<'py>, rows: Labelled<'py>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
+        let (x, y) = &rows;
         let (params, points) = (arguments.params(work.n_threads())?, x.points(py)?);
-        let targets: &[f64] = &y;
+        let targets: &[f64] = y;
         run_searching(py, &work, |step| LaplaceKernelRidge::fit_with_progress(points, targets, &params, step))
             .map(Self::from)
     }

@@ -4,7 +4,7 @@ use mondrian::forest::{LeafModel, Prior, RegressionForest, RegressionParams};
 use mondrian::{Lifetime, Points};
 use pyo3::prelude::*;
 
-use crate::arrays::{Column, NewTable, NewVector, NewVectors, Sets, Table, all_points};
+use crate::arrays::{Column, Labelled, NewTable, NewVector, NewVectors, Table, Weighted, all_points, views};
 use crate::errors::unknown;
 use crate::model::{bound, grown_forest, with_trees};
 use crate::path::PyPath;
@@ -14,7 +14,7 @@ use crate::trees::{TreeArguments, unseen};
 /// A dictionary with these keys; `None` is automatic.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct RegressionArguments {
+struct Arguments {
     trees: TreeArguments,
     mean: Option<f64>,
     variance: Option<f64>,
@@ -23,7 +23,7 @@ struct RegressionArguments {
     unseen: String,
 }
 
-impl RegressionArguments {
+impl Arguments {
     fn params(self, py: Python<'_>) -> PyResult<RegressionParams> {
         let leaf_model = match self.leaf_model.as_str() {
             "hierarchical" => LeafModel::Hierarchical,
@@ -47,31 +47,15 @@ grown_forest!(RegressionForest);
 #[pymethods]
 impl PyRegressionForest {
     #[staticmethod]
-    fn fit<'py>(
-        py: Python<'py>,
-        x: Table<'py>,
-        y: Column<'py>,
-        sample_weight: Option<Column<'py>>,
-        arguments: RegressionArguments,
-        work: Work<'py>,
-    ) -> PyResult<Self> {
+    fn fit<'py>(py: Python<'py>, rows: Weighted<'py>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
         let params = arguments.params(py)?;
-        let points = x.points(py)?;
-        let (targets, weights): (&[f64], Option<&[f64]>) = (&y, sample_weight.as_deref());
+        let (points, targets, weights) = views(py, &rows)?;
         work.run(py, |progress| RegressionForest::fit_with_progress(params, points, targets, weights, progress))
             .map(Self::from)
     }
 
-    fn learn<'py>(
-        &self,
-        py: Python<'py>,
-        x: Table<'py>,
-        y: Column<'py>,
-        sample_weight: Option<Column<'py>>,
-        work: Work<'py>,
-    ) -> PyResult<()> {
-        let points = x.points(py)?;
-        let (targets, weights): (&[f64], Option<&[f64]>) = (&y, sample_weight.as_deref());
+    fn learn<'py>(&self, py: Python<'py>, rows: Weighted<'py>, work: Work<'py>) -> PyResult<()> {
+        let (points, targets, weights) = views(py, &rows)?;
         self.model.learn(py, &work, points.n_rows(), |model, progress| match progress {
             None => model.learn(points, targets, weights),
             Some(progress) => model.learn_with_progress(points, targets, weights, progress),
@@ -121,7 +105,7 @@ impl PyRegressionForest {
         self.model.table_of(py, &x, n_threads, |model, points| Ok((model.equivalent_kernel(points)?, model.n_rows())))
     }
 
-    fn path<'py>(&self, py: Python<'py>, sets: Sets<'py>, work: Work<'py>) -> PyResult<PyPath> {
+    fn path<'py>(&self, py: Python<'py>, sets: Vec<Labelled<'py>>, work: Work<'py>) -> PyResult<PyPath> {
         let sets = all_points(py, &sets)?;
         work.run(py, |progress| self.model.read().path(&sets, progress)).map(PyPath::new)
     }
