@@ -135,14 +135,16 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         points.check_width(self.n_dims())?;
         let n_dims = self.n_dims();
         let mut u = points.to_row_major();
-        for (at, x) in u.iter_mut().enumerate() {
-            *x = self.measure.coordinate(at % n_dims, *x) + 0.0;
-            if !x.is_finite() {
-                let (row, column) = (at / n_dims, at % n_dims);
-                return Err(Error::NotFinite { what: "X in measure coordinates", row, column, value: *x });
+        for row in u.chunks_exact_mut(n_dims) {
+            row.iter_mut().enumerate().for_each(|(dim, x)| *x = self.measure.coordinate(dim, *x) + 0.0);
+        }
+        match u.iter().position(|x| !x.is_finite()) {
+            None => Ok(u),
+            Some(at) => {
+                let (row, column, value) = (at / n_dims, at % n_dims, u[at]);
+                Err(Error::NotFinite { what: "X in measure coordinates", row, column, value })
             }
         }
-        Ok(u)
     }
 
     /// Takes rows, given in measure coordinates, into the store and widens the box to hold them. Trees grow by
@@ -160,6 +162,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         }
         self.ground.set_rung(rung)?;
         let mut learned = Learned::default();
+        self.store.reserve(coordinates.len() / n_dims);
         for x in coordinates.chunks_exact(n_dims) {
             let (point, new) = self.store.add(x)?;
             learned.points.push(point);

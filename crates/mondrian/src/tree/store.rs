@@ -2,7 +2,7 @@
 //!
 //! Identical rows never part, so trees hold points, not rows, and a point knows how many rows have it.
 
-use std::collections::HashMap;
+use hashbrown::HashTable;
 
 use crate::{Error, Result};
 
@@ -15,7 +15,8 @@ pub struct PointStore {
     multiplicity: Vec<u32>,
     free: Vec<u32>,
     n_rows: usize,
-    by_digest: HashMap<u128, u32, DigestHasher>,
+    /// Numbers of points, found by the hash of their coordinates, which is not kept.
+    numbers: HashTable<u32>,
 }
 
 impl PointStore {
@@ -51,13 +52,13 @@ impl PointStore {
     pub fn n_bytes(&self) -> usize {
         size_of_val(self.coordinates.as_slice())
             + size_of_val(self.multiplicity.as_slice())
-            + self.by_digest.capacity() * (size_of::<(u128, u32)>() + 1)
+            + self.numbers.allocation_size()
     }
 
     /// A point's coordinates.
     #[inline]
     pub fn point(&self, point: u32) -> &[f64] {
-        &self.coordinates[point as usize * self.n_dims..][..self.n_dims]
+        point_of(&self.coordinates, self.n_dims, point)
     }
 
     /// All coordinates, row-major by slot.
@@ -79,14 +80,19 @@ impl PointStore {
 
     /// The number of a stored point.
     pub fn find(&self, coordinates: &[f64]) -> Option<u32> {
-        let mut digest = digest(coordinates);
-        while let Some(&point) = self.by_digest.get(&digest) {
-            if self.point(point) == coordinates {
-                return Some(point);
-            }
-            digest = digest.wrapping_add(1);
-        }
-        None
+        self.find_hashed(hash(coordinates), coordinates)
+    }
+
+    fn find_hashed(&self, hash: u64, coordinates: &[f64]) -> Option<u32> {
+        self.numbers.find(hash, |point| self.point(*point) == coordinates).copied()
+    }
+
+    /// Makes room for so many more rows, where it is known beforehand how many will come.
+    pub(crate) fn reserve(&mut self, n_rows: usize) {
+        let Self { n_dims, coordinates, multiplicity, numbers, .. } = self;
+        coordinates.reserve(n_rows * *n_dims);
+        multiplicity.reserve(n_rows);
+        numbers.reserve(n_rows, |point| hash(point_of(coordinates, *n_dims, *point)));
     }
 
     /// Adds a row: the point's number, and whether the point is new.
@@ -95,19 +101,22 @@ impl PointStore {
     /// [`Error::TooLarge`] when no number is left.
     pub fn add(&mut self, coordinates: &[f64]) -> Result<(u32, bool)> {
         debug_assert_eq!(coordinates.len(), self.n_dims);
-        let mut digest = digest(coordinates);
-        while let Some(&point) = self.by_digest.get(&digest) {
-            if self.point(point) == coordinates {
-                self.multiplicity[point as usize] += 1;
-                self.n_rows += 1;
-                return Ok((point, false));
-            }
-            digest = digest.wrapping_add(1);
+        let hash = hash(coordinates);
+        if let Some(point) = self.find_hashed(hash, coordinates) {
+            self.n_rows += 1;
+            self.multiplicity[point as usize] += 1;
+            return Ok((point, false));
         }
         let point = self.new_slot(coordinates)?;
-        self.by_digest.insert(digest, point);
         self.n_rows += 1;
+        self.link(hash, point);
         Ok((point, true))
+    }
+
+    /// Takes a point into the table that is not there yet.
+    fn link(&mut self, hash_of_point: u64, point: u32) {
+        let Self { n_dims, coordinates, numbers, .. } = self;
+        numbers.insert_unique(hash_of_point, point, |other| hash(point_of(coordinates, *n_dims, *other)));
     }
 
     fn new_slot(&mut self, coordinates: &[f64]) -> Result<u32> {
@@ -140,27 +149,11 @@ impl PointStore {
         if *left > 0 {
             return false;
         }
-        self.unlink(point);
+        if let Ok(entry) = self.numbers.find_entry(hash(self.point(point)), |held| *held == point) {
+            entry.remove();
+        }
         self.free.push(point);
         true
-    }
-
-    /// Takes a point out of the table of digests, closing the gap that it leaves in a run of equal digests.
-    fn unlink(&mut self, point: u32) {
-        let mut at = digest(self.point(point));
-        while self.by_digest.get(&at).is_some_and(|p| *p != point) {
-            at = at.wrapping_add(1);
-        }
-        self.by_digest.remove(&at);
-        let mut next = at.wrapping_add(1);
-        while let Some(other) = self.by_digest.remove(&next) {
-            let mut home = digest(self.point(other));
-            while self.by_digest.contains_key(&home) {
-                home = home.wrapping_add(1);
-            }
-            self.by_digest.insert(home, other);
-            next = next.wrapping_add(1);
-        }
     }
 
     /// The store of saved coordinates and multiplicities.
@@ -186,14 +179,11 @@ impl PointStore {
                 continue;
             }
             store.n_rows += store.multiplicity(point) as usize;
-            if store.find(store.point(point)).is_some() {
+            let hash = hash(store.point(point));
+            if store.find_hashed(hash, store.point(point)).is_some() {
                 return Err(Error::Incompatible { what: "stored points (one occurs twice)" });
             }
-            let mut at = digest(store.point(point));
-            while store.by_digest.contains_key(&at) {
-                at = at.wrapping_add(1);
-            }
-            store.by_digest.insert(at, point);
+            store.link(hash, point);
         }
         Ok(store)
     }
@@ -204,41 +194,21 @@ impl PointStore {
     }
 }
 
-/// A 128-bit digest of coordinates: equal points have equal digests, -0.0 counting as 0.0.
-fn digest(coordinates: &[f64]) -> u128 {
-    const A: u128 = 0x2D35_8DCC_AA6C_78A5_8BB8_4B93_962E_ACC9;
-    let mut h = coordinates.len() as u128;
-    for x in coordinates {
-        h = (h ^ u128::from((x + 0.0).to_bits())).wrapping_mul(A);
-        h ^= h >> 67;
-    }
-    h.wrapping_mul(A) ^ (h >> 64)
+#[inline]
+fn point_of(coordinates: &[f64], n_dims: usize, point: u32) -> &[f64] {
+    &coordinates[point as usize * n_dims..][..n_dims]
 }
 
-/// Digests are mixed already: their high half is the hash.
-#[derive(Debug, Clone, Copy, Default)]
-struct DigestHasher(u64);
-
-impl std::hash::BuildHasher for DigestHasher {
-    type Hasher = Self;
-
-    fn build_hasher(&self) -> Self {
-        Self(0)
-    }
-}
-
-impl std::hash::Hasher for DigestHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("digests are hashed as one u128")
-    }
-
-    fn write_u128(&mut self, digest: u128) {
-        self.0 = (digest >> 64) as u64 ^ digest as u64;
-    }
+/// A hash of coordinates: equal points have equal hashes, -0.0 counting as 0.0. Each step folds a full product.
+fn hash(coordinates: &[f64]) -> u64 {
+    const FACTOR: u128 = 0x9E37_79B9_7F4A_7C15;
+    let fold = |h: u64| {
+        let product = u128::from(h) * FACTOR;
+        product as u64 ^ (product >> 64) as u64
+    };
+    // The steps' own number keeps coordinates that make a product vanish from hiding those before them.
+    let steps = coordinates.iter().zip(1_u64..);
+    fold(steps.fold(0x2D35_8DCC_AA6C_78A5, |h, (x, step)| fold(h ^ (x + 0.0).to_bits()).wrapping_add(step)))
 }
 
 #[cfg(test)]
