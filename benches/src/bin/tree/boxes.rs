@@ -1,9 +1,10 @@
 //! The peer: a batch build with bounding boxes, as LRT14 (Algorithms 1 and 2) describes it.
 //!
 //! At every node it computes the box of the node's points over all D dimensions, draws a time and a cut from that
-//! box, and partitions the points. Written as well as the straightforward way allows: one row-major array, an
-//! index array partitioned in place, an explicit stack, no allocation a node, boxes found by a loop over
-//! rows that the compiler turns into vector minima and maxima.
+//! box, and partitions the points: an index array partitioned in place, an explicit stack, no allocation a node.
+//! Boxes are found in two ways. *Plain*: feature by feature over columns, the loops one writes down first and the published
+//! splitters have. *Vectorised*: row by row over a row-major array, both corners at once, a loop that the compiler turns into
+//! vector minima and maxima; the best we could do for it.
 
 /// A node of the peer: what every implementation must keep to answer a query, besides its box.
 #[expect(dead_code, reason = "the peer is timed, never asked")]
@@ -30,9 +31,35 @@ pub(crate) enum Boxes {
     Dropped,
 }
 
-/// Builds a tree over the rows of `x` until `lifetime`.
-pub(crate) fn build(x: &[f64], n_dims: usize, lifetime: f64, boxes: Boxes, seed: u64) -> BoxTree {
+/// The points, as a way to find boxes wants them.
+#[derive(Clone, Copy)]
+pub(crate) enum Scan<'a> {
+    /// Column-major, feature by feature.
+    Plain(&'a [f64]),
+    /// Row-major, row by row.
+    Vectorised(&'a [f64]),
+}
+
+impl Scan<'_> {
+    fn numbers(&self) -> &[f64] {
+        match self {
+            Self::Plain(x) | Self::Vectorised(x) => x,
+        }
+    }
+
+    fn find_box(&self, rows: &[u32], lower: &mut [f64], upper: &mut [f64]) -> f64 {
+        match self {
+            Self::Plain(x) => find_box_plainly(x, rows, lower, upper),
+            Self::Vectorised(x) => find_box(x, rows, lower, upper),
+        }
+    }
+}
+
+/// Builds a tree over the points until `lifetime`.
+pub(crate) fn build(scan: Scan<'_>, n_dims: usize, lifetime: f64, boxes: Boxes, seed: u64) -> BoxTree {
+    let x = scan.numbers();
     let n = x.len() / n_dims;
+    let (row_stride, column_stride) = if matches!(scan, Scan::Plain(_)) { (1, n) } else { (n_dims, 1) };
     let mut order: Vec<u32> = (0..n as u32).collect();
     let mut tree = BoxTree { nodes: Vec::new(), boxes: Vec::new() };
     let mut random = Random(seed);
@@ -44,7 +71,7 @@ pub(crate) fn build(x: &[f64], n_dims: usize, lifetime: f64, boxes: Boxes, seed:
         if let Some(parent) = parent {
             tree.nodes[parent].above = id as u32;
         }
-        let linear_dimension = find_box(x, &order[start..end], &mut lower, &mut upper);
+        let linear_dimension = scan.find_box(&order[start..end], &mut lower, &mut upper);
         let time =
             if linear_dimension > 0.0 { birth - random.uniform().ln() / linear_dimension } else { f64::INFINITY };
         let (dim, location) = place(random.uniform() * linear_dimension, &lower, &upper);
@@ -55,7 +82,10 @@ pub(crate) fn build(x: &[f64], n_dims: usize, lifetime: f64, boxes: Boxes, seed:
             tree.boxes.extend_from_slice(&upper);
         }
         if time < lifetime {
-            let middle = start + partition(&mut order[start..end], |row| x[row as usize * n_dims + dim] <= location);
+            let middle = start
+                + partition(&mut order[start..end], |row| {
+                    x[row as usize * row_stride + dim * column_stride] <= location
+                });
             todo.push((middle, end, time, Some(id)));
             todo.push((start, middle, time, None));
         }
@@ -77,6 +107,27 @@ fn find_box(x: &[f64], rows: &[u32], lower: &mut [f64], upper: &mut [f64]) -> f6
         }
     }
     lower.iter().zip(upper).map(|(lo, hi)| *hi - lo).sum()
+}
+
+/// The box of some rows of a column-major array, feature by feature; its linear dimension.
+fn find_box_plainly(x: &[f64], rows: &[u32], lower: &mut [f64], upper: &mut [f64]) -> f64 {
+    let columns = x.chunks_exact(x.len() / lower.len());
+    let mut linear_dimension = 0.0;
+    for ((column, lower), upper) in columns.zip(lower).zip(upper) {
+        let first = column[rows[0] as usize];
+        let (mut lo, mut hi) = (first, first);
+        for row in rows {
+            let value = column[*row as usize];
+            if value < lo {
+                lo = value;
+            } else if value > hi {
+                hi = value;
+            }
+        }
+        (*lower, *upper) = (lo, hi);
+        linear_dimension += hi - lo;
+    }
+    linear_dimension
 }
 
 /// The dimension and location at a place along the laid-out sides.

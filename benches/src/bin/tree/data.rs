@@ -20,6 +20,12 @@ impl Rows {
         &self.x[row * self.n_dims..][..self.n_dims]
     }
 
+    /// The same numbers, column-major.
+    pub(crate) fn columns(&self) -> Vec<f64> {
+        let (n, d) = (self.n_rows(), self.n_dims);
+        (0..n * d).map(|at| self.x[at % n * d + at / n]).collect()
+    }
+
     /// Uniform on [0, 1]^D.
     pub(crate) fn uniform(n: usize, n_dims: usize, seed: u64) -> Self {
         let key = NodeKey::root(seed, 0);

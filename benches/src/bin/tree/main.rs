@@ -11,7 +11,7 @@ mod data;
 
 use std::hint::black_box;
 
-use boxes::Boxes;
+use boxes::{Boxes, Scan};
 use data::Rows;
 use mondrian::Lifetime;
 use mondrian::forest::{Forest, ForestParams};
@@ -68,35 +68,42 @@ fn keep_least<const N: usize>(least: &mut [f64; N], seconds: [f64; N]) {
 }
 
 fn fit_against_boxes() -> Outcome {
-    println!("| (a) data | lifetime | runs | this s | nodes a point | boxes s | ratio | wanted |");
-    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-    let row = |name: &str, rows: &Rows, lifetime: f64, n_runs: usize, boxes: Boxes, wanted: &str| -> Outcome {
+    println!(
+        "| (a) data | lifetime | runs | this s | nodes a point | plain boxes s | ratio | vectorised boxes s | ratio | wanted |"
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    let row = |name: &str, rows: &Rows, lifetime: f64, n_runs: usize, wanted: &str| -> Outcome {
         let (store, ground) = (rows.store()?, rows.ground(lifetime)?);
+        let columns = rows.columns();
         let mut n_nodes = 0;
-        let [this, peer] = alternate(
+        let peer = |scan: Scan<'_>| drop(black_box(boxes::build(scan, rows.n_dims, lifetime, Boxes::Kept, 1)));
+        let [this, plain, vectorised] = alternate(
             n_runs,
-            [&mut || n_nodes = black_box(Tree::grown(&ground, ground.tree_key(0), &store)).n_nodes(), &mut || {
-                drop(black_box(boxes::build(&rows.x, rows.n_dims, lifetime, boxes, 1)));
-            }],
+            [
+                &mut || n_nodes = black_box(Tree::grown(&ground, ground.tree_key(0), &store)).n_nodes(),
+                &mut || peer(Scan::Plain(&columns)),
+                &mut || peer(Scan::Vectorised(&rows.x)),
+            ],
         );
-        let nodes = n_nodes as f64 / store.n_points() as f64;
-        let ratio = peer / this;
-        println!("| {name} | {lifetime} | {n_runs} | {this:.4} | {nodes:.1} | {peer:.3} | {ratio:.1} | {wanted} |");
+        println!(
+            "| {name} | {lifetime} | {n_runs} | {this:.4} | {:.1} | {plain:.3} | {:.1} | {vectorised:.3} | {:.1} | {wanted} |",
+            n_nodes as f64 / store.n_points() as f64,
+            plain / this,
+            vectorised / this
+        );
         Ok(())
     };
-    row("uniform 200000 x 10", &Rows::uniform(200_000, 10, 1), 5.0, runs(7), Boxes::Kept, "4")?;
-    for (name, wanted) in [("letter", "-"), ("ccpp", "-")] {
+    row("uniform 200000 x 10", &Rows::uniform(200_000, 10, 1), 5.0, runs(7), "4")?;
+    for name in ["letter", "ccpp"] {
         if let Ok(rows) = Rows::real(name) {
-            row(name, &rows, FOREVER, runs(7), Boxes::Kept, wanted)?;
+            row(name, &rows, FOREVER, runs(7), "-")?;
         }
     }
     if let Ok(rows) = Rows::real("mnist_0_9") {
-        row("mnist_0_9", &rows, FOREVER, runs(7), Boxes::Kept, "25")?;
+        row("mnist_0_9", &rows, FOREVER, runs(7), "25")?;
     }
-    // 1.5 GB of boxes, which a peer that answers queries has to write; once without, in its favour.
-    let wide = Rows::uniform(60_000, 784, 1);
-    row("uniform 60000 x 784", &wide, FOREVER, runs(3), Boxes::Kept, "100")?;
-    row("uniform 60000 x 784, boxes dropped", &wide, FOREVER, runs(3), Boxes::Dropped, "100")
+    // 1.5 GB of boxes, which a peer that answers queries has to write.
+    row("uniform 60000 x 784", &Rows::uniform(60_000, 784, 1), FOREVER, runs(3), "100")
 }
 
 fn dimensions() -> Outcome {
@@ -114,13 +121,17 @@ fn dimensions() -> Outcome {
     );
     println!("| this | {n_runs} | {low:.4} | {high:.4} | {:.2} | 3 |", high / low);
     let n_runs = runs(3);
-    let [low, high] = alternate(
-        n_runs,
-        [&mut || drop(black_box(boxes::build(&few.x, 16, 80.0 / 16.0, Boxes::Dropped, 1))), &mut || {
-            drop(black_box(boxes::build(&many.x, 256, 80.0 / 256.0, Boxes::Dropped, 1)));
-        }],
-    );
-    println!("| bounding boxes, dropped | {n_runs} | {low:.4} | {high:.4} | {:.2} | about 40 |", high / low);
+    let (few_columns, many_columns) = (few.columns(), many.columns());
+    for (name, few, many) in [
+        ("plain", Scan::Plain(&few_columns), Scan::Plain(&many_columns)),
+        ("vectorised", Scan::Vectorised(&few.x), Scan::Vectorised(&many.x)),
+    ] {
+        let peer = |scan, n_dims: usize| {
+            drop(black_box(boxes::build(scan, n_dims, 80.0 / n_dims as f64, Boxes::Dropped, 1)));
+        };
+        let [low, high] = alternate(n_runs, [&mut || peer(few, 16), &mut || peer(many, 256)]);
+        println!("| {name} boxes, dropped | {n_runs} | {low:.4} | {high:.4} | {:.2} | about 40 |", high / low);
+    }
     Ok(())
 }
 
