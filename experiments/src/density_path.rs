@@ -6,7 +6,7 @@ use mondrian::{Lifetime, Points};
 use rayon::prelude::*;
 
 use crate::context::Context;
-use crate::plot::{Axis, Chart, Figure, Line, Panel, Style};
+use crate::plot::{Axis, Figure, Line, Panel, Style};
 use crate::record::{Record, Spread};
 use crate::setosa::{D, Fold, GAMMA, N_TREES};
 
@@ -118,9 +118,8 @@ fn summarise(record: &mut Record, runs: &[Run]) -> Result<()> {
     let mean = |which: usize| {
         Line::new(NAMES[which], [1, 2, 0][which], lifetimes.iter().copied().zip(means[which].iter().copied()))
     };
-    let chart = |title: &str, lines: Vec<Line>, y: Axis| {
-        Panel::Chart(Chart { title: title.to_owned(), x: Axis::linear("lifetime λ"), y, lines })
-    };
+    let chart =
+        |title: &str, lines: Vec<Line>, y: Axis| Panel::chart(title, Axis::linear("lifetime λ, 1/cm"), y, lines);
     let top = record.numbers["validation_peak"].max(record.numbers["left_out_peak"]);
     record.figures.push(Figure {
         file: "density-path".to_owned(),
@@ -128,11 +127,11 @@ fn summarise(record: &mut Record, runs: &[Run]) -> Result<()> {
                   jumps; right the mean over the folds, near the peaks."
             .to_owned(),
         panels: vec![
-            chart("One path", (0..3).map(first).collect(), Axis::linear("mean log density")),
+            chart("One path", (0..3).map(first).collect(), Axis::linear("mean log density, nats")),
             chart(
                 "Mean over folds, near the peaks",
                 (0..3).map(mean).collect(),
-                Axis::linear("mean log density").within(top - 0.5, top + 0.2),
+                Axis::linear("mean log density, nats").within(top - 0.5, top + 0.2),
             ),
         ],
     });

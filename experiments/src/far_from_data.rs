@@ -7,8 +7,8 @@ use mondrian::process::NodeKey;
 use mondrian::{Lifetime, Points};
 
 use crate::context::Context;
-use crate::plot::{Axis, Chart, Figure, Line, Panel, Style};
-use crate::record::{NumberTable, Record};
+use crate::plot::{Axis, Figure, Line, Panel, Style};
+use crate::record::Record;
 
 const NOISE: f64 = 0.15;
 /// A normal variable lies within so many deviations with probability 0.9.
@@ -46,8 +46,8 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     let queries: Vec<f64> = (0..=240).map(|k| -2.0 + 7.0 * f64::from(k) / 240.0).collect();
     let n_trees = context.pick(300, 100);
     let bands = [
-        forest(&x, &y, &queries, LeafModel::Hierarchical, "hierarchical leaves", n_trees)?,
-        forest(&x, &y, &queries, LeafModel::Independent, "independent leaves", n_trees)?,
+        forest(&x, &y, &queries, LeafModel::Hierarchical, "Hierarchical leaves", n_trees)?,
+        forest(&x, &y, &queries, LeafModel::Independent, "Independent leaves", n_trees)?,
         kernel(&x, &y, &queries)?,
     ];
     let mut record = Record::new(
@@ -107,7 +107,7 @@ fn kernel(x: &[f64], y: &[f64], queries: &[f64]) -> Result<Bands> {
     let (at_mean, at_deviation) = predict(&PLACES)?;
     let prior = (model.intercepts()[0], (model.prior_variances()[0] + model.noise_variances()[0]).sqrt());
     Ok(Bands {
-        name: "exact Laplace kernel",
+        name: "Exact Laplace kernel",
         mean,
         deviation,
         at: at_mean.into_iter().zip(at_deviation).collect(),
@@ -147,18 +147,15 @@ fn summarise(record: &mut Record, bands: &[Bands; 3], queries: &[f64], (x, y): (
         bands[..2].iter().all(|band| band.at[3].1 > 2.0 * band.at[0].1 && band.at[1].1 > band.at[0].1),
         "both forests are less sure in the gap, and far away at most half as sure as among the rows",
     );
-    record.tables.push(NumberTable {
-        caption: "Predictive mean ± deviation".to_owned(),
-        columns: ["model", "x = 0.5", "x = 1.5", "x = 2.6", "x = 8", "prior"].map(str::to_owned).to_vec(),
-        rows: bands
-            .iter()
-            .map(|band| {
-                let cell = |(mean, deviation): (f64, f64)| crate::record::Cell::Spread([mean, deviation]);
-                let places = band.at.iter().map(|p| cell(*p));
-                std::iter::once(band.name.into()).chain(places).chain([cell(band.prior)]).collect()
-            })
-            .collect(),
-    });
+    record.table(
+        "Predictive mean ± deviation",
+        &["model", "x = 0.5", "x = 1.5", "x = 2.6", "x = 8", "prior"],
+        bands.iter().map(|band| {
+            let cell = |(mean, deviation): (f64, f64)| crate::record::Cell::Spread([mean, deviation]);
+            let places = band.at.iter().map(|p| cell(*p));
+            std::iter::once(band.name.into()).chain(places).chain([cell(band.prior)]).collect()
+        }),
+    );
     let panel = |(k, band): (usize, &Bands)| {
         let points = queries.iter().zip(&band.mean).zip(&band.deviation).map(|((x, m), s)| (*x, *m, NINETY * s));
         let edge = |sign: f64| {
@@ -166,17 +163,17 @@ fn summarise(record: &mut Record, bands: &[Bands; 3], queries: &[f64], (x, y): (
         };
         let mut upper = edge(1.0);
         upper.name.push_str("prior, 90 %");
-        Panel::Chart(Chart {
-            title: band.name.to_owned(),
-            x: Axis::linear("x").within(-2.0, 5.0),
-            y: Axis::linear("y").within(-2.5, 4.0),
-            lines: vec![
+        Panel::chart(
+            band.name,
+            Axis::linear("x").within(-2.0, 5.0),
+            Axis::linear("y").within(-2.5, 4.0),
+            vec![
                 Line::banded("prediction, 90 %", [0, 2, 3][k], points),
                 Line::new("rows", 5, x.iter().copied().zip(y.iter().copied())).style(Style::Dots),
                 upper,
                 edge(-1.0),
             ],
-        })
+        )
     };
     record.figures.push(Figure {
         file: "far-from-data".to_owned(),

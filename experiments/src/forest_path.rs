@@ -8,8 +8,8 @@ use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 
 use crate::context::Context;
-use crate::plot::{Axis, Chart, Figure, Line, Panel, Style};
-use crate::record::{NumberTable, Record, Spread};
+use crate::plot::{Axis, Figure, Line, Panel, Style};
+use crate::record::{Record, Spread};
 use crate::trees;
 
 const LARGEST: f64 = 200.0;
@@ -112,23 +112,19 @@ fn summarise(record: &mut Record, runs: &[&[Run]; 2]) {
         difference < 1e-9,
         "the path and refits at seven lifetimes coincide (largest difference {difference})",
     );
-    record.tables.push(NumberTable {
-        caption: "Validation RMSE in MW over seeds".to_owned(),
-        columns: ["leaves", "least", "at λ", "at the largest λ"].map(str::to_owned).to_vec(),
-        rows: MODELS
-            .iter()
-            .zip(runs)
-            .map(|((_, name), runs)| {
-                let spread = |of: &dyn Fn(&Run) -> f64| Spread::of(runs.iter().map(of));
-                vec![
-                    (*name).into(),
-                    spread(&least).into(),
-                    spread(&|run| run.path.best_lifetime().get()).into(),
-                    spread(&end).into(),
-                ]
-            })
-            .collect(),
-    });
+    record.table(
+        "Validation RMSE in MW over seeds",
+        &["leaves", "least", "at λ", "at the largest λ"],
+        MODELS.iter().zip(runs).map(|((_, name), runs)| {
+            let spread = |of: &dyn Fn(&Run) -> f64| Spread::of(runs.iter().map(of));
+            vec![
+                (*name).into(),
+                spread(&least).into(),
+                spread(&|run| run.path.best_lifetime().get()).into(),
+                spread(&end).into(),
+            ]
+        }),
+    );
     let chart = |title: &str, run: &Run| {
         let curve = |name: &str, colour: usize, values: &[f64]| {
             let points =
@@ -137,12 +133,12 @@ fn summarise(record: &mut Record, runs: &[&[Run]; 2]) {
             line.x.iter_mut().for_each(|x| *x = x.exp());
             line
         };
-        Panel::Chart(Chart {
-            title: title.to_owned(),
-            x: Axis::log("lifetime λ"),
-            y: Axis::linear("RMSE, MW"),
-            lines: vec![curve("training", 1, run.path.train()), curve("validation", 2, &run.path.validation()[0])],
-        })
+        Panel::chart(
+            title,
+            Axis::log("lifetime λ, 1/deviation of an input"),
+            Axis::linear("RMSE, MW"),
+            vec![curve("training", 1, run.path.train()), curve("validation", 2, &run.path.validation()[0])],
+        )
     };
     record.figures.push(Figure {
         file: "forest-path".to_owned(),

@@ -8,7 +8,7 @@ use mondrian::grid::{GridState, MondrianGrid};
 use mondrian_benches::timed;
 
 use crate::context::Context;
-use crate::plot::{Axis, Chart, Figure, Line, Panel};
+use crate::plot::{Axis, Figure, Line, Panel};
 use crate::record::Record;
 
 const N_GRIDS: usize = 20;
@@ -29,8 +29,8 @@ impl Descent {
 }
 
 pub(crate) fn run(context: &Context) -> Result<Record> {
-    let gebco = descend(context, "gebco_altitude", context.pick(10_000, 500))?;
-    let road = descend(context, "road3d_head", context.pick(4000, 500))?;
+    let gebco = descend(context, "gebco_altitude", context.pick(10_000, 1500))?;
+    let road = descend(context, "road3d_head", context.pick(4000, 1500))?;
     let mut record = Record::new(
         "grid-altitude",
         "Altitudes",
@@ -94,7 +94,7 @@ fn descend(context: &Context, table: &str, n_train: usize) -> Result<Descent> {
         true,
     )?;
     let mut search = Search::new(state, SearchKind::Greedy.optimizer(0));
-    let limits = SearchLimits { budget: context.pick(1200, 500), patience: 100 };
+    let limits = SearchLimits { budget: context.pick(1200, 900), patience: 100 };
     let (outcome, seconds) = timed(|| search.run(limits, &mut |_| ControlFlow::Continue(())));
     outcome?;
     let steps = search.trajectory().steps();
@@ -113,21 +113,21 @@ fn figure(file: &str, title: &str, descent: &Descent) -> Figure {
         file: file.to_owned(),
         caption: format!("{title}: validation error and lifetimes as greedy goes on."),
         panels: vec![
-            Panel::Chart(Chart {
-                title: title.to_owned(),
-                x: Axis::linear("steps"),
-                y: Axis::linear("validation RMSE, metres"),
-                lines: vec![Line::new("", 0, steps(&|k| descent.errors[k]))],
-            }),
-            Panel::Chart(Chart {
-                title: "Lifetimes".to_owned(),
-                x: Axis::linear("steps"),
-                y: Axis::linear("lifetime, standardised inputs"),
-                lines: vec![
+            Panel::chart(
+                title,
+                Axis::linear("steps"),
+                Axis::linear("validation RMSE, metres"),
+                vec![Line::new("", 0, steps(&|k| descent.errors[k]))],
+            ),
+            Panel::chart(
+                "Lifetimes",
+                Axis::linear("steps"),
+                Axis::linear("lifetime, standardised inputs"),
+                vec![
                     Line::new("longitude", 0, steps(&|k| descent.lifetimes[k][0])),
                     Line::new("latitude", 1, steps(&|k| descent.lifetimes[k][1])),
                 ],
-            }),
+            ),
         ],
     }
 }

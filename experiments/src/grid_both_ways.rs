@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use crate::context::Context;
 use crate::grid_toy::{Lattice, SETTINGS, Toy, Walk};
-use crate::plot::{Axis, Chart, Figure, Line, Panel, Style};
-use crate::record::{Cell, NumberTable, Record, Spread};
+use crate::plot::{Axis, Figure, Line, Panel, Style};
+use crate::record::{Cell, Record, Spread};
 
 const KINDS: [(SearchKind, &str); 5] = [
     (SearchKind::Greedy, "greedy"),
@@ -101,22 +101,19 @@ fn summarise(record: &mut Record, lattices: Vec<Lattice>, walks: &[Vec<Vec<Walk>
         let start = Spread::of(walks[scene].iter().map(|w| w[0].errors[0]));
         std::iter::once(name).chain([start.into()]).chain(means[scene].iter().map(|s| Cell::from(*s))).collect()
     };
-    record.tables.push(NumberTable {
-        caption: "Least validation error within the same number of evaluations".to_owned(),
-        columns: ["target", "start"].into_iter().chain(KINDS.map(|k| k.1)).map(str::to_owned).collect(),
-        rows: (0..SCENES.len()).map(row).collect(),
-    });
+    let columns: Vec<&str> = ["target", "start"].into_iter().chain(KINDS.map(|k| k.1)).collect();
+    record.table("Least validation error within the same number of evaluations", &columns, (0..SCENES.len()).map(row));
     let lattice = lattices.into_iter().next().expect("at least one seed");
     let path = walks[0][0][BOTH].on(lattice.size, "greedy both ways");
     let mut panels = vec![Panel::Surface(lattice.surface("Where it stops on the smooth set", vec![path]))];
     for (scene, title) in [(0, "The smooth set"), (1, "The chessboard"), (2, "The wave")] {
         let lines = KINDS.iter().enumerate().map(|(k, (_, name))| least_so_far(name, k, &walks[scene][0][k]));
-        panels.push(Panel::Chart(Chart {
-            title: title.to_owned(),
-            x: Axis::log("steps + 1"),
-            y: Axis::linear("least validation RMSE so far"),
-            lines: lines.collect(),
-        }));
+        panels.push(Panel::chart(
+            title,
+            Axis::log("steps + 1"),
+            Axis::linear("least validation RMSE so far"),
+            lines.collect(),
+        ));
     }
     record.figures.push(Figure {
         file: "grid-both-ways".to_owned(),

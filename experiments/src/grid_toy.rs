@@ -33,7 +33,11 @@ impl Lattice {
         self.values.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    pub(crate) fn surface(self, title: &str, paths: Vec<Path>) -> Surface {
+    /// With walks over it, and a ring around the least of all.
+    pub(crate) fn surface(self, title: &str, mut paths: Vec<Path>) -> Surface {
+        let at = (0..self.values.len()).fold(0, |best, k| if self.values[k] < self.values[best] { k } else { best });
+        let (x, y) = (vec![(at % self.size) as f64], vec![(at / self.size) as f64]);
+        paths.push(Path { name: "least of all".to_owned(), colour: 2, x, y, joined: false });
         Surface {
             title: title.to_owned(),
             x: "cuts in dimension 1".to_owned(),

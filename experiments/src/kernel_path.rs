@@ -8,8 +8,8 @@ use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 
 use crate::context::Context;
-use crate::plot::{Axis, Chart, Figure, Line, Panel, Style};
-use crate::record::{NumberTable, Record, Spread};
+use crate::plot::{Axis, Figure, Line, Panel, Style};
+use crate::record::{Record, Spread};
 use crate::trees;
 
 const N_TREES: usize = 50;
@@ -121,26 +121,25 @@ fn summarise(record: &mut Record, runs: &[Run], exact: &[(f64, f64)]) {
         difference < 1e-7,
         "the path and refits coincide (largest relative difference {difference})",
     );
-    record.tables.push(NumberTable {
-        caption: "Each seed".to_owned(),
-        columns: ["seed", "least validation RMSE", "at λ", "features at Λ"].map(str::to_owned).to_vec(),
-        rows: runs
-            .iter()
-            .enumerate()
-            .map(|(k, run)| {
-                vec![
-                    (k as f64).into(),
-                    least(run).into(),
-                    run.path.best_lifetime().get().into(),
-                    (run.features as f64).into(),
-                ]
-            })
-            .collect(),
-    });
+    record.table(
+        "Each seed",
+        &["seed", "least validation RMSE", "at λ", "features at Λ"],
+        runs.iter().enumerate().map(|(k, run)| {
+            vec![
+                (k as f64).into(),
+                least(run).into(),
+                run.path.best_lifetime().get().into(),
+                (run.features as f64).into(),
+            ]
+        }),
+    );
     let line = |(k, run): (usize, &Run)| {
-        let name = if k < 3 { format!("seed {k}") } else { String::new() };
-        Line::new(&name, [0, 1, 2, 6, 4][k % 5], run.path.lifetimes().iter().copied().zip(validation(run)))
-            .style(Style::Steps)
+        Line::new(
+            &format!("seed {k}"),
+            [0, 1, 2, 6, 4][k % 5],
+            run.path.lifetimes().iter().copied().zip(validation(run)),
+        )
+        .style(Style::Steps)
     };
     let mut lines: Vec<Line> = runs.iter().enumerate().map(line).collect();
     lines.push(Line::new("exact kernel", 5, exact.iter().copied()).style(Style::Dots));
@@ -150,18 +149,8 @@ fn summarise(record: &mut Record, runs: &[Run], exact: &[(f64, f64)]) {
         caption: "Validation error at every lifetime for several seeds, and of the exact kernel at some. Right the first part."
             .to_owned(),
         panels: vec![
-            Panel::Chart(Chart {
-                title: "CPU, M = 50".to_owned(),
-                x: Axis::linear("lifetime λ"),
-                y: Axis::linear("validation RMSE"),
-                lines,
-            }),
-            Panel::Chart(Chart {
-                title: "Small lifetimes".to_owned(),
-                x: Axis::linear("lifetime λ").within(0.0, LARGEST / 8.0),
-                y: Axis::linear("validation RMSE"),
-                lines: few,
-            }),
+            Panel::chart("CPU, M = 50", Axis::linear("lifetime λ, 1/deviation of an input"), Axis::linear("validation RMSE, % of time"), lines),
+            Panel::chart("Small lifetimes", Axis::linear("lifetime λ, 1/deviation of an input").within(0.0, LARGEST / 8.0), Axis::linear("validation RMSE, % of time"), few),
         ],
     });
 }

@@ -7,8 +7,8 @@ use mondrian::{Lifetime, Points};
 use mondrian_benches::{Standardised, rmse, timed};
 
 use crate::context::Context;
-use crate::plot::{Axis, Chart, Figure, Line, Panel, Style};
-use crate::record::{NumberTable, Record};
+use crate::plot::{Axis, Figure, Line, Panel, Style};
+use crate::record::Record;
 
 /// A moment of the stream.
 struct Moment {
@@ -134,50 +134,29 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     );
     record.claim("forget", forgotten == n_trees, "forgetting rows gives the trees that never saw them");
     record.claim("merge", together == n_trees, "merging two halves gives the trees of the whole");
-    record.tables.push(NumberTable {
-        caption: "The stream".to_owned(),
-        columns: ["rows", "online RMSE", "batch RMSE", "same trees", "online seconds so far", "batch seconds"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: moments
-            .iter()
-            .map(|m| {
-                let numbers = [
-                    m.rows as f64,
-                    m.online_error,
-                    m.batch_error,
-                    m.same_trees as f64,
-                    m.online_seconds,
-                    m.batch_seconds,
-                ];
-                numbers.map(Into::into).to_vec()
-            })
-            .collect(),
-    });
+    record.table(
+        "The stream",
+        &["rows", "online RMSE", "batch RMSE", "same trees", "online seconds so far", "batch seconds"],
+        moments.iter().map(|m| {
+            let numbers =
+                [m.rows as f64, m.online_error, m.batch_error, m.same_trees as f64, m.online_seconds, m.batch_seconds];
+            numbers.map(Into::into).to_vec()
+        }),
+    );
     let points = |of: &dyn Fn(&Moment) -> f64| moments.iter().map(|m| (m.rows as f64, of(m))).collect::<Vec<_>>();
     record.figures.push(Figure {
         file: "online".to_owned(),
         caption: "Test error of the forest that learns row by row, and of a batch at each checkpoint (dots on the line); seconds."
             .to_owned(),
         panels: vec![
-            Panel::Chart(Chart {
-                title: "The same forest".to_owned(),
-                x: Axis::log("rows learned"),
-                y: Axis::linear("test RMSE, MW"),
-                lines: vec![
+            Panel::chart("The same forest", Axis::log("rows learned"), Axis::linear("test RMSE, MW"), vec![
                     Line::new("online", 0, points(&|m| m.online_error)),
                     Line::new("batch", 1, points(&|m| m.batch_error)).style(Style::Dots),
-                ],
-            }),
-            Panel::Chart(Chart {
-                title: "What it costs".to_owned(),
-                x: Axis::log("rows learned"),
-                y: Axis::log("seconds"),
-                lines: vec![
+                ]),
+            Panel::chart("What it costs", Axis::log("rows learned"), Axis::log("seconds"), vec![
                     Line::new("online, all rows so far", 0, points(&|m| m.online_seconds)).style(Style::Dotted),
                     Line::new("one batch", 1, points(&|m| m.batch_seconds)).style(Style::Dotted),
-                ],
-            }),
+                ]),
         ],
     });
     Ok(record)

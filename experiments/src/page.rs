@@ -46,7 +46,13 @@ fn section(record: &Record) -> Result<String> {
         out.push_str(&markdown(table));
     }
     let settings: Vec<String> = record.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    let _ = writeln!(out, "Settings: {}. Seeds: {}.", settings.join("; "), record.seeds);
+    let _ = writeln!(
+        out,
+        "Settings: {}. Seeds: {}; the first is {}.",
+        settings.join("; "),
+        record.seeds,
+        record.first_seed
+    );
     let name = &record.name;
     let small = if record.small { ", the small version" } else { "" };
     let development = if record.development { ", compiled with assertions and overflow checks" } else { "" };

@@ -19,6 +19,7 @@ pub fn run(experiment: &Experiment, context: &Context, folder: &Path) -> Result<
     record.seconds = start.elapsed().as_secs_f64();
     record.processor_seconds = before.zip(processor_seconds()).map(|(before, after)| after - before);
     record.small = context.small;
+    record.first_seed = context.seed;
     record.threads = rayon::current_num_threads();
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let file = folder.join(format!("{}.json", experiment.name));

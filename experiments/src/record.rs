@@ -26,6 +26,9 @@ pub struct Record {
     pub settings: Vec<(String, String)>,
     /// Over how many seeds, and what they change.
     pub seeds: String,
+    /// The first of them.
+    #[serde(default)]
+    pub first_seed: u64,
     /// Whether it was the small version.
     pub small: bool,
     /// Threads it ran on; no number depends on them, except times.
@@ -130,6 +133,7 @@ impl Record {
             claims: Vec::new(),
             settings: Vec::new(),
             seeds: String::new(),
+            first_seed: 0,
             small: false,
             threads: 1,
             seconds: 0.0,
@@ -159,6 +163,15 @@ impl Record {
     /// Keeps a claim.
     pub fn claim(&mut self, name: &str, holds: bool, text: &str) {
         self.claims.push(Claim { name: name.to_owned(), text: text.to_owned(), holds });
+    }
+
+    /// Keeps a table.
+    pub fn table(&mut self, caption: &str, columns: &[&str], rows: impl IntoIterator<Item = Vec<Cell>>) {
+        self.tables.push(NumberTable {
+            caption: caption.to_owned(),
+            columns: columns.iter().map(|head| (*head).to_owned()).collect(),
+            rows: rows.into_iter().collect(),
+        });
     }
 
     /// Whether a claim holds; `None` if there is none of this name.
@@ -292,11 +305,7 @@ mod tests {
         let mut record = Record::new("a", "b", "c");
         record.number("x", 0.1);
         record.claim("up", true, "it rises");
-        record.tables.push(NumberTable {
-            caption: String::new(),
-            columns: vec!["a".to_owned()],
-            rows: vec![vec![1.5.into(), "w".into(), Spread::of([1.0, 2.0]).into()]],
-        });
+        record.table("", &["a", "b", "c"], [vec![1.5.into(), "w".into(), Spread::of([1.0, 2.0]).into()]]);
         let text = record.to_json().unwrap();
         assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record);
     }

@@ -6,8 +6,8 @@ use mondrian::path::no_progress;
 use rayon::prelude::*;
 
 use crate::context::Context;
-use crate::plot::{Axis, Chart, Figure, Line, Panel, Style};
-use crate::record::{NumberTable, Record, Spread};
+use crate::plot::{Axis, Figure, Line, Panel, Style};
+use crate::record::{Record, Spread};
 use crate::setosa::{Fold, GAMMA, N_TREES};
 
 /// Mean log densities at one lifetime.
@@ -129,31 +129,21 @@ fn summarise(record: &mut Record, lifetimes: &[f64], curves: &[Curves]) {
                   for each lifetime). Left as in the report; right the test rows alone."
             .to_owned(),
         panels: vec![
-            Panel::Chart(Chart {
-                title: "Iris setosa".to_owned(),
-                x: Axis::linear("lifetime λ"),
-                y: Axis::linear("mean log density"),
-                lines: vec![
+            Panel::chart("Iris setosa", Axis::linear("lifetime λ, 1/cm"), Axis::linear("mean log density, nats"), vec![
                     line("training", 1, &train),
                     line("test", 2, &test),
                     dots("training, refitted", 1, &fresh_train),
                     dots("test, refitted", 2, &fresh_test),
-                ],
-            }),
-            Panel::Chart(Chart {
-                title: "Test rows alone, around the peak".to_owned(),
-                x: Axis::linear("lifetime λ"),
-                y: Axis::linear("mean log density").within(test[peak].mean - 0.45, test[peak].mean + 0.15),
-                lines: vec![
+                ]),
+            Panel::chart("Test rows alone, around the peak", Axis::linear("lifetime λ, 1/cm"), Axis::linear("mean log density, nats").within(test[peak].mean - 0.45, test[peak].mean + 0.15), vec![
                     Line::new("test, path", 2, lifetimes.iter().zip(&test).map(|(l, s)| (*l, s.mean))),
                     dots("test, refitted", 2, &fresh_test),
-                ],
-            }),
+                ]),
         ],
     });
-    record.tables.push(NumberTable {
-        caption: "Mean log density, mean ± standard deviation over folds".to_owned(),
-        columns: ["lifetime", "training", "test"].map(str::to_owned).to_vec(),
-        rows: (0..=last).map(|k| vec![lifetimes[k].into(), train[k].into(), test[k].into()]).collect(),
-    });
+    record.table(
+        "Mean log density, mean ± standard deviation over folds",
+        &["lifetime", "training", "test"],
+        (0..=last).map(|k| vec![lifetimes[k].into(), train[k].into(), test[k].into()]),
+    );
 }

@@ -8,14 +8,15 @@ use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 
 use crate::context::Context;
-use crate::plot::{Axis, Chart, Figure, Line, Panel, Style};
-use crate::record::{NumberTable, Record, Spread};
+use crate::plot::{Axis, Figure, Line, Panel, Style};
+use crate::record::{Record, Spread};
 
 const LIFETIME: f64 = 0.3;
 const ALPHA: f64 = 0.01;
 
 pub(crate) fn run(context: &Context) -> Result<Record> {
-    let sizes: &[usize] = context.pick(&[1, 2, 5, 10, 20, 50, 100, 200, 500], &[1, 2, 5, 10, 20, 50]);
+    let sizes: &[usize] =
+        context.pick(&[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000], &[1, 2, 5, 10, 20, 50, 100, 200, 500]);
     let (n_train, n_test) = context.pick((2000, 1000), (300, 200));
     let split = context.table("ccpp")?.split(context.seed as u32).first(n_train, n_test);
     let exact = exact(&split)?;
@@ -75,6 +76,11 @@ fn summarise(record: &mut Record, sizes: &[usize], [forest, kernel, features]: &
     let b = (one - many) / (1.0 - 1.0 / n);
     let a = one - b;
     let off = (0..=last).map(|k| (square(&forest[k]) / (a + b / sizes[k] as f64) - 1.0).abs()).fold(0.0, f64::max);
+    // Steps where the kernel's error rises, by how many features for a row there are in the middle of the step.
+    let rises: Vec<f64> = (0..last)
+        .filter(|k| kernel[k + 1].mean >= kernel[*k].mean)
+        .map(|k| (features[k].mean * features[k + 1].mean).sqrt() / record.numbers["rows"])
+        .collect();
     let above = |k: usize| kernel[k].mean / exact - 1.0;
     for (name, value) in [
         ("forest_one", forest[0].mean),
@@ -86,6 +92,7 @@ fn summarise(record: &mut Record, sizes: &[usize], [forest, kernel, features]: &
         ("exact", exact),
         ("above", above(last)),
         ("many", n),
+        ("rises", rises.len() as f64),
     ] {
         record.number(name, value);
     }
@@ -93,27 +100,30 @@ fn summarise(record: &mut Record, sizes: &[usize], [forest, kernel, features]: &
         "From one tree to {many} the forest goes from {forest_one:.2} to {forest_many:.3} MW; a + b/M through the two ends is never more \
          than {off:%} off the mean squared error between them, and puts the limit at {forest_limit:.3}. The kernel's approximation goes \
          from {kernel_one:.2} to {kernel_many:.3}, {above:%} above the exact kernel's {exact:.3}: ridge regression on few trees is worse \
-         than averaging them. On its way it stops falling, or rises, where its features become as many as the {rows} rows (see the \
+         than averaging them. On its way it rises in {rises} steps, where its features become as many as the {rows} rows (see the \
          table): with so small a δ² that is where ridge regression fits noise most easily.",
     );
     let falls = |curve: &[Spread]| curve.windows(2).all(|w| w[1].mean < w[0].mean);
     record.claim("forest falls", falls(forest), "the forest's mean error falls with every step in M");
     record.claim("kernel falls", falls(kernel), "the kernel's mean error falls with every step in M");
+    record.claim(
+        "rises where features are as many as rows",
+        !rises.is_empty() && rises.iter().all(|share| (0.4..=2.5).contains(share)),
+        "it rises where features become as many as rows, within a factor of 2.5 of them, and nowhere else",
+    );
     record.claim("forest is a + b/M", off < 0.05, "the forest's mean squared error is a + b/M within 5 %");
     record.claim(
         "kernel approaches exact",
         above(last) < 0.1,
         "with {many} trees the kernel's approximation is within 10 % of the exact kernel ({above:%} above)",
     );
-    record.tables.push(NumberTable {
-        caption: format!("Test RMSE in MW; exact kernel {exact:.3}"),
-        columns: ["trees M", "forest", "kernel", "features"].map(str::to_owned).to_vec(),
-        rows: (0..=last)
-            .map(|k| {
-                vec![(sizes[k] as f64).into(), forest[k].into(), kernel[k].into(), features[k].mean.round().into()]
-            })
-            .collect(),
-    });
+    record.table(
+        &format!("Test RMSE in MW; exact kernel {exact:.3}"),
+        &["trees M", "forest", "kernel", "features"],
+        (0..=last).map(|k| {
+            vec![(sizes[k] as f64).into(), forest[k].into(), kernel[k].into(), features[k].mean.round().into()]
+        }),
+    );
     let line = |name: &str, colour: usize, curve: &[Spread]| {
         let points = sizes.iter().zip(curve).map(|(m, s)| (*m as f64, s.mean, s.deviation));
         Line::banded(name, colour, points).style(Style::Dotted)
@@ -121,15 +131,15 @@ fn summarise(record: &mut Record, sizes: &[usize], [forest, kernel, features]: &
     record.figures.push(Figure {
         file: "tree-count".to_owned(),
         caption: "Test error against the number of trees; bands are one standard deviation over seeds.".to_owned(),
-        panels: vec![Panel::Chart(Chart {
-            title: "Power plant".to_owned(),
-            x: Axis::log("trees M"),
-            y: Axis::log("test RMSE, MW"),
-            lines: vec![
+        panels: vec![Panel::chart(
+            "Power plant",
+            Axis::log("trees M"),
+            Axis::log("test RMSE, MW"),
+            vec![
                 line("forest", 0, forest),
                 line("kernel ridge on Mondrian features", 1, kernel),
                 Line::new("exact Laplace kernel", 5, [(1.0, exact), (n, exact)]).style(Style::Dashed),
             ],
-        })],
+        )],
     });
 }

@@ -79,7 +79,11 @@ impl Axis {
             return ticks.map(|v| (self.place(v), short(v))).collect();
         }
         let decades = high - low;
-        let mantissas: &[f64] = if decades < 2.2 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let mantissas: &[f64] = match decades {
+            d if d < 1.2 => &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
+            d if d < 2.2 => &[1.0, 2.0, 5.0],
+            _ => &[1.0],
+        };
         let stride = (decades / 7.0).ceil().max(1.0) as usize;
         let powers = (low.floor() as i32..=high.ceil() as i32).step_by(stride);
         let values = powers.flat_map(|p| mantissas.iter().map(move |m| m * 10f64.powi(p)));
@@ -210,7 +214,8 @@ mod tests {
         assert_eq!(names(&Axis::linear(""), 0.0, 10.0), ["0", "2", "4", "6", "8", "10"]);
         assert_eq!(names(&Axis::linear(""), 0.31, 0.33), ["0.31", "0.315", "0.32", "0.325", "0.33"]);
         assert_eq!(names(&Axis::log(""), 1.0, 1000.0), ["1", "10", "100", "1000"]);
-        assert_eq!(names(&Axis::log(""), 3.0, 30.0), ["5", "10", "20"]);
+        assert_eq!(names(&Axis::log(""), 3.0, 30.0), ["3", "5", "7", "10", "15", "20", "30"]);
+        assert_eq!(names(&Axis::log(""), 3.0, 90.0), ["5", "10", "20", "50"]);
     }
 
     #[test]

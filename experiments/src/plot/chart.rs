@@ -22,6 +22,8 @@ pub enum Style {
     Dots,
     /// Straight, in dashes.
     Dashed,
+    /// Straight and thin, for what stands in the background.
+    Faint,
 }
 
 /// One curve.
@@ -121,6 +123,7 @@ impl Chart {
                     format!("<path d=\"M0 0h20\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"5 3\"/>")
                 }
                 Style::Dotted => format!("<path d=\"M0 0h20\" stroke=\"{colour}\" stroke-width=\"2\"/>{dot}"),
+                Style::Faint => format!("<path d=\"M0 0h20\" stroke=\"{colour}\"/>"),
                 Style::Line | Style::Steps => format!("<path d=\"M0 0h20\" stroke=\"{colour}\" stroke-width=\"2\"/>"),
             }
         };
@@ -191,10 +194,11 @@ fn curve(frame: &Frame, line: &Line, out: &mut String) {
                 _ => write!(path, "L{x:.1} {y:.1}"),
             };
         }
+        let width = if line.style == Style::Faint { 0.9 } else { 1.8 };
         let dashes = if line.style == Style::Dashed { " stroke-dasharray=\"5 3\"" } else { "" };
         let _ = writeln!(
             out,
-            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\" stroke-linejoin=\"round\"{dashes}/>"
+            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" stroke-linejoin=\"round\"{dashes}/>"
         );
     }
     if matches!(line.style, Style::Dots | Style::Dotted) {

@@ -41,6 +41,13 @@ pub enum Panel {
     Surface(Surface),
 }
 
+impl Panel {
+    /// Lines over two axes.
+    pub fn chart(title: &str, x: Axis, y: Axis, lines: Vec<Line>) -> Self {
+        Self::Chart(Chart { title: title.to_owned(), x, y, lines })
+    }
+}
+
 impl Figure {
     /// As an SVG document.
     pub fn to_svg(&self) -> String {

@@ -20,7 +20,7 @@ pub struct Path {
     /// Row of each node.
     #[serde(with = "rounded")]
     pub y: Vec<f64>,
-    /// Whether nodes are joined; else they are dots.
+    /// Whether nodes are joined; else they are dots, and a single one a ring.
     pub joined: bool,
 }
 
@@ -135,6 +135,14 @@ fn joined(points: &str, path: &Path) -> String {
 
 fn dot(x: f64, y: f64, path: &Path) -> String {
     let colour = colour_of(path);
+    if path.x.len() == 1 {
+        let ring = |colour: &str, width: f64| {
+            format!(
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"/>"
+            )
+        };
+        return ring("#000", 4.0) + &ring(colour, 2.4);
+    }
     format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2\" fill=\"{colour}\" stroke=\"#000\" stroke-width=\"0.5\"/>")
 }
 

@@ -6,7 +6,7 @@ use mondrian::dense::{Into, Matrix, Threads, gemm, syrk_lower};
 use mondrian::process::NodeKey;
 
 /// Directions of greatest variance about a mean.
-pub(crate) struct Components {
+pub(super) struct Components {
     mean: Vec<f64>,
     /// One direction a column, by falling variance.
     directions: Matrix,
@@ -18,7 +18,7 @@ const STEPS: usize = 120;
 
 impl Components {
     /// The first `n` components of rows.
-    pub(crate) fn new(rows: Points<'_>, n: usize) -> Self {
+    pub(super) fn new(rows: Points<'_>, n: usize) -> Self {
         let (n_rows, d) = (rows.n_rows(), rows.n_columns());
         let mean: Vec<f64> = (0..d).map(|c| rows.column(c).sum::<f64>() / n_rows as f64).collect();
         let centred = Matrix::from_fn(d, n_rows, |c, r| rows.get(r, c) - mean[c]);
@@ -38,8 +38,13 @@ impl Components {
         Self { mean, directions: directions.expect("as many numbers as rows and columns") }
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.directions.n_columns()
+    }
+
     /// Rows in the coordinates of the components, row-major.
-    pub(crate) fn project(&self, rows: Points<'_>) -> Result<Vec<f64>> {
+    pub(super) fn project(&self, rows: Points<'_>) -> Result<Vec<f64>> {
         rows.check_width(self.mean.len())?;
         let n = self.directions.n_columns();
         let mut out = Vec::with_capacity(rows.n_rows() * n);
