@@ -1,9 +1,9 @@
 //! `experiments`: repeats the report's figures and writes pages about them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
 use mondrian_experiments::catalogue::{EXPERIMENTS, Experiment};
 use mondrian_experiments::{Context, publish};
@@ -25,61 +25,104 @@ struct Arguments {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Threads; only times depend on them [default: one a core].
-    #[arg(long)]
-    threads: Option<usize>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
     /// Small versions, of seconds.
     #[arg(long)]
     small: bool,
 }
 
+/// What is to be done, checked: whatever is wrong with it is the caller's to mend.
+enum Plan {
+    List,
+    Draw,
+    Run(Context, Vec<&'static Experiment>),
+}
+
+/// Standard error tells what went wrong; the code whether the arguments (2) or the work (1) did.
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    let arguments = Arguments::parse();
+    let (outcome, code) = match plan(&arguments) {
+        Ok(plan) => (carry_out(plan, &arguments.out), 1),
+        Err(error) => (Err(error), 2),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("experiments: {error:#}");
-            ExitCode::FAILURE
+            ExitCode::from(code)
         }
     }
 }
 
-fn run(arguments: &Arguments) -> Result<()> {
-    if arguments.what == ["list"] {
-        for experiment in EXPERIMENTS {
-            println!("{:<20} {}", experiment.name, experiment.about);
+fn plan(arguments: &Arguments) -> Result<Plan> {
+    let words: Vec<&str> = arguments.what.iter().map(String::as_str).collect();
+    let chosen = match words[..] {
+        ["list"] => return Ok(Plan::List),
+        ["draw"] => {
+            let any = EXPERIMENTS.iter().any(|e| arguments.out.join(format!("{}.json", e.name)).is_file());
+            ensure!(any, "{} holds no JSON of an experiment; name another folder with --out", arguments.out.display());
+            return Ok(Plan::Draw);
         }
-        return Ok(());
-    }
-    if arguments.what == ["draw"] {
-        return publish::draw(&arguments.out);
-    }
+        ["all"] => EXPERIMENTS.iter().collect(),
+        _ => words.iter().map(|word| find(word)).collect::<Result<_>>()?,
+    };
     if let Some(threads) = arguments.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("--threads")?;
+        rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global().context("--threads")?;
     }
     let data = arguments.data.clone().or_else(mondrian_benches::data_folder);
     let context = Context { data, seed: arguments.seed, small: arguments.small, talk: true };
-    let chosen = chosen(&arguments.what)?;
+    chosen.iter().try_for_each(|experiment| has_tables(&context, experiment))?;
+    Ok(Plan::Run(context, chosen))
+}
+
+fn find(word: &str) -> Result<&'static Experiment> {
+    if ["all", "list", "draw"].contains(&word) {
+        bail!("`{word}` stands alone");
+    }
+    EXPERIMENTS
+        .iter()
+        .find(|e| e.name == word)
+        .with_context(|| format!("no experiment {word:?}; `experiments list` names them"))
+}
+
+/// Asked before anything runs, so that a missing file does not end a run of many minutes.
+fn has_tables(context: &Context, experiment: &Experiment) -> Result<()> {
+    for table in experiment.tables {
+        let Some(folder) = &context.data else {
+            bail!("{} needs real data; name its folder with --data or MONDRIAN_DATA", experiment.name)
+        };
+        ensure!(folder.is_dir(), "no data folder {}", folder.display());
+        ensure!(
+            context.has(&[table]),
+            "{} needs {table}.csv.gz, which is not in {}",
+            experiment.name,
+            folder.display()
+        );
+    }
+    Ok(())
+}
+
+fn carry_out(plan: Plan, out: &Path) -> Result<()> {
+    match plan {
+        Plan::List => EXPERIMENTS.iter().for_each(|e| println!("{:<20} {}", e.name, e.about)),
+        Plan::Draw => publish::draw(out)?,
+        Plan::Run(context, chosen) => run(&context, &chosen, out)?,
+    }
+    Ok(())
+}
+
+fn run(context: &Context, chosen: &[&'static Experiment], out: &Path) -> Result<()> {
     let start = std::time::Instant::now();
     for (number, experiment) in chosen.iter().enumerate() {
         eprintln!("[{}/{}] {}: {}", number + 1, chosen.len(), experiment.name, experiment.about);
-        let record = publish::run(experiment, &context, &arguments.out)?;
+        let record = publish::run(experiment, context, out)?;
         for claim in &record.claims {
             eprintln!("    {} {}", if claim.holds { "holds:" } else { "DOES NOT HOLD:" }, record.fill(&claim.text)?);
         }
         eprintln!("    {:.1} s", record.seconds);
     }
-    publish::draw(&arguments.out)?;
-    eprintln!("done in {:.1} s; see {}", start.elapsed().as_secs_f64(), arguments.out.join("README.md").display());
+    publish::draw(out)?;
+    eprintln!("done in {:.1} s; see {}", start.elapsed().as_secs_f64(), out.join("README.md").display());
     Ok(())
-}
-
-/// The experiments that the words name.
-fn chosen(words: &[String]) -> Result<Vec<&'static Experiment>> {
-    if words == ["all"] {
-        return Ok(EXPERIMENTS.iter().collect());
-    }
-    let find = |word: &String| match EXPERIMENTS.iter().find(|e| e.name == word) {
-        Some(experiment) => Ok(experiment),
-        None => bail!("no experiment {word:?}; `experiments list` names them"),
-    };
-    words.iter().map(find).collect()
 }

@@ -96,20 +96,43 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
+const INDEX_HEAD: &str = "\
+# The report's experiments, repeated
+
+Each figure of the report again, from real data, with what it claims and what we see; and some that the report does not have. Pages \
+and figures take every number from the JSON that a run wrote. Tests run small versions and assert the claims.
+
+## How to run them
+
+```sh
+cargo run --release -p mondrian-experiments -- all --data DIR   # figures, numbers and these pages anew
+cargo run --release -p mondrian-experiments -- list             # names of the experiments
+cargo run --release -p mondrian-experiments -- digits online    # some of them
+cargo run --release -p mondrian-experiments -- draw             # figures and pages anew from the JSON there is
+```
+
+- `--data DIR`: the folder with the tables (`ccpp.csv.gz` and others: a row of names, then numbers, the response last); else \
+`MONDRIAN_DATA`, else `../shared/data`. Experiments on made-up data need none.
+- `--out DIR`: where everything is written, else `docs/experiments`.
+- `--seed N`: added to every seed, 0 if left out: other trees, other splits.
+- `--threads N`: one a core if left out. No number depends on it, except times.
+- `--small`: versions of seconds, those of the tests.
+
+It ends with 0 when all is written, 2 when the arguments or the data folder are at fault (before anything has run), 1 when the work \
+fails. A claim that does not hold is no failure: the page says so.
+
+## What they show
+
+| experiment | claims that hold | seconds | processor seconds |
+| --- | --- | ---: | ---: |
+";
+
 /// The page that lists all: what holds, what does not, and the times.
 ///
 /// # Errors
 /// As for [`group_page`].
 pub fn index_page(groups: &[(&Group, Vec<Record>)]) -> Result<String> {
-    let mut page = String::from(
-        "# The report's experiments, repeated\n\n\
-         Each figure of the report again, from real data, with what it claims and what we see; and some that the report does \
-         not have. `cargo run --release -p mondrian-experiments -- all --data DIR` makes all of it: figures, numbers and these \
-         pages, which take every number from the JSON that the run wrote. `list` names the experiments, `NAME...` runs some, \
-         `draw` makes figures and pages anew from the JSON there is, `--small` takes seconds. Tests run the small versions and \
-         assert the claims. No result depends on the number of threads.\n\n\
-         | experiment | claims that hold | seconds | processor seconds |\n| --- | --- | ---: | ---: |\n",
-    );
+    let mut page = String::from(INDEX_HEAD);
     let (mut total, mut processor) = (0.0, 0.0);
     let untold = groups.iter().flat_map(|(_, records)| records).any(|record| record.processor_seconds.is_none());
     for (group, records) in groups {

@@ -14,6 +14,9 @@ use crate::record::Spread;
 pub(super) const LIFETIMES: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
 const GAMMAS: [f64; 3] = [1e-3, 1e-2, 0.1];
 
+/// Shares of images wrong by number of components and choice.
+type Errors = Vec<Vec<f64>>;
+
 /// Errors against the number of components.
 pub(super) struct Curves {
     pub(super) kde: Vec<f64>,
@@ -86,7 +89,7 @@ impl Contest {
 }
 
 /// Cross-validated errors by number of components and choice: of the bandwidth, and of lifetime and γ.
-fn validate(context: &Context, train: &Labelled) -> Result<(Vec<Vec<f64>>, Vec<Vec<f64>>)> {
+fn validate(context: &Context, train: &Labelled) -> Result<(Errors, Errors)> {
     let d = train.n_columns;
     let mut kde_errors = vec![vec![0.0; N_BANDWIDTHS]; d];
     let mut mondrian_errors = vec![vec![0.0; LIFETIMES.len() * GAMMAS.len()]; d];
