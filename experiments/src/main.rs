@@ -57,7 +57,7 @@ fn main() -> ExitCode {
 
 fn plan(arguments: &Arguments) -> Result<Plan> {
     let words: Vec<&str> = arguments.what.iter().map(String::as_str).collect();
-    let chosen = match words[..] {
+    let chosen: Vec<&'static Experiment> = match words[..] {
         ["list"] => return Ok(Plan::List),
         ["draw"] => {
             let any = EXPERIMENTS.iter().any(|e| arguments.out.join(format!("{}.json", e.name)).is_file());
