@@ -119,7 +119,7 @@ fn summarise(record: &mut Record, lattices: Vec<Lattice>, walks: &[Vec<Vec<Walk>
         file: "grid-both-ways".to_owned(),
         caption:
             "The path of greedy both ways from (0, 0) until no neighbour is better; and the least error so far of all \
-                  searches on three sets, first seed. A line that ends early is a search that has ended."
+                  searches on three sets, first seed. A line that ends early is a search that has ended or spent its evaluations."
                 .to_owned(),
         panels,
     });
