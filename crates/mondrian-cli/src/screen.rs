@@ -40,6 +40,21 @@ impl Screen {
         }
     }
 
+    /// Does work of the library under a bar that shows how far it is.
+    pub(crate) fn watch<T>(
+        self,
+        what: &'static str,
+        work: impl FnOnce(mondrian::path::Progress<'_>) -> mondrian::Result<T>,
+    ) -> mondrian::Result<T> {
+        let mut bar = self.progress(what, 1000);
+        let outcome = work(&mut |fraction| {
+            bar.set((fraction * 1000.0) as u64);
+            ControlFlow::Continue(())
+        });
+        bar.finish();
+        outcome
+    }
+
     /// A bar over `total` steps (0: unknown), drawn once the work has taken a second.
     pub(crate) fn progress(self, what: &'static str, total: u64) -> Progress {
         Progress { what, total, started: Instant::now(), bar: None, silent: self.quiet || !io::stderr().is_terminal() }

@@ -1,6 +1,5 @@
 //! `mondrian path`: one fit, the whole curve of error against lifetime, and a page about it.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use mondrian::density::DensityForest;
@@ -24,7 +23,7 @@ use crate::report::parts::{
     repeat_section, rmse,
 };
 use crate::report::{Block, Report, Section};
-use crate::screen::{Progress, Screen};
+use crate::screen::Screen;
 
 /// Values of a curve in the JSON object, at most.
 const JSON_POINTS: usize = 2000;
@@ -64,6 +63,9 @@ pub(crate) fn run(args: &PathArgs, screen: Screen) -> Outcome<()> {
         short(found.path.value_at(best)),
         short(best.get())
     ));
+    if let Some(hint) = still_falling(&found.path, args.params.lifetime) {
+        screen.say(hint);
+    }
     screen.say(format!("wrote {}", args.out.display()));
     let thin = found.path.thinned(JSON_POINTS);
     let mut object = json!({
@@ -86,6 +88,15 @@ pub(crate) fn run(args: &PathArgs, screen: Screen) -> Outcome<()> {
     screen.result(&args.out.display().to_string(), &object)
 }
 
+/// What to do where the curve ends before its error has risen again.
+fn still_falling(path: &RegularizationPath, lifetime: LifetimeArg) -> Option<String> {
+    let (best, last) = (path.best_lifetime().get(), path.lifetimes().last().copied().unwrap_or(0.0));
+    let is_cut_short = best > 0.9 * last && (lifetime != LifetimeArg::Fixed(Lifetime::INFINITE));
+    is_cut_short.then(|| {
+        format!("the least error is near the end of the curve: --lifetime {} looks further", short(2.0 * last))
+    })
+}
+
 impl Split {
     fn new(training: &Training<'_>, seed: u64) -> Outcome<Self> {
         let all = training.rows()?.all()?;
@@ -104,26 +115,17 @@ impl Split {
     }
 }
 
-/// Shows how far a path is.
-fn shown(progress: &mut Progress) -> impl FnMut(f64) -> ControlFlow<()> + '_ {
-    |fraction| {
-        progress.set((fraction * 1000.0) as u64);
-        ControlFlow::Continue(())
-    }
-}
-
 fn forest_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: Screen) -> Outcome<Found> {
     let preparation = training.preparation;
-    let params = forest::params(training, &args.params)?;
-    let longest = match args.params.lifetime {
-        LifetimeArg::Auto => Lifetime::INFINITE,
-        LifetimeArg::Fixed(lifetime) => lifetime,
-    };
+    let mut params = forest::params(training, &args.params)?;
+    if params.forest.lifetime == LifetimeChoice::Auto {
+        params.forest.lifetime = LifetimeChoice::Value(Lifetime::INFINITE);
+    }
     let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
-    let model = RegressionForest::fit_at(params.clone(), longest, train, &split.train.y, None)?;
-    let mut progress = screen.progress("path", 1000);
-    let path = model.path(&[(held_out, split.held_out.y.as_slice())], &mut shown(&mut progress))?;
-    progress.finish();
+    let model = screen.watch("growing", |progress| {
+        RegressionForest::fit_with_progress(params, train, &split.train.y, None, progress)
+    })?;
+    let path = screen.watch("path", |progress| model.path(&[(held_out, split.held_out.y.as_slice())], progress))?;
     let model = model.at(path.best_lifetime());
     let prediction = model.predict_with_deviation(held_out)?;
     let truth = &split.held_out.y;
@@ -132,7 +134,7 @@ fn forest_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: 
         preparation,
         model.forest().ground().first_box(),
         train,
-        &split.train.y,
+        Some(&split.train.y),
         &relevance,
         path.best_lifetime(),
         args.params.seed,
@@ -170,10 +172,10 @@ fn classifier_path(args: &PathArgs, training: &Training<'_>, split: &Split, scre
     }
     let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
     let (labels, truth) = (split.train.classes(), split.held_out.classes());
-    let model = ClassificationForest::fit(params, train, &labels, classes.len(), None)?;
-    let mut progress = screen.progress("path", 1000);
-    let found = model.path(&[(held_out, truth.as_slice())], None, &mut shown(&mut progress))?;
-    progress.finish();
+    let model = screen.watch("growing", |progress| {
+        ClassificationForest::fit_with_progress(params, train, &labels, classes.len(), None, progress)
+    })?;
+    let found = screen.watch("path", |progress| model.path(&[(held_out, truth.as_slice())], None, progress))?;
     let path = found.log_loss().clone();
     let model = found.at(path.best_lifetime());
     let probabilities = model.predict_proba(held_out)?;
@@ -190,7 +192,7 @@ fn classifier_path(args: &PathArgs, training: &Training<'_>, split: &Split, scre
             &["The same models judged by the class they call most probable."],
             vec![path_block(found.error(), None)],
         ),
-        tree_section(preparation, bounds, train, &split.train.y, &relevance, lifetime, args.params.seed)?,
+        tree_section(preparation, bounds, train, Some(&split.train.y), &relevance, lifetime, args.params.seed)?,
         Section::new(
             "Truth and prediction",
             &["Held-out rows by their class and the one predicted."],
@@ -225,12 +227,12 @@ fn correlations(points: Points<'_>, y: &[f64]) -> Vec<f64> {
     (0..points.n_columns()).map(size).collect()
 }
 
-/// Tree 0 of the model itself, in the plane of its two most relevant inputs.
+/// Tree 0 of the model itself, in the plane of its two most relevant inputs, coloured by the target where there is one.
 fn tree_section(
     preparation: &Preparation,
     bounds: &Bounds,
     points: Points<'_>,
-    y: &[f64],
+    y: Option<&[f64]>,
     relevance: &[f64],
     lifetime: Lifetime,
     seed: u64,
@@ -248,19 +250,21 @@ fn tree_section(
     let axes = dims.map(|d| axis(preparation, d, bounds.lower()[d], bounds.upper()[d]));
     let middle: Vec<f64> = (0..points.n_columns()).map(|d| median(points.column(d).collect())).collect();
     let process = Mondrian::new(bounds.clone(), NodeKey::root(seed, 0));
-    let name = preparation.target.as_ref().map(|t| t.name.clone()).unwrap_or_default();
-    let classes = preparation.target.as_ref().and_then(|t| t.classes.clone());
-    let colours = match (&preparation.target, &classes) {
+    let target = preparation.target.as_ref().filter(|_| y.is_some());
+    let name = target.map(|t| t.name.clone()).unwrap_or_default();
+    let classes = target.and_then(|t| t.classes.clone());
+    let colours = match (target, &classes) {
         (None, _) => "The closer together training rows lie above a cell, the darker it is.",
         (Some(_), None) => "Colours are means of the training rows that lie above a cell.",
         (Some(_), Some(_)) => "Colours are the classes of most training rows above a cell.",
     };
-    let plane = if preparation.target.is_some() {
+    let plane = if target.is_some() {
         "The first tree in the plane of the two inputs that matter most, all others held at their medians."
     } else {
         "The first tree in the plane of the first two inputs, all others held at their medians."
     };
-    let drawn = Drawn { points, values: y, name, classes };
+    let same = vec![0.0; if y.is_none() { points.n_rows() } else { 0 }];
+    let drawn = Drawn { points, values: y.unwrap_or(&same), name, classes };
     let block = partition_block(&process, axes, dims, &middle, lifetime.get(), Some(drawn))?;
     let text = [plane, colours, "Move the slider: a longer lifetime only refines."];
     Ok(Section::new("One tree of the model", &text, vec![block]))
@@ -290,10 +294,8 @@ fn kernel_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: 
     let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
     let terminal = kernel::terminal(training, &args.params, train)?;
     let model = kernel::params(training, &args.params)?.lifetime(terminal).fit(train, &split.train.y)?;
-    let mut progress = screen.progress("path", 1000);
     let validation = [(held_out, split.held_out.y.as_slice())];
-    let found = model.path(&validation, &PathMethod::default(), &mut shown(&mut progress))?;
-    progress.finish();
+    let found = screen.watch("path", |progress| model.path(&validation, &PathMethod::default(), progress))?;
     let path = found.path;
     let model = model.at(path.best_lifetime())?;
     let mean = model.predict(held_out)?.column(0).to_vec();
@@ -309,7 +311,7 @@ fn kernel_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: 
     let bounds = model.features().forest().ground().first_box();
     let lifetime = path.best_lifetime();
     let mut sections =
-        vec![tree_section(preparation, bounds, train, &split.train.y, &relevance, lifetime, args.params.seed)?];
+        vec![tree_section(preparation, bounds, train, Some(&split.train.y), &relevance, lifetime, args.params.seed)?];
     sections.extend(prediction_sections(truth, &mean, &std));
     Ok(Found { path, sections, headline, figures })
 }
@@ -318,24 +320,21 @@ fn density_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen:
     let preparation = training.preparation;
     let params = density::params(training, &args.params)?;
     let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
-    let mut model = DensityForest::fit(&params, train)?;
+    let mut model = screen.watch("choosing", |progress| DensityForest::fit_with_progress(&params, train, progress))?;
     if args.params.lifetime == LifetimeArg::Auto {
         // The chosen lifetime in the middle of the curve, not at its end.
         let chosen = model.lifetime().get();
         model.set_lifetime(Lifetime::new(if chosen > 0.0 { 4.0 * chosen } else { 1.0 })?)?;
     }
-    let mut progress = screen.progress("path", 1000);
-    let found = model.path(&[held_out], &mut shown(&mut progress))?;
-    progress.finish();
+    let found = screen.watch("path", |progress| model.path(&[held_out], progress))?;
     let path = found.path;
     let outside = found.n_outside.first().copied().unwrap_or(0);
     let headline = vec![("Held-out rows outside the box", outside.to_string(), "their density is zero".to_owned())];
     let figures = vec![("outside_the_box", json!(outside)), ("gamma", json!(model.gamma()))];
     // No input matters more than another to a density: the first two are shown, shaded by how close together rows lie.
-    let (relevance, values) = (vec![1.0; train.n_columns()], vec![0.0; train.n_rows()]);
+    let relevance = vec![1.0; train.n_columns()];
     let bounds = model.forest().ground().first_box();
-    let section =
-        tree_section(preparation, bounds, train, &values, &relevance, path.best_lifetime(), args.params.seed)?;
+    let section = tree_section(preparation, bounds, train, None, &relevance, path.best_lifetime(), args.params.seed)?;
     Ok(Found { path, sections: vec![section], headline, figures })
 }
 

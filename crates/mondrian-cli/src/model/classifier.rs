@@ -28,7 +28,10 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
         let _stage = Stage::new("choosing the lifetime");
         let sample = forest::sampled(training)?;
         let points = sample.points(training.preparation)?;
-        let tuned = ClassificationForest::fit(params.clone(), points, &sample.classes(), n_classes, None)?;
+        let labels = sample.classes();
+        let tuned = screen.watch("choosing", |progress| {
+            ClassificationForest::fit_with_progress(params.clone(), points, &labels, n_classes, None, progress)
+        })?;
         params.forest.lifetime = LifetimeChoice::Value(tuned.lifetime());
     }
     let n_trees = params.forest.n_trees;

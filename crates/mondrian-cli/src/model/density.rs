@@ -14,9 +14,10 @@ pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<Densi
     Ok(DensityParams::from(ForestParams { bounds: None, ..forest::forest_params(training, args)? }))
 }
 
-pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, _screen: Screen) -> Outcome<DensityForest> {
+pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<DensityForest> {
     let rows = training.rows()?.all()?;
-    Ok(DensityForest::fit(&params(training, args)?, rows.points(training.preparation)?)?)
+    let (params, points) = (params(training, args)?, rows.points(training.preparation)?);
+    Ok(screen.watch("fitting", |progress| DensityForest::fit_with_progress(&params, points, progress))?)
 }
 
 pub(super) fn facts(model: &DensityForest) -> Facts {

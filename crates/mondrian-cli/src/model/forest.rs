@@ -56,7 +56,7 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
         LifetimeChoice::Value(lifetime) => lifetime,
         LifetimeChoice::Auto => {
             let _stage = Stage::new("choosing the lifetime");
-            choose_lifetime(&params, training)?
+            choose_lifetime(&params, training, screen)?
         }
     };
     screen.say(format!("growing {} trees to lifetime {lifetime}", params.forest.n_trees));
@@ -90,9 +90,12 @@ pub(super) fn growing<M>(n_trees: usize, screen: Screen, grow: impl FnOnce(&(dyn
 }
 
 /// The lifetime that the library chooses on a sample of the rows.
-fn choose_lifetime(params: &RegressionParams, training: &Training<'_>) -> Outcome<Lifetime> {
+fn choose_lifetime(params: &RegressionParams, training: &Training<'_>, screen: Screen) -> Outcome<Lifetime> {
     let sample = sampled(training)?;
-    let model = RegressionForest::fit(params.clone(), sample.points(training.preparation)?, &sample.y, None)?;
+    let points = sample.points(training.preparation)?;
+    let model = screen.watch("choosing", |progress| {
+        RegressionForest::fit_with_progress(params.clone(), points, &sample.y, None, progress)
+    })?;
     Ok(model.lifetime())
 }
 

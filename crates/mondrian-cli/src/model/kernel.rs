@@ -1,5 +1,6 @@
 //! Ridge regression on Mondrian features: the Laplace kernel in time linear in the rows.
 
+use mondrian::dense::MatrixRef;
 use mondrian::forest::ForestParams;
 use mondrian::kernel::{FeatureMap, KernelRidge, KernelRidgeParams, MondrianFeatures};
 use mondrian::{Lifetime, Points};
@@ -9,9 +10,13 @@ use super::{Facts, Training, forest};
 use crate::args::{LifetimeArg, ModelArgs};
 use crate::failure::{Failure, Outcome};
 use crate::prepare::Task;
+use crate::screen::Screen;
 
 /// Features at which the path of an automatic lifetime stops: what a path over all cuts can afford.
 const MOST_FEATURES: usize = 2000;
+
+/// The shortest lifetime that a path may end at is 4 halved half as often.
+const MOST_HALVINGS: i32 = 44;
 
 /// The parameters that the command line asks for; an automatic lifetime is the library's choice.
 pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<KernelRidgeParams> {
@@ -28,20 +33,26 @@ pub(crate) fn terminal(training: &Training<'_>, args: &ModelArgs, points: Points
         return Ok(lifetime);
     }
     let trees = ForestParams { n_trees: args.trees.unwrap_or(50), ..forest::forest_params(training, args)? };
-    let mut lifetime = Lifetime::new(4.0)?;
-    loop {
-        let mut features = MondrianFeatures::on(&trees, points, lifetime)?;
+    let lifetime = |halvings: i32| {
+        let half = if halvings % 2 == 1 { std::f64::consts::FRAC_1_SQRT_2 } else { 1.0 };
+        Lifetime::new(4.0 * 0.5_f64.powi(halvings / 2) * half)
+    };
+    // Features grow with the lifetime: the first of these that is affordable lies between two that are known.
+    let (mut too_many, mut affordable) = (-1, MOST_HALVINGS);
+    while affordable - too_many > 1 {
+        let middle = i32::midpoint(too_many, affordable);
+        let mut features = MondrianFeatures::on(&trees, points, lifetime(middle)?)?;
         features.learn(points)?;
-        if features.n_columns() <= MOST_FEATURES || lifetime.get() < 1e-6 {
-            return Ok(lifetime);
-        }
-        lifetime = Lifetime::new(lifetime.get() * std::f64::consts::FRAC_1_SQRT_2)?;
+        *(if features.n_columns() <= MOST_FEATURES { &mut affordable } else { &mut too_many }) = middle;
     }
+    Ok(lifetime(affordable)?)
 }
 
-pub(super) fn fit(training: &Training<'_>, args: &ModelArgs) -> Outcome<KernelRidge> {
+pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<KernelRidge> {
     let rows = training.rows()?.all()?;
-    Ok(params(training, args)?.fit(rows.points(training.preparation)?, &rows.y)?)
+    let (params, points) = (params(training, args)?, rows.points(training.preparation)?);
+    let targets = MatrixRef::new(&rows.y, rows.y.len(), 1);
+    Ok(screen.watch("fitting", |progress| params.fit_many_with_progress(points, targets, progress))?)
 }
 
 pub(super) fn facts(model: &KernelRidge) -> Facts {

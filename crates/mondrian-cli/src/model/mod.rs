@@ -87,7 +87,7 @@ impl Model {
     pub(crate) fn fit(kind: ModelKind, training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<Self> {
         match (kind, training.preparation.task()) {
             (ModelKind::Laplace, _) => laplace::fit(training, args, screen).map(Self::Laplace),
-            (ModelKind::Kernel, _) => kernel::fit(training, args).map(|model| Self::Kernel(Box::new(model))),
+            (ModelKind::Kernel, _) => kernel::fit(training, args, screen).map(|model| Self::Kernel(Box::new(model))),
             (ModelKind::Grid, _) => grid::fit(training, args, screen).map(Self::Grid),
             (ModelKind::Density, _) => density::fit(training, args, screen).map(|model| Self::Density(Box::new(model))),
             (ModelKind::Forest, Some(Task::Regression)) => forest::fit(training, args, screen).map(Self::Forest),

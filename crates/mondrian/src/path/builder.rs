@@ -140,6 +140,22 @@ mod tests {
         assert_eq!(full.thinned(100).best_lifetime(), full.best_lifetime());
     }
 
+    /// Thinned over and over as it grows, a path of cuts that crowd at its end keeps some in every octave; evenly by number
+    /// it would keep none in the first two.
+    #[test]
+    fn thinning_keeps_the_beginning() {
+        let lifetime = |i: i32| (f64::from(i) / 200_000.0).powf(0.25);
+        let mut path = PathBuilder::new(Loss::Rmse, 0).cap(128);
+        (0..200_000).for_each(|i| path.push(lifetime(i), 1.0, &[]));
+        let path = path.finish(None);
+        assert!(path.len() <= 128);
+        for octave in 0..4 {
+            let (from, to) = (lifetime(16_i32.pow(octave)), lifetime(16_i32.pow(octave + 1)));
+            let held = path.lifetimes().iter().filter(|t| (from..to).contains(*t)).count();
+            assert!(held >= 4, "{held} of 128 values in octave {octave}");
+        }
+    }
+
     #[test]
     fn values_hold_from_their_lifetime_on() {
         let path = build(2000, 1 << 20);

@@ -134,15 +134,24 @@ impl RegularizationPath {
         best * 5 < curve.len() * 4 && last >= curve[best] || last > curve[best] + margin
     }
 
-    /// At most `cap` values (at least 4) for plots: first, last and smallest are kept, the rest evenly by index.
+    /// At most `cap` values (at least 8) for plots: first, last and smallest are kept; of the rest one half lies evenly by
+    /// number, the other evenly by the logarithm of the lifetime. Cuts crowd at large lifetimes, so by number alone a
+    /// path thinned again and again would lose its beginning.
     #[must_use]
     pub fn thinned(&self, cap: usize) -> Self {
         let n = self.len();
-        let cap = cap.max(4);
+        let cap = cap.max(8);
         if n <= cap {
             return self.clone();
         }
-        let mut keep: Vec<usize> = (0..cap - 2).map(|i| i * (n - 1) / (cap - 3)).collect();
+        let half = (cap - 2) / 2;
+        let mut keep: Vec<usize> = (0..half).map(|i| i * (n - 1) / (half - 1)).collect();
+        let first = self.lifetimes[self.lifetimes.partition_point(|t| *t <= 0.0).min(n - 1)];
+        let octaves = (self.lifetimes[n - 1] / first).log2();
+        if octaves.is_finite() {
+            let place = |i: usize| first * (octaves * i as f64 / (half - 1) as f64).exp2();
+            keep.extend((0..half).map(|i| self.index_at(lifetime(place(i)))));
+        }
         keep.push(self.best_index());
         keep.push(argmin(&self.train));
         keep.sort_unstable();
