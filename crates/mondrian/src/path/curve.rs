@@ -146,17 +146,26 @@ impl RegularizationPath {
         }
         let half = (cap - 2) / 2;
         let mut keep: Vec<usize> = (0..half).map(|i| i * (n - 1) / (half - 1)).collect();
-        let first = self.lifetimes[self.lifetimes.partition_point(|t| *t <= 0.0).min(n - 1)];
-        let octaves = (self.lifetimes[n - 1] / first).log2();
-        if octaves.is_finite() {
-            let place = |i: usize| first * (octaves * i as f64 / (half - 1) as f64).exp2();
-            keep.extend((0..half).map(|i| self.index_at(lifetime(place(i)))));
-        }
+        keep.extend(self.firsts_by_scale(half));
         keep.push(self.best_index());
         keep.push(argmin(&self.train));
         keep.sort_unstable();
         keep.dedup();
         self.kept(&keep)
+    }
+
+    /// The first value in each of at most `most` ranges of lifetimes, equal in their logarithms. The ranges nest, whatever
+    /// `most` and the path's end are, so that thinning again loses nothing more than thinning once.
+    fn firsts_by_scale(&self, most: usize) -> Vec<usize> {
+        let positive = self.lifetimes.partition_point(|t| *t <= 0.0);
+        let (Some(first), Some(last)) = (self.lifetimes.get(positive), self.lifetimes.last()) else {
+            return Vec::new();
+        };
+        let octaves = (last / first).log2().max(f64::MIN_POSITIVE);
+        // One range more than fits may be touched at the ends.
+        let ranges_an_octave = ((most.saturating_sub(1)).max(1) as f64 / octaves).log2().floor().exp2();
+        let range = |at: usize| (self.lifetimes[at].log2() * ranges_an_octave).floor();
+        (positive..self.len()).filter(|&at| at == positive || range(at) > range(at - 1)).collect()
     }
 
     pub(super) fn kept(&self, keep: &[usize]) -> Self {
