@@ -50,6 +50,24 @@ fn looks_agree_wherever_and_however_long_one_looks() -> Result<()> {
 }
 
 #[test]
+fn a_cut_is_found_however_far_the_other_end() -> Result<()> {
+    let axis = Axis::new(NodeKey::root(4, 2));
+    // At powers of two the last band has no cut in time at all: to look there first would take until the other end.
+    for lifetime in [1.0, 1.0 + 1e-9, 0.25, 3.0, 1e-30, 1e6] {
+        for far in [1e300, -1e300, f64::MAX, -f64::MAX] {
+            assert!(axis.separates(0.5, far, lifetime)?, "{far} at {lifetime}");
+        }
+    }
+    for other in [0.5, 2.0, -3.0, 40.0, -40.0] {
+        let (lower, upper) = (0.5_f64.min(other), 0.5_f64.max(other));
+        assert_eq!(axis.separates(0.5, other, 1.0)?, !axis.cuts(lower, upper, 1.0)?.is_empty());
+        assert_eq!(axis.separates(0.5, other, 1.0)?, axis.separates(other, 0.5, 1.0)?);
+    }
+    assert!(!axis.separates(0.5, 1e300, 0.0)?);
+    Ok(())
+}
+
+#[test]
 fn counts_of_cuts_are_poisson_at_every_scale() -> Result<()> {
     // Counts in [0.3, 1.3]·s until λ/s: Poisson with mean λ for every s. 4000 axes: the mean has standard error
     // √(λ/4000), the variance about √((λ + 2λ²)/4000); reject beyond 5 of them. 2 × 6 × 3 tests at 5.7e-7: false alarm

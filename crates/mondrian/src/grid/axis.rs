@@ -71,30 +71,44 @@ impl Axis {
         Ok(cuts)
     }
 
-    /// Whether a cut until `lifetime` lies between two coordinates. Far points are quick: the search ends at the first.
+    /// Whether a cut until `lifetime` lies between two coordinates. A `y` however far is quick: the search goes out from
+    /// `x` and ends at the first cut.
     ///
     /// # Errors
-    /// As for [`Axis::cuts`], but any distance goes.
+    /// As for [`Axis::cuts`] of `x` alone; [`Error::TooLarge`] too if the lifetime is so small that the nearest cut cannot
+    /// be found.
     pub fn separates(&self, x: f64, y: f64, lifetime: f64) -> Result<bool> {
+        check(x, x, lifetime)?;
         let (lower, upper) = (x.min(y), x.max(y));
-        check(lower, lower, lifetime)?;
         if lower == upper {
             return Ok(false);
         }
-        // The latest band first: its blocks are the narrowest, so a far pair is told apart by a few of them.
-        for band in bands(lifetime).rev() {
+        // Bands that end before the lifetime have a cut in most of their blocks, and the latest has the narrowest: a
+        // far pair is told apart by a few of them. The last band may hold hardly any cut until the lifetime, so it is
+        // looked at when the others have said that the pair is near.
+        let bands = bands(lifetime);
+        for band in bands.clone().rev().skip(1).chain(bands.last()) {
             let (first, last) = blocks(band, lower, upper);
-            for block in first..=last {
-                let mut found = false;
-                self.for_block(band, block, |cut| {
-                    found |= cut.time <= lifetime && lower <= cut.location && cut.location < upper;
-                });
-                if found {
-                    return Ok(true);
-                }
+            let n_blocks = last.abs_diff(first);
+            if self.has_cut(band, if x < y { first } else { last }, x < y, n_blocks.min(LIMIT as u64), |cut| {
+                cut.time <= lifetime && lower <= cut.location && cut.location < upper
+            }) {
+                return Ok(true);
+            }
+            if n_blocks > LIMIT as u64 {
+                return Err(Error::TooLarge { what: "blocks of an axis", expected: n_blocks as f64, limit: LIMIT });
             }
         }
         Ok(false)
+    }
+
+    /// Whether a block has a cut like that, or one of the `n_more` blocks above or below it.
+    fn has_cut(&self, band: i32, block: i64, up: bool, n_more: u64, is_such: impl Fn(AxisCut) -> bool) -> bool {
+        (0..=n_more as i64).any(|away| {
+            let mut found = false;
+            self.for_block(band, if up { block + away } else { block - away }, |cut| found |= is_such(cut));
+            found
+        })
     }
 
     fn for_block(&self, band: i32, block: i64, mut see: impl FnMut(AxisCut)) {
