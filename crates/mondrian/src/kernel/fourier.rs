@@ -87,6 +87,13 @@ impl FeatureMap for RandomFourier {
                 }
             }
         });
+        if !out.as_slice().iter().all(|feature| feature.is_finite()) {
+            return Err(Error::TooLarge {
+                what: "a coordinate times its frequency",
+                expected: f64::INFINITY,
+                limit: f64::MAX,
+            });
+        }
         Ok(out.into())
     }
 }

@@ -21,7 +21,7 @@ impl Ground {
     /// smallest of the data lies inside one.
     ///
     /// # Errors
-    /// [`crate::Error::TooLarge`] for more dimensions than a node can name.
+    /// [`crate::Error::TooLarge`] for more dimensions than a node can name, or sides whose sum overflows.
     pub fn new(seed: u64, first: &Bounds, lifetime: Lifetime) -> Result<Self> {
         if first.n_dims() >= super::node::MAX_DIMS {
             return Err(crate::Error::TooLarge {
@@ -31,16 +31,16 @@ impl Ground {
             });
         }
         let lower: Vec<f64> = first.lower().iter().map(|x| x.next_down()).collect();
-        let boxes = Arc::from([Bounds::new(&lower, first.upper())?]);
+        let boxes = Arc::from([with_rate(Bounds::new(&lower, first.upper())?)?]);
         Ok(Self { seed, boxes, lifetime })
     }
 
     /// The same ground with its first box as it is stored, already starting just below its lower corner.
     ///
     /// # Errors
-    /// [`crate::Error::TooLarge`] for a rung above the ladder.
+    /// [`crate::Error::TooLarge`] for a rung above the ladder, or sides whose sum overflows.
     pub fn restored(seed: u64, first: Bounds, rung: u32, lifetime: Lifetime) -> Result<Self> {
-        let mut ground = Self { seed, boxes: Arc::from([first]), lifetime };
+        let mut ground = Self { seed, boxes: Arc::from([with_rate(first)?]), lifetime };
         ground.set_rung(rung)?;
         Ok(ground)
     }
@@ -103,7 +103,7 @@ impl Ground {
             return Ok(());
         }
         let first = self.boxes[0].clone();
-        self.boxes = (0..=rung).map(|r| first.widened(r)).collect::<Result<_>>()?;
+        self.boxes = (0..=rung).map(|r| with_rate(first.widened(r)?)).collect::<Result<_>>()?;
         Ok(())
     }
 
@@ -134,4 +134,12 @@ impl Ground {
         }
         distance
     }
+}
+
+/// A cell is cut at the rate of its linear dimension: the sum of the sides must be a number like each of them.
+fn with_rate(bounds: Bounds) -> Result<Bounds> {
+    if bounds.linear_dimension().is_finite() {
+        return Ok(bounds);
+    }
+    Err(crate::Error::TooLarge { what: "the sum of the sides", expected: f64::INFINITY, limit: f64::MAX })
 }

@@ -341,6 +341,11 @@ fn check(points: Points<'_>, targets: &[f64], lifetimes: &[f64], alpha: f64) -> 
     if let Some((row, &value)) = targets.iter().enumerate().find(|(_, y)| !y.is_finite()) {
         return Err(Error::NotFinite { what: "y", row, column: 0, value });
     }
+    // Errors are sums of squares: targets for which they overflow would give predictions that are no numbers.
+    if !targets.iter().map(|y| y * y).sum::<f64>().is_finite() {
+        let largest = targets.iter().fold(0.0_f64, |largest, y| largest.max(y.abs()));
+        return Err(Error::TooLarge { what: "the targets", expected: largest, limit: f64::MAX.sqrt() });
+    }
     if let Some(&value) = lifetimes.iter().find(|&&l| !(l >= 0.0 && l.is_finite())) {
         return Err(Error::InvalidParameter { name: "lifetime", value, expected: "a finite number ≥ 0" });
     }
