@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
@@ -10,6 +12,25 @@ from . import _files
 from . import _parameters as parameters
 from ._docs import documented
 from ._progress import listener_of
+
+#: There is one such object for native doubles, and to look whether it is that one takes no time.
+FLOAT64 = np.dtype(np.float64)
+
+
+def all_or_nothing(method):
+    """A method that learns: if it fails, the estimator is as it was, fitted or not."""
+
+    @functools.wraps(method)
+    def learning(self, *arguments, **options):
+        before = self.__dict__.copy()
+        try:
+            return method(self, *arguments, **options)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return learning
 
 
 class MondrianEstimator(BaseEstimator):
@@ -65,7 +86,7 @@ class MondrianEstimator(BaseEstimator):
         return (
             type(X) is np.ndarray
             and X.ndim == 2
-            and X.dtype == np.float64
+            and X.dtype is FLOAT64
             and X.shape[0]
             and X.shape[1] == getattr(self, "n_features_in_", None)
             and "_model" in self.__dict__
@@ -215,7 +236,10 @@ def sample_weights(sample_weight, X):
     """Weights as an array of one nonnegative number a row, or None."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError("sample_weight must be numbers, one a row") from None
     if weights.ndim == 0:
         weights = np.full(X.shape[0], weights)
     if weights.shape != (X.shape[0],):
@@ -224,12 +248,22 @@ def sample_weights(sample_weight, X):
         raise ValueError("sample_weight must be finite and ≥ 0")
     if not weights.any():
         raise ValueError("sample_weight is zero for every row")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if total > 2.0**53:
+        raise ValueError(f"sample_weight sums to {total:.6g}, but must sum to at most 2**53")
     return np.ascontiguousarray(weights)
+
+
+#: More copies of rows than this are not made.
+_MOST_COPIES = 2**24
 
 
 def repeated(X, y, weights):
     """Rows of whole-number weights as so many rows, so that everything automatic sees them so; other weights stay."""
     if weights is None or (weights != np.floor(weights)).any():
+        return X, y, weights
+    if weights.sum() > max(_MOST_COPIES, 2 * len(X)):
         return X, y, weights
     if (weights == 1).all():
         return X, y, None

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import Classifier, numbers_of, sample_weights
+from ._base import Classifier, all_or_nothing, numbers_of, sample_weights
 from ._docs import documented
 from ._path import RegularizationPath
 from ._trees import ForestEstimator, labelled_sets
@@ -56,6 +56,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
     ):  # fmt: skip
         self._keep(locals())
 
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Learn rows, forgetting all learned before.
 
@@ -86,6 +87,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         self.classes_ = classes
         return self._take(model)
 
+    @all_or_nothing
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn more rows: the model of all rows so far, whatever their order. If it fails, nothing has changed.
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import Classifier, numbers_of
+from ._base import Classifier, all_or_nothing, numbers_of
 from ._docs import documented
 from ._path import RegularizationPath
 from ._plotting import axes_for
@@ -74,6 +74,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     ):  # fmt: skip
         self._keep(locals())
 
+    @all_or_nothing
     def fit(self, X, y=None):
         """Fit a density to rows.
 
@@ -92,6 +93,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     def _program_target(self, name):
         return None
 
+    @all_or_nothing
     def partial_fit(self, X, y=None):
         """Learn more rows, which must lie in the box; it and the lifetime stay. If it fails, nothing has changed.
 
@@ -198,8 +200,11 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         {drawn}
         """
         check_is_fitted(self)
+        if isinstance(dims, (tuple, list)):
+            dims = dims[: len(self.lower_)]
+        dims = parameters.dimensions("dims", dims, len(self.lower_), (1, 2))
+        n_points = parameters.integer("n_points", n_points, 2, 10_000)
         ax = axes_for(ax)
-        dims = tuple(dims)[: len(self.lower_)]
         sides = [np.linspace(self.lower_[d], self.upper_[d], n_points) for d in dims]
         mesh = np.meshgrid(*sides, indexing="ij")
         rows = np.tile((self.lower_ + self.upper_) / 2, (mesh[0].size, 1))
@@ -270,6 +275,7 @@ class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier,
     ):  # fmt: skip
         self._keep(locals())
 
+    @all_or_nothing
     def fit(self, X, y):
         """Fit a density to the rows of each class.
 

@@ -8,7 +8,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import MondrianEstimator
+from ._base import MondrianEstimator, all_or_nothing
 from ._docs import documented
 from ._trees import TreeEstimator
 
@@ -17,6 +17,7 @@ from ._trees import TreeEstimator
 class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MondrianEstimator):
     """Fits a map of the core and applies it."""
 
+    @all_or_nothing
     def fit(self, X, y=None):
         """Learn the cells that rows fall into.
 
@@ -26,6 +27,7 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
         """
         X = self._rows(X, reset=True)
         arguments = self._arguments(X.shape[1])
+        parameters.boolean("sparse_output", getattr(self, "sparse_output", False))
         return self._take(_mondrian.FeatureMap.fit(self._kind, X, arguments, self._work()))
 
     def _take(self, model):

@@ -104,7 +104,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
             warnings.warn(
                 f"{len(X)} rows are more than max_exact_rows={self.max_exact_rows}: {self.n_estimators} Mondrian grids "
                 "stand in for the exact kernel",
-                stacklevel=3,
+                stacklevel=4,
             )
         return model
 

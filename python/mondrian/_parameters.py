@@ -127,3 +127,13 @@ def weights_of(weights, n_dims):
     if isinstance(weights, str):
         return choice("weights", weights, ("auto", "std"))
     return vector("weights", weights, n_dims, low=0.0)
+
+
+def dimensions(name, value, n_dims, counts):
+    """Different dimensions, each below ``n_dims``, as many as one of ``counts`` says."""
+    if not isinstance(value, (tuple, list)) or len(value) not in counts:
+        raise ValueError(f"{name} is {value!r}, but must be {' or '.join(map(str, counts))} dimensions")
+    dims = tuple(integer(name, dim, 0, n_dims - 1) for dim in value)
+    if len(set(dims)) < len(dims):
+        raise ValueError(f"{name} is {value!r}, but must be different dimensions")
+    return dims

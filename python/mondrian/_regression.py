@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import repeated, sample_weights
+from ._base import FLOAT64, all_or_nothing, repeated, sample_weights
 from ._docs import documented
 from ._trees import ForestEstimator, ViewedRegressor
 
@@ -69,6 +69,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         tags.target_tags.multi_output = True
         return tags
 
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Learn rows, forgetting all learned before.
 
@@ -79,6 +80,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         X, y, weights = self._weighted(X, y, sample_weight, reset=True)
         return self._plant(X, y, weights, self._tree_arguments(X.shape[1]))
 
+    @all_or_nothing
     def partial_fit(self, X, y, sample_weight=None):
         """Learn more rows: the model of all rows so far, whatever their order. If it fails, nothing has changed.
 
@@ -108,14 +110,14 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
 
     def _is_plain_target(self, y, n_rows):
         """Whether it needs no more checks than the core's own: learning row by row asks a million times."""
-        return type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n_rows,)
+        return type(y) is np.ndarray and y.dtype is FLOAT64 and y.shape == (n_rows,)
 
     def _one_column(self, y):
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
             "for example using ravel().",
             DataConversionWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
         return y.ravel()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._base import MondrianEstimator
+from ._base import MondrianEstimator, all_or_nothing
 from ._docs import documented
 
 
@@ -10,6 +10,7 @@ from ._docs import documented
 class RidgeEstimator(MondrianEstimator):
     """An estimator that is fitted by solving for all rows at once."""
 
+    @all_or_nothing
     def fit(self, X, y):
         """Choose what is automatic, then solve on all rows.
 

@@ -217,9 +217,9 @@ class Partition:
 
         {drawn}
         """
-        ax = axes_for(ax)
         if len(self.lower) == 1:
-            return _draw_diagram(self, ax)
+            return _draw_diagram(self, axes_for(ax))
+        axes, ax = parameters.dimensions("axes", axes, len(self.lower), (2,)), axes_for(ax)
         return _draw_plane(self._slice(axes), ax, axes, times)
 
     def _slice(self, axes):
@@ -242,6 +242,8 @@ class Partition:
 
         {svg}
         """
+        if axes is not None:
+            axes = parameters.dimensions("axes", axes, len(self.lower), (2,))
         return written(self._inner.to_svg(bool(paint), bool(times), axes), path)
 
     def _repr_svg_(self):

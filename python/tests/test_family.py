@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import mondrian
 
@@ -114,10 +115,36 @@ def test_set_output_names_the_columns(cls, regression):
     transformer = small(cls)
     if "sparse_output" in transformer.get_params():
         transformer.set_params(sparse_output=False)
-    frame = transformer.set_output(transform="pandas").fit_transform(X)
-    assert isinstance(frame, pd.DataFrame)
-    assert list(frame.columns) == list(transformer.get_feature_names_out())
-    assert frame.columns[0] == cls.__name__.lower() + "0"
+    for library, frames in (("pandas", pd.DataFrame), ("polars", pl.DataFrame)):
+        frame = transformer.set_output(transform=library).fit_transform(X)
+        assert isinstance(frame, frames)
+        assert list(frame.columns) == list(transformer.get_feature_names_out())
+        assert frame.columns[0] == cls.__name__.lower() + "0"
+    plain = transformer.set_output(transform="default").fit_transform(X)
+    assert isinstance(plain, np.ndarray) and np.array_equal(plain, frame.to_numpy())
+
+
+@pytest.mark.parametrize("cls", [mondrian.MondrianForestRegressor, mondrian.MondrianForestClassifier])
+def test_weights_are_routed_as_metadata(cls, rng):
+    X = rng.uniform(size=(60, 2))
+    y, weights = target(cls, X), rng.integers(1, 4, size=60)
+    coarse = small(cls).set_params(lifetime=2.0)
+    direct = answer(clone(coarse).fit(X, y, sample_weight=weights), X)
+    assert not np.array_equal(direct, answer(clone(coarse).fit(X, y), X))
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = clone(coarse).set_fit_request(sample_weight=True)
+        routed = make_pipeline(FunctionTransformer(), asking).fit(X, y, sample_weight=weights)
+        assert np.array_equal(answer(routed, X), direct)
+        search = GridSearchCV(asking.set_score_request(sample_weight=False), {"lifetime": [2.0, 4.0]}, cv=2)
+        assert 0 < search.fit(X, y, sample_weight=weights).best_score_ <= 1
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            make_pipeline(small(cls)).fit(X, y, sample_weight=weights)
+        with pytest.raises(TypeError, match="sample_weight"):
+            make_pipeline(small(mondrian.MondrianGridFeatures)).fit(X, y, sample_weight=weights)
+    online = small(cls).set_params(lower=[0, 0], upper=[1, 1], lifetime=4.0)
+    parts = online.partial_fit(X[:30], y[:30], sample_weight=weights[:30]).partial_fit(X[30:], y[30:], sample_weight=weights[30:])
+    whole = clone(online).partial_fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert np.allclose(answer(parts, X), answer(whole, X), rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("cls", estimators.ALL)
