@@ -1,8 +1,8 @@
 //! The tree's exact promises (design, section 1): each row of the table, by equality.
 
-use mondrian::Lifetime;
 use mondrian::process::{Bounds, NodeKey};
 use mondrian::tree::{Frozen, Ground, Kind, Landing, Locator, PointStore, Touched, Tree};
+use mondrian::{Error, Lifetime};
 
 /// Points with near-duplicates, duplicates and a constant column, by key.
 fn cloud(n: usize, n_dims: usize, seed: u64) -> Vec<Vec<f64>> {
@@ -226,4 +226,16 @@ fn rows_routed_together_land_where_each_lands_alone() {
             }
         }
     });
+}
+
+#[test]
+fn a_box_must_have_a_rate_of_cuts() {
+    let wide = |length: f64| Bounds::new(&[0.0, 0.0], &[length, length]).expect("each side is a number");
+    let too_large =
+        |ground: mondrian::Result<Ground>| matches!(ground, Err(Error::TooLarge { what: "the sum of the sides", .. }));
+    assert!(too_large(Ground::new(1, &wide(1e308), Lifetime::INFINITE)));
+    assert!(too_large(Ground::restored(1, wide(1e308), 0, Lifetime::INFINITE)));
+    let mut ground = Ground::new(1, &wide(8e307), Lifetime::INFINITE).expect("the sum is a number");
+    assert!(matches!(ground.set_rung(1), Err(Error::TooLarge { .. })));
+    assert_eq!(ground.rung(), 0);
 }

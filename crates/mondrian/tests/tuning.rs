@@ -243,3 +243,17 @@ fn beyond_an_exact_solve_it_goes_on_with_features_and_says_so() -> Result<()> {
     assert!(difference < 0.1, "{difference}");
     Ok(())
 }
+
+#[test]
+fn targets_whose_squares_overflow_are_refused() -> Result<()> {
+    let (x, _) = sample(4, 2, 1);
+    let points = Points::row_major(&x, 2)?;
+    for (y, limit) in [([1e308, -1e308, 0.0, 1.7e308], true), ([1e150, -1e150, 0.0, 1e150], false)] {
+        let fitted = LaplaceKernelRidge::fit(points, &y, &LaplaceKernelRidgeParams::default());
+        match fitted {
+            Err(Error::TooLarge { what: "the targets", .. }) => assert!(limit),
+            other => assert!(!limit && other?.predict(points)?.iter().all(|y| y.is_finite())),
+        }
+    }
+    Ok(())
+}

@@ -306,3 +306,10 @@ fn many_trees_approach_the_exact_kernel() {
         assert!(many < few / 4.0 && many < 0.03, "{few} {many}");
     }
 }
+
+#[test]
+fn angles_beyond_doubles_are_refused() {
+    let map = RandomFourier::new(&LaplaceKernel::per_dimension(&[lifetime(1.0); 2]).unwrap(), 2, 40, 1).unwrap();
+    assert!(matches!(map.transform(points(&[1.7e308, 1.7e308], 2)), Err(Error::TooLarge { .. })));
+    assert!(map.transform(points(&[1e200, -1e200], 2)).is_ok());
+}
