@@ -98,14 +98,15 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     record.claim(
         "binning is wilder",
         errors_vary > 2.0 * standard_error,
-        "Random Binning varies more from seed to seed, by more than two standard errors: its error's deviation is {cpu_wilder:.2} (cpu_act) \
+        "Random Binning's error varies more from seed to seed, by more than two standard errors: its deviation is {cpu_wilder:.2} (cpu_act) \
          and {house_wilder:.2} (house_16h) times the Mondrian's, the geometric mean over M; {wilder:.2} times together, with a standard error \
          of a factor {standard_error:.2}",
     );
     record.claim(
         "binning's numbers are wilder",
         counts_vary > 2.0 * standard_error,
-        "and so does its number of features: {cpu_counts:.2} and {house_counts:.2} times, {counts:.2} together",
+        "Random Binning's number of features varies more from seed to seed, by more than two standard errors: {cpu_counts:.2} and \
+         {house_counts:.2} times as much, {counts:.2} together",
     );
     Ok(record)
 }

@@ -73,7 +73,7 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     record.claim(
         "path is refit",
         difference < 1e-7,
-        "and has the same errors at their lifetimes (largest relative difference {difference})",
+        "paths have the errors of the refits at their lifetimes (largest relative difference {difference})",
     );
     record.table(
         "Seconds",

@@ -109,7 +109,7 @@ fn summarise(record: &mut Record, sizes: &[usize], [forest, kernel, features]: &
     record.claim(
         "rises where features are as many as rows",
         !rises.is_empty() && rises.iter().all(|share| (0.4..=2.5).contains(share)),
-        "it rises where features become as many as rows, within a factor of 2.5 of them, and nowhere else",
+        "the kernel's error rises where features become as many as rows, within a factor of 2.5 of them, and nowhere else",
     );
     record.claim("forest is a + b/M", off < 0.05, "the forest's mean squared error is a + b/M within 5 %");
     record.claim(
