@@ -110,6 +110,7 @@ fn random_binning_and_mondrian_need_similar_numbers_of_features() {
 #[test]
 fn averaging_trees_reduces_the_variance() {
     // Ridge regression fits noise most easily where features are as many as rows: its error rises there.
-    let real_only = &["rises where features are as many as rows"];
+    // The generated table is nearly without noise: nothing to fit, and the automatic κ of few trees is another than of many.
+    let real_only = &["rises where features are as many as rows", "forest is a + b/M"];
     check("tree-count", &Expected { findings: &["kernel falls"], real_only, ..Expected::default() });
 }
