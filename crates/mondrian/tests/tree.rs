@@ -1,7 +1,7 @@
 //! The tree's exact promises (design, section 1): each row of the table, by equality.
 
-use mondrian::process::{Bounds, NodeKey};
-use mondrian::tree::{Frozen, Ground, Kind, Landing, Locator, PointStore, Touched, Tree};
+use mondrian::process::{Bounds, NodeKey, Side};
+use mondrian::tree::{Child, Frozen, Ground, Kind, Landing, Locator, PointStore, Touched, Tree};
 use mondrian::{Error, Lifetime};
 
 /// Points with near-duplicates, duplicates and a constant column, by key.
@@ -73,10 +73,10 @@ fn grown_trees_are_well_formed() {
 #[test]
 fn large_trees_do_not_depend_on_how_they_were_grown() {
     // Enough points for rows to be copied near each other, and for parts to be grown apart.
-    let rows = cloud(50_000, 8, 5);
-    let store = store_of(&rows);
-    for lifetime in [3.0, f64::INFINITY] {
-        let ground = ground(&rows, lifetime);
+    let (scattered, clustered) = (cloud(50_000, 8, 5), clusters(35_000, 3, 6));
+    for (rows, lifetime) in [(&scattered, 3.0), (&scattered, f64::INFINITY), (&clustered, f64::INFINITY)] {
+        let store = store_of(rows);
+        let ground = ground(rows, lifetime);
         let key = ground.tree_key(0);
         let batch = Tree::grown(&ground, key, &store);
         for n_threads in [1, 2, 7] {
@@ -137,7 +137,7 @@ fn forgetting_gives_the_tree_that_never_saw_the_rows() {
             if row % 3 != 0 {
                 let point = store.find(x).unwrap();
                 let gone = store.multiplicity(point) == 1;
-                tree.forget(x, point, gone, &mut touched);
+                tree.forget(ground, x, point, gone, &mut touched);
                 store.remove(point);
                 if tree.is_untidy() {
                     tree.tidy(&store);
@@ -238,4 +238,220 @@ fn a_box_must_have_a_rate_of_cuts() {
     let mut ground = Ground::new(1, &wide(8e307), Lifetime::INFINITE).expect("the sum is a number");
     assert!(matches!(ground.set_rung(1), Err(Error::TooLarge { .. })));
     assert_eq!(ground.rung(), 0);
+}
+
+/// Tight clusters with repeated points and a constant column, by key: their trees are full of chains.
+fn clusters(n: usize, n_dims: usize, seed: u64) -> Vec<Vec<f64>> {
+    let draw = |a: usize, b: usize| NodeKey::root(seed, a as u64).fork(b as u64).draw(0).uniform();
+    let point = |row: usize| {
+        let cluster = row % (n / 8).max(1);
+        let spread = [1e-2, 1e-5, 1e-9, 1e-14][cluster % 4];
+        let x = (0..n_dims).map(|dim| draw(1000 + cluster, dim) + spread * draw(row, dim));
+        x.enumerate().map(|(dim, x)| if n_dims > 2 && dim == 1 { 0.25 } else { x }).collect()
+    };
+    (0..n).map(|row| point(if row % 9 == 4 { row - 4 } else { row })).collect()
+}
+
+const CLUSTERED: [(usize, usize); 4] = [(2, 5), (60, 1), (160, 5), (80, 50)];
+
+/// Every case of clustered points, on a first box and on an extended one.
+fn for_all_clusters(check: impl Fn(&[Vec<f64>], &Ground, NodeKey)) {
+    for (n, n_dims) in CLUSTERED {
+        let rows = clusters(n, n_dims, 31);
+        for lifetime in LIFETIMES {
+            let on_first = ground(&rows, lifetime);
+            check(&rows, &on_first, on_first.tree_key(0));
+            let few: Vec<Vec<f64>> = rows.iter().take(2).map(|x| x.iter().map(|v| 0.4 + 0.2 * v).collect()).collect();
+            let mut extended = ground(&few, lifetime);
+            let rung = extended.rung_holding(&bounds_of(&rows)).unwrap();
+            extended.set_rung(rung).unwrap();
+            check(&rows, &extended, extended.tree_key(1));
+        }
+    }
+}
+
+/// The lengths of all runs of cuts with an empty side in a tree without chains.
+fn runs_of(plain: &Tree) -> Vec<usize> {
+    let (mut runs, mut todo) = (Vec::new(), vec![plain.root()]);
+    while let Some(mut child) = todo.pop() {
+        let mut run = 0;
+        while let Kind::Inner(id) = child.kind() {
+            let node = plain.node(id);
+            if node.separates() {
+                todo.extend([Side::Below, Side::Above].map(|side| node.child(side)));
+                break;
+            }
+            run += 1;
+            child = node.child(node.full_side());
+        }
+        runs.push(run);
+    }
+    runs
+}
+
+#[test]
+fn chains_are_the_long_runs_of_the_plain_tree() {
+    let n_chains = std::cell::Cell::new(0);
+    for_all_clusters(|rows, ground, key| {
+        let store = store_of(rows);
+        let (tree, plain) = (Tree::grown(ground, key, &store), Tree::grown(&ground.without_chains(), key, &store));
+        assert!(tree.is_well_formed(&store) && plain.is_well_formed(&store));
+        assert!(tree.without_chains(ground, &store).same_as(&store, &plain, &store));
+        assert_eq!(plain.n_chains(), 0);
+        let (long, short): (Vec<usize>, Vec<usize>) = runs_of(&plain).into_iter().partition(|run| *run >= 4);
+        assert_eq!(tree.n_chains(), long.len());
+        assert_eq!(plain.n_nodes() - tree.n_nodes(), long.iter().sum::<usize>());
+        assert!(short.iter().all(|run| *run < 4));
+        n_chains.set(n_chains.get() + long.len());
+    });
+    assert!(n_chains.get() > 500, "{}", n_chains.get());
+}
+
+#[test]
+fn points_come_and_go_through_chains() {
+    for_all_clusters(|rows, ground, key| {
+        let (mut store, mut tree, mut touched) = (PointStore::new(ground.n_dims()), Tree::new(key), Touched::default());
+        let mut held: Vec<Vec<f64>> = Vec::new();
+        let mut plain = Tree::new(key);
+        let unchained = ground.without_chains();
+        for step in 0..3 * rows.len() {
+            let lot = NodeKey::root(12, step as u64).draw(0).to_bits() as usize;
+            // Two thirds come, one by one or several at once; a third goes.
+            if !lot.is_multiple_of(3) || held.is_empty() {
+                let mut fresh = Vec::new();
+                for at in 0..[1, 1, 5][lot / 3 % 3] {
+                    let x = &rows[(lot / 9 + at * 7) % rows.len()];
+                    let (point, new) = store.add(x).unwrap();
+                    held.push(x.clone());
+                    if new {
+                        fresh.push(point);
+                    } else if !fresh.contains(&point) {
+                        tree.count_again(&store, point, &mut touched);
+                        plain.count_again(&store, point, &mut touched);
+                    }
+                }
+                plain.insert(&unchained, &store, &mut fresh.clone(), &mut touched);
+                tree.insert(ground, &store, &mut fresh, &mut touched);
+            } else {
+                let x = held.swap_remove(lot / 3 % held.len());
+                let point = store.find(&x).unwrap();
+                let gone = store.multiplicity(point) == 1;
+                tree.forget(ground, &x, point, gone, &mut touched);
+                plain.forget(&unchained, &x, point, gone, &mut touched);
+                store.remove(point);
+            }
+            if tree.is_untidy() {
+                tree.tidy(&store);
+            }
+            if step % 16 == 0 {
+                assert!(tree.is_well_formed(&store));
+                assert!(tree.same_as(&store, &Tree::grown(ground, key, &store), &store), "step {step}");
+                assert!(plain.same_as(&store, &Tree::grown(&unchained, key, &store), &store), "step {step}");
+            }
+        }
+        // All go, in the end.
+        for x in held {
+            let point = store.find(&x).unwrap();
+            tree.forget(ground, &x, point, store.multiplicity(point) == 1, &mut touched);
+            store.remove(point);
+        }
+        assert_eq!(tree.root(), Tree::new(key).root());
+    });
+}
+
+/// The numbers of all points under a child, ascending.
+fn points_under(tree: &Tree, child: Child) -> Vec<u32> {
+    let (mut points, mut todo) = (Vec::new(), vec![child]);
+    while let Some(child) = todo.pop() {
+        match child.kind() {
+            Kind::Inner(id) => todo.extend([Side::Below, Side::Above].map(|side| tree.node(id).child(side))),
+            Kind::Chain(id) => todo.push(tree.chain(id).end()),
+            Kind::Leaf(id) => points.extend_from_slice(tree.leaf(id).points()),
+            Kind::Single(point) => points.push(point),
+            Kind::Empty => {}
+        }
+    }
+    points.sort_unstable();
+    points
+}
+
+#[test]
+fn queries_find_the_same_cells_with_and_without_chains() {
+    for_all_clusters(|rows, ground, key| {
+        let store = store_of(rows);
+        let (tree, plain) = (Tree::grown(ground, key, &store), Tree::grown(&ground.without_chains(), key, &store));
+        let mut queries: Vec<f64> = Vec::new();
+        for (at, x) in cloud(120, ground.n_dims(), 78).iter().enumerate() {
+            let near = &rows[at % rows.len()];
+            let spread = [0.0, 1e-15, 1e-10, 1e-6, 1e-3, 0.1, 1.0][at % 7];
+            queries.extend(x.iter().zip(near).map(|(a, b)| b + spread * (a - 0.5)));
+        }
+        for x in queries.chunks_exact_mut(ground.n_dims()) {
+            ground.clamp(x);
+        }
+        // Lifetimes at, and within, the first chains.
+        let inside = tree.chains().take(4).flat_map(|(_, chain)| {
+            let (first, last) = (chain.first_time(), chain.last_time());
+            [first, first.next_down(), f64::midpoint(first, last), last, last.next_down()]
+        });
+        for lifetime in LIFETIMES.into_iter().chain(inside) {
+            let lifetime = Lifetime::new(lifetime).unwrap();
+            let mut locator = Locator::new(&tree, ground, &store, lifetime);
+            let mut plain_locator = Locator::new(&plain, ground, &store, lifetime);
+            let together = tree.route(ground, &store, &queries, lifetime, Frozen::Resumed);
+            let cells = tree.cells(ground, &store, &queries, lifetime, Frozen::Resumed);
+            for ((x, landing), shared) in queries.chunks_exact(ground.n_dims()).zip(together).zip(cells) {
+                assert_eq!(locator.locate(x), landing);
+                let cell = locator.cell_of(x);
+                assert_eq!(cell, Some(shared).filter(|child| *child != Child::EMPTY));
+                let ((child, stays), (other, plain_stays)) = (locator.locate_in_law(x), plain_locator.locate_in_law(x));
+                assert_eq!(points_under(&tree, child), points_under(&plain, other));
+                assert_eq!(stays.to_bits(), plain_stays.to_bits());
+                match (landing, plain_locator.locate(x)) {
+                    (Landing::Seen(a), Landing::Seen(b)) => {
+                        assert_eq!(cell, Some(a));
+                        assert_eq!(points_under(&tree, a), points_under(&plain, b));
+                    }
+                    (Landing::Unseen { time, parent }, Landing::Unseen { time: plain_time, parent: plain_parent }) => {
+                        assert_eq!(cell, None);
+                        assert_eq!(time.to_bits(), plain_time.to_bits());
+                        assert_eq!(points_under(&tree, parent), points_under(&plain, plain_parent));
+                    }
+                    (a, b) => panic!("{a:?} with chains, {b:?} without"),
+                }
+            }
+            let (cells, plain_cells) = (tree.cell_numbers(lifetime), plain.cell_numbers(lifetime));
+            let sorted = |tree: &Tree, cells: std::collections::HashMap<Child, u32>| {
+                let mut cells: Vec<_> = cells.into_iter().map(|(cell, n)| (n, points_under(tree, cell))).collect();
+                cells.sort_unstable();
+                cells
+            };
+            assert_eq!(sorted(&tree, cells), sorted(&plain, plain_cells));
+        }
+    });
+}
+
+#[test]
+fn thousands_of_cuts_are_one_chain() {
+    let n_dims = 120;
+    let near = |by: f64| (0..n_dims).map(|dim| 0.3 + 0.003 * dim as f64 + by).collect::<Vec<f64>>();
+    let rows = [vec![0.0; n_dims], vec![1.0; n_dims], near(0.0), near(1e-13), near(-1e-13), near(3e-8)];
+    let store = store_of(&rows);
+    let ground = ground(&rows, f64::INFINITY);
+    let key = ground.tree_key(0);
+    let batch = Tree::grown(&ground, key, &store);
+    let plain = Tree::grown(&ground.without_chains(), key, &store);
+    assert!(plain.n_nodes() > 3000, "{}", plain.n_nodes());
+    assert!(batch.n_nodes() < 20 && batch.n_bytes() * 10 < plain.n_bytes());
+    assert!(batch.without_chains(&ground, &store).same_as(&store, &plain, &store));
+    let (mut tree, mut touched) = (Tree::new(key), Touched::default());
+    for x in rows.iter().rev() {
+        tree.insert(&ground, &store, &mut [store.find(x).unwrap()], &mut touched);
+    }
+    assert!(tree.same_as(&store, &batch, &store));
+    for x in &rows[3..] {
+        tree.forget(&ground, x, store.find(x).unwrap(), true, &mut touched);
+    }
+    let small = store_of(&rows[..3]);
+    assert!(tree.same_as(&store, &Tree::grown(&ground, key, &small), &small));
 }

@@ -4,7 +4,7 @@
 //! work under 40 ms), the minimum over alternating runs, whose number stands in the table: at least 7, fewer only where
 //! a run takes many seconds. `RUNS=n` changes it.
 //! a: fit against bounding boxes; b: dimensions; c: row-at-a-time learning; d: location of unseen rows; e: bytes a
-//! point; f: forgetting and merging against fitting; g: a million rows.
+//! point and times, before chains and after; f: forgetting and merging against fitting; g: a million rows.
 
 mod boxes;
 mod data;
@@ -207,12 +207,12 @@ fn unseen_rows() -> Outcome {
         let ground = mondrian::tree::Ground::new(1, &bounds, Lifetime::new(lifetime)?)?;
         let tree = Tree::grown(&ground, ground.tree_key(0), &store);
         let route = |frozen| {
-            black_box(tree.route(&ground, &store, &unseen.x, ground.lifetime(), frozen));
+            black_box(tree.cells(&ground, &store, &unseen.x, ground.lifetime(), frozen));
         };
         let one_by_one = || {
             let mut locator = Locator::new(&tree, &ground, &store, ground.lifetime());
             for row in unseen.x.chunks_exact(10) {
-                black_box(locator.locate(row));
+                black_box(locator.cell_of(row));
             }
         };
         let n_runs = runs(7);
@@ -239,8 +239,10 @@ fn unseen_rows() -> Outcome {
 }
 
 fn bytes() -> Outcome {
-    println!("| (e) bytes a point, lifetime inf | nodes a point | with an empty side | bytes a point | wanted |");
-    println!("| --- | ---: | ---: | ---: | ---: |");
+    println!(
+        "| (e) lifetime inf | nodes a point, before | after | chains a point | bytes a point, before | after | ratio | wanted |"
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     let data = [
         ("uniform 100000 x 10", Rows::uniform(100_000, 10, 1), "80"),
         ("uniform 100000 x 50", Rows::uniform(100_000, 50, 1), "80"),
@@ -249,15 +251,64 @@ fn bytes() -> Outcome {
     ];
     for (name, rows, wanted) in &data {
         let (store, ground) = (rows.store()?, rows.ground(FOREVER)?);
-        let tree = Tree::grown(&ground, ground.tree_key(0), &store);
-        let one_sided = (0..tree.n_nodes() as u32).filter(|id| !tree.node(*id).separates()).count();
+        let [plain, tree] =
+            [ground.without_chains(), ground].map(|ground| Tree::grown(&ground, ground.tree_key(0), &store));
         let n = store.n_points() as f64;
+        let [before, after] = [&plain, &tree].map(|tree| tree.n_bytes() as f64 / n);
         println!(
-            "| {name} | {:.2} | {:.2} | {:.1} | {wanted} |",
+            "| {name} | {:.2} | {:.2} | {:.2} | {before:.1} | {after:.1} | {:.1} | {wanted} |",
+            plain.n_nodes() as f64 / n,
             tree.n_nodes() as f64 / n,
-            one_sided as f64 / n,
-            tree.n_bytes() as f64 / n
+            tree.n_chains() as f64 / n,
+            before / after
         );
+    }
+    println!();
+    println!("| (e) seconds, before and after chains | runs | before | after | before over after |");
+    println!("| --- | ---: | ---: | ---: | ---: |");
+    data.iter().try_for_each(|(name, rows, _)| with_chains_and_without(name, rows))
+}
+
+/// Fit, location and learning with and without chains. Unseen rows are of the same clusters, and anywhere.
+fn with_chains_and_without(name: &str, rows: &Rows) -> Outcome {
+    let (store, ground, n_dims) = (rows.store()?, rows.ground(FOREVER)?, rows.n_dims);
+    let grounds = [ground.without_chains(), ground.clone()];
+    let grow = |which: usize| Tree::grown(&grounds[which], ground.tree_key(0), &store);
+    let trees = [grow(0), grow(1)];
+    let n = rows.n_rows().min(20_000);
+    let mut near: Vec<f64> = rows.x[..n * n_dims].to_vec();
+    let noise = Rows::gaussian(n, n_dims, 9);
+    near.iter_mut().zip(&noise.x).for_each(|(x, e)| *x += 1e-4 * e);
+    let mut anywhere = Rows::uniform(n, n_dims, 10).x;
+    for x in near.chunks_exact_mut(n_dims).chain(anywhere.chunks_exact_mut(n_dims)) {
+        ground.clamp(x);
+    }
+    let route = |which: usize, x: &[f64]| {
+        black_box(trees[which].cells(&grounds[which], &store, x, Lifetime::INFINITE, Frozen::AsItStands));
+    };
+    let locate = |which: usize, x: &[f64]| {
+        let mut locator = Locator::new(&trees[which], &grounds[which], &store, Lifetime::INFINITE);
+        for x in x.chunks_exact(n_dims) {
+            black_box(locator.cell_of(x));
+        }
+    };
+    let learn = |which: usize| {
+        let (mut tree, mut touched) = (Tree::new(ground.tree_key(0)), Touched::default());
+        store.points().for_each(|point| tree.insert(&grounds[which], &store, &mut [point], &mut touched));
+        black_box(tree);
+    };
+    let works: [(&str, &dyn Fn(usize)); 6] = [
+        ("fit", &|which| drop(black_box(grow(which)))),
+        ("rows one at a time", &learn),
+        ("rows near others, in batch", &|which| route(which, &near)),
+        ("rows near others, one by one", &|which| locate(which, &near)),
+        ("rows anywhere, in batch", &|which| route(which, &anywhere)),
+        ("rows anywhere, one by one", &|which| locate(which, &anywhere)),
+    ];
+    for (what, work) in works {
+        let n_runs = runs(7);
+        let [before, after] = alternate(n_runs, [&mut || work(0), &mut || work(1)]);
+        println!("| {name}: {what} | {n_runs} | {before:.5} | {after:.5} | {:.2} |", before / after);
     }
     Ok(())
 }
@@ -290,7 +341,7 @@ fn forget_and_merge() -> Outcome {
                     &mut || drop(black_box(Tree::grown(&ground, key, &half_store))),
                     &mut || {
                         for point in n / 2..n {
-                            less.forget(store.point(point), point, true, &mut forgotten);
+                            less.forget(&ground, store.point(point), point, true, &mut forgotten);
                         }
                         less.tidy(&store);
                     },

@@ -51,6 +51,7 @@ impl DensityView<'_> {
                         tasks.push((node.child(side), Some((node.cut(), side)), way.depth(), share));
                     }
                 }
+                Kind::Chain(_) => unreachable!("densities keep every cut as a node"),
                 Kind::Single(point) => self.cells_of_single(point, mass, &mut way, &mut cells),
                 _ => cells.push(self.cell(&way, mass, structure.rows_of(child, store))),
             }

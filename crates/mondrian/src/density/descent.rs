@@ -6,6 +6,9 @@
 //! query usually parts from the point after a handful of cuts; a training point is followed to the end, about D·log λ
 //! cuts. Keeping those chains would cost more memory than the tree and go stale with every point learned; made anew
 //! they are exact whatever happened before.
+//!
+//! Elsewhere long runs of cuts with an empty side are kept as [chains](crate::tree::Chain). Not here: each of them is a
+//! level of the Pólya tree, so that every walk would make all of them again, several times slower than reading them.
 
 use super::polya::Split;
 use super::way::{Way, index_of};
@@ -98,6 +101,7 @@ impl<'a> Descent<'a> {
                 Kind::Inner(id) if self.tree.node(id).time() <= self.lifetime => {
                     tasks.extend(self.pass(id, &task, riders, follower));
                 }
+                Kind::Chain(_) => unreachable!("densities keep every cut as a node"),
                 Kind::Single(point) if self.store.multiplicity(point) > self.resume_above => {
                     self.resume(point, &task, riders, follower);
                 }

@@ -81,7 +81,7 @@ impl DensityForest {
         };
         let mut placed = params.forest.clone();
         placed.bounds = Some(bounds.clone());
-        let forest = Forest::on_ground(&placed, first, lifetime)?;
+        let forest = Forest::on_ground(&placed, first, lifetime)?.without_chains();
         Ok(Self { params: params.clone(), bounds, forest, lifetime, resolved_gamma: OnceLock::new() })
     }
 

@@ -48,6 +48,7 @@ impl DensityView<'_> {
                     way.enter(node.cut(), side);
                     child = node.child(side);
                 }
+                Kind::Chain(_) => unreachable!("densities keep every cut as a node"),
                 Kind::Single(point) => {
                     self.walk_down_frozen(point, key, &mut way);
                     return way;

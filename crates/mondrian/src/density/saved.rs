@@ -32,7 +32,8 @@ impl Saved for DensityForest {
         let State { params, lifetime } = archive.params("density")?;
         params.check()?;
         let bounds = Bounds::new(archive.slice("box_lower")?, archive.slice("box_upper")?)?;
-        let (mut forest, growth): (Forest, _) = Forest::read_from(archive)?;
+        let (forest, growth): (Forest, _) = Forest::read_from(archive)?;
+        let mut forest = forest.without_chains();
         check_ground(&forest, &bounds, lifetime)?;
         forest.regrow_as_saved(&(), &growth)?;
         Ok(Self { params, bounds, forest, lifetime, resolved_gamma: OnceLock::new() })

@@ -5,7 +5,7 @@
 
 use super::posterior::{Belief, Gaussian, Reader};
 use crate::process::Side;
-use crate::tree::{Child, Kind, Node, partition};
+use crate::tree::{Child, Ground, Kind, Replay, partition};
 
 /// Rows that wait in a cell.
 #[derive(Clone, Copy)]
@@ -21,6 +21,7 @@ struct Task {
 pub(super) struct Crowd<'a> {
     reader: &'a Reader<'a>,
     gaussians: &'a [Gaussian],
+    ground: &'a Ground,
     rows: &'a [f64],
     n_dims: usize,
     lifetime: f64,
@@ -38,12 +39,15 @@ impl<'a> Crowd<'a> {
     pub(super) fn new(
         reader: &'a Reader<'a>,
         gaussians: &'a [Gaussian],
-        (rows, n_dims): (&'a [f64], usize),
+        ground: &'a Ground,
+        rows: &'a [f64],
         lifetime: f64,
     ) -> Self {
+        let n_dims = ground.n_dims();
         Self {
             reader,
             gaussians,
+            ground,
             rows,
             n_dims,
             lifetime,
@@ -91,7 +95,19 @@ impl<'a> Crowd<'a> {
     fn descend(&mut self, task: Task, beliefs: &mut [Belief]) {
         let Task { mut child, mut start, mut end, mut is_in_root_block, .. } = task;
         while start < end {
-            let Some(node) = self.cut_of(child) else { break };
+            let node = match child.kind() {
+                Kind::Inner(id) => self.reader.tree.node(id),
+                Kind::Chain(id) => {
+                    let middle = self.pass_chain(id, (start, end), is_in_root_block);
+                    self.leave((middle, end), is_in_root_block, beliefs);
+                    (child, end) = (self.reader.tree.chain(id).end(), middle);
+                    continue;
+                }
+                Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => break,
+            };
+            if node.time() > self.lifetime {
+                break;
+            }
             let (dim, location) = (node.dim(), node.location());
             let (rows, n_dims) = (self.rows, self.n_dims);
             let is_below = |row: u32| rows[row as usize * n_dims + dim] <= location;
@@ -117,10 +133,29 @@ impl<'a> Crowd<'a> {
         self.land((start, end), beliefs);
     }
 
-    /// The cut of a cell within the lifetime.
-    fn cut_of(&self, child: Child) -> Option<&'a Node> {
-        let Kind::Inner(id) = child.kind() else { return None };
-        Some(self.reader.tree.node(id)).filter(|node| node.time() <= self.lifetime)
+    /// Parts rows that come to a chain: those that have not left it within the lifetime first, up to what is returned.
+    ///
+    /// A lifetime that ends inside the run leaves some there. Outside the root block they believe the same as those
+    /// that have left, so only in the root block is looked when each row leaves.
+    fn pass_chain(&mut self, id: u32, (start, end): (usize, usize), is_in_root_block: bool) -> usize {
+        let (tree, rows, n_dims) = (self.reader.tree, self.rows, self.n_dims);
+        let x = |row: u32| &rows[row as usize * n_dims..][..n_dims];
+        let order = &mut self.order[start..end];
+        let chain = tree.chain(id);
+        if chain.last_time() <= self.lifetime || !is_in_root_block {
+            return start + partition(order, &mut self.scratch, |row| tree.chain_holds(id, x(row)));
+        }
+        if chain.first_time() > self.lifetime {
+            return end;
+        }
+        let mut middle = order.len();
+        let mut replay = Replay::on(self.ground.root_cell(tree.key()));
+        replay.start(tree, x(order[0]), id);
+        while let Some((cut, side)) = replay.next().filter(|(cut, _)| cut.time <= self.lifetime) {
+            let stays = |row: u32| Side::of(x(row)[cut.dim as usize], cut.location) == side;
+            middle = partition(&mut order[..middle], &mut self.scratch, stays);
+        }
+        start + middle
     }
 
     fn wait(&mut self, task: Task) {

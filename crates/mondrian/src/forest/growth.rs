@@ -106,7 +106,7 @@ fn record(tree: &Tree) -> (u32, Vec<u32>) {
     let (mut cuts, mut digests, mut digest) = (0_u32, Vec::new(), SEED);
     let mut todo = vec![tree.root()];
     while let Some(child) = todo.pop() {
-        let Kind::Inner(id) = child.kind() else { continue };
+        let Kind::Inner(id) = tree.end_of(child).kind() else { continue };
         let node = tree.node(id);
         todo.extend([node.child(Side::Above), node.child(Side::Below)]);
         if !node.separates() {

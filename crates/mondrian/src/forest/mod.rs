@@ -19,6 +19,8 @@ mod saved;
 mod smoother;
 mod sowing;
 mod targets;
+#[cfg(test)]
+mod twin;
 
 pub use classification::{ClassificationForest, ClassificationParams};
 pub use growth::Growth;

@@ -85,6 +85,14 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         Ok(Self { measure, ground, store, trees })
     }
 
+    /// The same forest, with trees that keep every cut as a node: see [`Ground::without_chains`]. Trees that hold points
+    /// must be grown anew.
+    #[must_use]
+    pub(crate) fn without_chains(mut self) -> Self {
+        self.ground = self.ground.without_chains();
+        self
+    }
+
     /// The measure.
     pub fn measure(&self) -> &BuiltInMeasure {
         &self.measure
@@ -212,6 +220,11 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             batch.clone_from(&fresh);
             tree.insert(ground, store, batch, touched);
             labels.mend(tree, touched, stats);
+            // Chains that points have split leave something behind.
+            if tree.is_untidy() {
+                tree.tidy(store);
+                labels.gather(tree, stats);
+            }
         };
         if learned.points.len() * trees.len() < WORTH_THREADS {
             if let [point] = learned.points[..] {
@@ -276,11 +289,11 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             let gone = self.store.remove(*point);
             removals.push((*point, x, gone));
         }
-        let Self { store, trees, .. } = self;
+        let Self { ground, store, trees, .. } = self;
         trees.par_iter_mut().for_each(|(tree, stats)| {
             let mut touched = Touched::default();
             for (point, x, gone) in &removals {
-                tree.forget(x, *point, *gone, &mut touched);
+                tree.forget(ground, x, *point, *gone, &mut touched);
                 labels.mend(tree, &touched, stats);
             }
             if tree.is_untidy() {

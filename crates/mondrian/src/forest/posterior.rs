@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::targets::{Sums, Targets};
 use crate::process::Side;
-use crate::tree::{Child, Kind, Tree};
+use crate::tree::{Child, Ground, Kind, Replay, Tree};
 
 /// Prior and noise of one target, resolved to numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -67,32 +67,55 @@ pub(crate) struct Block {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Way {
     pub(crate) blocks: Vec<Block>,
-    /// When the point left the training points through a cut with an empty side; none if it stayed in the last block.
-    pub(crate) left_at: Option<f64>,
+    /// Whether the point left the training points through a cut with an empty side; else it stayed in the last block.
+    pub(crate) has_left: bool,
+    /// Makes the cuts of a chain again, once that was needed.
+    replay: Option<Box<Replay>>,
 }
 
 impl Way {
     /// The way of `x`, a point of the root box.
     #[inline]
-    pub(crate) fn follow(&mut self, tree: &Tree, x: &[f64], lifetime: f64) {
+    pub(crate) fn follow(&mut self, ground: &Ground, tree: &Tree, x: &[f64], lifetime: f64) {
         self.blocks.clear();
-        self.left_at = None;
+        self.has_left = false;
         let mut child = tree.root();
         self.blocks.push(Block { child, birth: 0.0 });
-        while let Kind::Inner(id) = child.kind() {
-            let node = tree.node(id);
-            if node.time() > lifetime {
-                return;
-            }
-            child = node.child(node.side_of(x));
-            if child == Child::EMPTY {
-                self.left_at = Some(node.time());
-                return;
-            }
-            if node.separates() {
-                self.blocks.push(Block { child, birth: node.time() });
+        loop {
+            match child.kind() {
+                Kind::Inner(id) => {
+                    let node = tree.node(id);
+                    if node.time() > lifetime {
+                        return;
+                    }
+                    child = node.child(node.side_of(x));
+                    if child == Child::EMPTY {
+                        self.has_left = true;
+                        return;
+                    }
+                    if node.separates() {
+                        self.blocks.push(Block { child, birth: node.time() });
+                    }
+                }
+                Kind::Chain(id) if tree.chain_holds(id, x) => child = tree.chain(id).end(),
+                Kind::Chain(id) => {
+                    self.has_left = self.leaves(ground, tree, x, id, lifetime);
+                    return;
+                }
+                Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => return,
             }
         }
+    }
+
+    /// Whether a point outside the sub-box of a chain has left it by a lifetime. Only one that ends inside the run needs to
+    /// know when.
+    fn leaves(&mut self, ground: &Ground, tree: &Tree, x: &[f64], chain: u32, lifetime: f64) -> bool {
+        if lifetime >= tree.chain(chain).last_time() || lifetime < tree.chain(chain).first_time() {
+            return lifetime >= tree.chain(chain).last_time();
+        }
+        let replay = self.replay.get_or_insert_with(|| Box::new(Replay::on(ground.root_cell(tree.key()))));
+        replay.start(tree, x, chain);
+        replay.time_of_leaving(x, lifetime).is_some()
     }
 }
 
@@ -110,7 +133,7 @@ impl Reader<'_> {
     }
 
     pub(crate) fn sum(&self, child: Child, target: usize) -> f64 {
-        self.targets.target_sum(self.sums, child, target)
+        self.targets.target_sum(self.tree, self.sums, child, target)
     }
 
     /// What a point believes at the end of its way. `distance` is how far it lies outside the root box, in the
@@ -132,7 +155,7 @@ impl Reader<'_> {
                 let weight = self.weight(block.child);
                 belief = Belief::after(belief, self.sum(block.child, target), weight, gaussian);
             }
-            let left_root = way.left_at.is_some() && way.blocks.len() == 1;
+            let left_root = way.has_left && way.blocks.len() == 1;
             return if left_root { Belief::prior(gaussian) } else { belief };
         }
         let stays = |t: f64| if t == 0.0 { 1.0 } else { (-distance * t).exp() };
@@ -144,7 +167,7 @@ impl Reader<'_> {
             match end {
                 Some(end) => mixture.add(stays(block.birth) - end, leaving),
                 // The last block: a point that left it through an empty side believes the same as one that leaves at rate Δ.
-                None if way.left_at.is_some() => mixture.add(stays(block.birth), leaving),
+                None if way.has_left => mixture.add(stays(block.birth), leaving),
                 None => {
                     mixture.add(stays(block.birth) - stays(lifetime), leaving);
                     mixture.add(stays(lifetime), belief);
@@ -191,7 +214,7 @@ pub(crate) fn separating(tree: &Tree, lifetime: f64) -> impl Iterator<Item = (u3
     let mut todo = vec![tree.root()];
     std::iter::from_fn(move || {
         while let Some(child) = todo.pop() {
-            let Kind::Inner(id) = child.kind() else { continue };
+            let Kind::Inner(id) = tree.end_of(child).kind() else { continue };
             let node = tree.node(id);
             if node.time() > lifetime {
                 continue;

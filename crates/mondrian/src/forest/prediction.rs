@@ -7,7 +7,7 @@ use super::crowd::Crowd;
 use super::mixture::{Normal, quantile};
 use super::posterior::{Belief, Mixture, Reader, Way};
 use super::regression::{LeafModel, Prediction, RegressionForest};
-use crate::tree::{Child, Frozen, Landing, Locator};
+use crate::tree::{Child, Frozen, Locator};
 use crate::{Error, Points, Result};
 
 /// Rows predicted together where little is kept of each: the more, the fewer nodes a row has to itself.
@@ -142,14 +142,15 @@ impl<'a> Chunk<'a> {
         let (lifetime, gaussians) = (self.model.view.get(), self.model.gaussians());
         let together = self.len() >= FEW;
         if together {
-            Crowd::new(reader, gaussians, (self.inside, self.model.n_dims()), lifetime).believe(beliefs);
+            let ground = self.model.core.forest.ground();
+            Crowd::new(reader, gaussians, ground, self.inside, lifetime).believe(beliefs);
         }
         let mut way = Way::default();
         for (row, (x, distance)) in self.rows().enumerate() {
             if together && distance == 0.0 {
                 continue;
             }
-            way.follow(reader.tree, x, lifetime);
+            way.follow(self.model.core.forest.ground(), reader.tree, x, lifetime);
             for (target, gaussian) in gaussians.iter().enumerate() {
                 let belief = reader.hierarchical(&way, distance, lifetime, target, gaussian);
                 match beliefs.get_mut(row * gaussians.len() + target) {
@@ -192,11 +193,7 @@ impl<'a> Chunk<'a> {
             let mut locator = Locator::new(reader.tree, ground, store, view);
             return self.rows().map(|(x, _)| locator.locate_in_law(x)).collect();
         }
-        let landings = reader.tree.route(ground, store, self.inside, view, Frozen::Resumed);
-        let cell = |landing| match landing {
-            Landing::Seen(child) => (child, 1.0),
-            Landing::Unseen { .. } => (Child::EMPTY, 1.0),
-        };
-        landings.into_iter().map(cell).collect()
+        let cells = reader.tree.cells(ground, store, self.inside, view, Frozen::Resumed);
+        cells.into_iter().map(|cell| (cell, 1.0)).collect()
     }
 }

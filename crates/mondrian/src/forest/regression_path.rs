@@ -12,8 +12,8 @@ use super::regression::{LeafModel, RegressionForest, RegressionParams, Rows, SID
 use super::resolve::keyed_hash;
 use super::targets::{Sums, Targets};
 use crate::path::{Loss, PathBuilder, Progress, RegularizationPath, part_of, report};
-use crate::process::Side;
-use crate::tree::{Child, Kind, Landing, Locator, Tree};
+use crate::process::{Cut, Side};
+use crate::tree::{Child, Kind, Landing, Locator, Node, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
 /// Cuts a window, about.
@@ -86,11 +86,39 @@ struct Set {
 /// A cell on a tree's frontier: rows of each set as ranges of that tree's permutations.
 #[derive(Debug, Clone)]
 struct Frontier {
-    node: u32,
+    next: Next,
     /// Whether no cut so far separated training rows.
     is_root_block: bool,
     ranges: Vec<(u32, u32)>,
     beliefs: Vec<Belief>,
+}
+
+/// How a cell on the frontier is cut next.
+#[derive(Debug, Clone)]
+enum Next {
+    Node(u32),
+    Chain(u32),
+    /// The cuts of a chain made again, with the side of each that holds points, the first last; and what it ends in.
+    Run(Vec<(Cut, Side)>, Child),
+}
+
+impl Next {
+    /// The next cut of a cell that holds points, if it has one.
+    fn of(child: Child) -> Option<Self> {
+        match child.kind() {
+            Kind::Inner(id) => Some(Self::Node(id)),
+            Kind::Chain(id) => Some(Self::Chain(id)),
+            Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => None,
+        }
+    }
+
+    fn time(&self, tree: &Tree) -> f64 {
+        match self {
+            Self::Node(id) => tree.node(*id).time(),
+            Self::Chain(id) => tree.chain(*id).first_time(),
+            Self::Run(cuts, _) => cuts.last().map_or(f64::INFINITY, |(cut, _)| cut.time),
+        }
+    }
 }
 
 /// A change of the predictions of a range of rows.
@@ -287,10 +315,10 @@ impl<'a> Traveller<'a> {
             changes: Vec::new(),
             deltas: Vec::new(),
         };
-        if let Kind::Inner(node) = tree.root().kind() {
+        if let Some(next) = Next::of(tree.root()) {
             let beliefs = gaussians.iter().enumerate().map(|(t, g)| traveller.root_belief(targets, g, t)).collect();
             let ranges = sizes.iter().map(|n| (0, *n as u32)).collect();
-            traveller.frontier.push(Frontier { node, is_root_block: true, ranges, beliefs });
+            traveller.frontier.push(Frontier { next, is_root_block: true, ranges, beliefs });
         }
         traveller
     }
@@ -308,8 +336,10 @@ impl<'a> Traveller<'a> {
         self.part_rows(end);
         let mut later = Vec::new();
         while let Some(cell) = self.frontier.pop() {
-            if self.tree.node(cell.node).time() > end {
+            if cell.next.time(self.tree) > end {
                 later.push(cell);
+            } else if let Next::Chain(id) = cell.next {
+                self.frontier.extend(self.opened(id, cell, model, sets));
             } else {
                 self.cut(cell, model, sets, targets, gaussians);
             }
@@ -319,22 +349,56 @@ impl<'a> Traveller<'a> {
         self.part_rows(end);
     }
 
+    /// A cell at the start of a chain, with the cuts that it is made of. Where nobody rides along nothing changes on the
+    /// way, and the cell goes on at the end.
+    fn opened(&self, chain: u32, cell: Frontier, model: &RegressionForest, sets: &[Set]) -> Option<Frontier> {
+        let end = self.tree.chain(chain).end();
+        let riding = cell.ranges.iter().enumerate().skip(1).find(|(_, (start, end))| start < end);
+        let next = match riding {
+            None => Next::of(end)?,
+            Some((set, (start, _))) => {
+                let forest = &model.core.forest;
+                let row = self.permutations[set][*start as usize] as usize;
+                let mut locator = Locator::new(self.tree, forest.ground(), forest.store(), model.view);
+                locator.start(&sets[set].x[row * forest.n_dims()..][..forest.n_dims()], chain);
+                let mut cuts: Vec<(Cut, Side)> = std::iter::from_fn(|| locator.next_cut()).collect();
+                cuts.reverse();
+                Next::Run(cuts, end)
+            }
+        };
+        Some(Frontier { next, ..cell })
+    }
+
+    /// A cell's next cut, as a node, and what the cell on its full side goes on with if the cut is one of a run.
+    fn next_cut(&self, next: Next) -> (Node, Option<Next>) {
+        match next {
+            Next::Node(id) => (*self.tree.node(id), None),
+            Next::Run(mut cuts, end) => {
+                let (cut, side) = cuts.pop().expect("a run with no cuts left is at its end");
+                let node = Node::one_sided(&cut, side, end);
+                let rest = if cuts.is_empty() { Next::of(end) } else { Some(Next::Run(cuts, end)) };
+                (node, rest)
+            }
+            Next::Chain(_) => unreachable!("chains are opened first"),
+        }
+    }
+
     /// One cut: what it changes, and what lies on its two sides.
     fn cut(
         &mut self,
-        mut cell: Frontier,
+        cell: Frontier,
         model: &RegressionForest,
         sets: &[Set],
         targets: &Targets,
         gaussians: &[Gaussian],
     ) {
-        let node = *self.tree.node(cell.node);
+        let Frontier { next, is_root_block, ranges: all, beliefs: before } = cell;
+        let (node, mut rest) = self.next_cut(next);
         let is_independent = model.core.params.leaf_model == LeafModel::Independent;
-        let middles = self.split(&cell, &node, sets, targets);
+        let middles = self.split(&all, &node, sets, targets);
         let first_change = self.changes.len() as u32;
         for side in SIDES {
-            let ranges: Vec<(u32, u32)> = cell
-                .ranges
+            let ranges: Vec<(u32, u32)> = all
                 .iter()
                 .zip(&middles)
                 .map(|((start, end), middle)| if side == Side::Below { (*start, *middle) } else { (*middle, *end) })
@@ -342,29 +406,28 @@ impl<'a> Traveller<'a> {
             let child = node.child(side);
             if child == Child::EMPTY {
                 // Riders that leave: to the prior from the root block and where cells stand alone, else nothing changes.
-                if is_independent || cell.is_root_block {
+                if is_independent || is_root_block {
                     let to: Vec<Belief> = gaussians.iter().map(Belief::prior).collect();
-                    self.change(&ranges, &cell.beliefs, &to);
+                    self.change(&ranges, &before, &to);
                 }
                 continue;
             }
-            let mut beliefs = cell.beliefs.clone();
+            let mut beliefs = before.clone();
             if node.separates() {
                 let reader = Reader { tree: self.tree, sums: self.sums, targets };
                 for (target, gaussian) in gaussians.iter().enumerate() {
-                    let parent = if is_independent { Belief::above_root(gaussian) } else { cell.beliefs[target] };
+                    let parent = if is_independent { Belief::above_root(gaussian) } else { before[target] };
                     beliefs[target] = Belief::after(parent, reader.sum(child, target), reader.weight(child), gaussian);
                 }
-                self.change(&ranges, &cell.beliefs, &beliefs);
+                self.change(&ranges, &before, &beliefs);
             }
-            let is_root_block = cell.is_root_block && !node.separates();
-            match child.kind() {
-                Kind::Inner(id) => self.frontier.push(Frontier { node: id, is_root_block, ranges, beliefs }),
-                Kind::Single(_) if is_independent => self.plan_partings(&ranges, &beliefs, model, sets, gaussians),
-                _ => {}
+            let is_root_block = is_root_block && !node.separates();
+            if let Some(next) = rest.take().or_else(|| Next::of(child)) {
+                self.frontier.push(Frontier { next, is_root_block, ranges, beliefs });
+            } else if is_independent && matches!(child.kind(), Kind::Single(_)) {
+                self.plan_partings(&ranges, &beliefs, model, sets, gaussians);
             }
         }
-        cell.ranges.clear();
         let last_change = self.changes.len() as u32;
         if last_change > first_change {
             self.events.push(Event { time: node.time(), changes: (first_change, last_change) });
@@ -372,16 +435,16 @@ impl<'a> Traveller<'a> {
     }
 
     /// Where each set's rows divide: training rows lie depth first already, riders are partitioned.
-    fn split(&mut self, cell: &Frontier, node: &crate::tree::Node, sets: &[Set], targets: &Targets) -> Vec<u32> {
-        let below = match node.child(Side::Below).kind() {
+    fn split(&mut self, ranges: &[(u32, u32)], node: &Node, sets: &[Set], targets: &Targets) -> Vec<u32> {
+        let below = match self.tree.end_of(node.child(Side::Below)).kind() {
             Kind::Inner(id) => self.tree.node(id).count(),
             Kind::Single(point) => targets.multiplicity(point),
             Kind::Leaf(id) => self.tree.leaf(id).count(),
-            Kind::Empty => 0,
+            Kind::Chain(_) | Kind::Empty => 0,
         };
-        let mut middles = vec![cell.ranges[0].0 + below];
+        let mut middles = vec![ranges[0].0 + below];
         let (dim, location) = (node.dim(), node.location());
-        for (set, (start, end)) in cell.ranges.iter().enumerate().skip(1) {
+        for (set, (start, end)) in ranges.iter().enumerate().skip(1) {
             let x = &sets[set].x;
             let n_dims = x.len() / self.permutations[set].len().max(1);
             let rows = &mut self.permutations[set][*start as usize..*end as usize];
@@ -463,6 +526,7 @@ fn depth_first_rows(tree: &Tree, rows_of_point: &[Vec<u32>]) -> Vec<u32> {
             Kind::Leaf(id) => {
                 tree.leaf(id).points().iter().for_each(|p| rows.extend_from_slice(&rows_of_point[*p as usize]));
             }
+            Kind::Chain(id) => todo.push(tree.chain(id).end()),
             Kind::Empty => {}
         }
     }

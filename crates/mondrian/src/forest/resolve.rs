@@ -109,7 +109,7 @@ fn best(
                     let mut way = Way::default();
                     for (tree, sums) in &forest.trees()[..n_trees] {
                         let reader = Reader { tree, sums, targets };
-                        way.follow(tree, x, forest.ground().lifetime().get());
+                        way.follow(forest.ground(), tree, x, forest.ground().lifetime().get());
                         loo.add(reader.without(&way, *y, *weight, target, gaussian, leaf_model));
                     }
                     loo.finish(*y, n_trees)

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::posterior::{Reader, Way};
 use super::regression::{LeafModel, RegressionForest};
 use super::targets::Targets;
-use crate::tree::{Child, Kind, Landing, Locator, Tree};
+use crate::tree::{Child, Kind, Locator, Tree};
 use crate::{Points, Result};
 
 impl RegressionForest {
@@ -40,7 +40,7 @@ impl RegressionForest {
             let reader = Reader { tree, sums, targets: &core.targets };
             let shares = match core.params.leaf_model {
                 LeafModel::Hierarchical => {
-                    way.follow(tree, &inside, self.view.get());
+                    way.follow(core.forest.ground(), tree, &inside, self.view.get());
                     self.hierarchical_shares(&reader, &way, distance)
                 }
                 LeafModel::Independent => self.independent_shares(&reader, &inside, distance),
@@ -65,9 +65,9 @@ impl RegressionForest {
         let mut ends: Vec<f64> = (0..n)
             .map(|j| stays(way.blocks[j].birth) - way.blocks.get(j + 1).map_or(0.0, |b| stays(b.birth)))
             .collect();
-        ends[0] = match (n, way.left_at) {
-            (1, None) if distance == 0.0 => 1.0,
-            (1, None) => stays(self.view.get()),
+        ends[0] = match (n, way.has_left) {
+            (1, false) if distance == 0.0 => 1.0,
+            (1, false) => stays(self.view.get()),
             _ => 0.0,
         };
         // Block j enters the belief of block i ≥ j with factor Π κ/(n + κ) over (j, i], over its own n + κ.
@@ -86,10 +86,7 @@ impl RegressionForest {
         let core = &self.core;
         let mut locator = Locator::new(reader.tree, core.forest.ground(), core.forest.store(), self.view);
         let (cell, stays) = match core.params.unseen {
-            super::Unseen::Keyed => match locator.locate(x) {
-                Landing::Seen(child) => (child, 1.0),
-                Landing::Unseen { .. } => return Vec::new(),
-            },
+            super::Unseen::Keyed => (locator.cell_of(x).unwrap_or(Child::EMPTY), 1.0),
             super::Unseen::Integrate => locator.locate_in_law(x),
         };
         if cell == Child::EMPTY {
@@ -127,6 +124,7 @@ fn each_point(tree: &Tree, child: Child, mut visit: impl FnMut(u32)) {
             }
             Kind::Single(point) => visit(point),
             Kind::Leaf(id) => tree.leaf(id).points().iter().for_each(|p| visit(*p)),
+            Kind::Chain(id) => todo.push(tree.chain(id).end()),
             Kind::Empty => {}
         }
     }

@@ -248,33 +248,33 @@ impl Targets {
     }
 
     #[inline]
-    fn sum(&self, sums: &Sums, child: Child, channel: usize) -> f64 {
+    fn sum(&self, tree: &Tree, sums: &Sums, child: Child, channel: usize) -> f64 {
         let channels = self.n_channels();
-        match child.kind() {
+        match tree.end_of(child).kind() {
             Kind::Inner(id) => sums.node[id as usize * channels + channel],
             Kind::Single(point) => self.point_sum(point, channel),
             Kind::Leaf(id) => self.scales[channel].float(sums.leaf[id as usize * channels + channel]),
-            Kind::Empty => 0.0,
+            Kind::Chain(_) | Kind::Empty => 0.0,
         }
     }
 
     /// Σ w·y of a target over the rows of a cell.
     #[inline]
-    pub fn target_sum(&self, sums: &Sums, child: Child, target: usize) -> f64 {
-        self.sum(sums, child, target)
+    pub fn target_sum(&self, tree: &Tree, sums: &Sums, child: Child, target: usize) -> f64 {
+        self.sum(tree, sums, child, target)
     }
 
     /// Σ w over the rows of a cell: their number where no weights were given.
     #[inline]
     pub fn weight_sum(&self, tree: &Tree, sums: &Sums, child: Child) -> f64 {
         if self.is_weighted {
-            return self.sum(sums, child, self.n_targets);
+            return self.sum(tree, sums, child, self.n_targets);
         }
-        f64::from(match child.kind() {
+        f64::from(match tree.end_of(child).kind() {
             Kind::Inner(id) => tree.node(id).count(),
             Kind::Single(point) => self.multiplicity[point as usize],
             Kind::Leaf(id) => tree.leaf(id).count(),
-            Kind::Empty => 0,
+            Kind::Chain(_) | Kind::Empty => 0,
         })
     }
 
@@ -293,7 +293,7 @@ impl Targets {
         let channels = self.n_channels();
         for channel in 0..channels {
             sums.node[id as usize * channels + channel] =
-                self.sum(sums, below, channel) + self.sum(sums, above, channel);
+                self.sum(tree, sums, below, channel) + self.sum(tree, sums, above, channel);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::forest::{Forest, ForestParams};
 use crate::model_file::ModelFileError;
 use crate::path::{Progress, no_progress};
 use crate::ridge::{CellArray, Features, UNSEEN};
-use crate::tree::{Child, Kind, Landing, Locator, Tree};
+use crate::tree::{Child, Kind, Locator, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
 /// The cells that points fall into, in each of M Mondrian trees seen at one lifetime.
@@ -60,6 +60,7 @@ impl TreeColumns {
             Kind::Inner(id) => self.inner[id as usize],
             Kind::Leaf(id) => self.leaf[id as usize],
             Kind::Single(point) => self.point[point as usize],
+            Kind::Chain(_) => unreachable!("a landing names what a chain ends in"),
             Kind::Empty => UNSEEN,
         }
     }
@@ -219,10 +220,7 @@ impl MondrianFeatures {
         let columns = &self.columns[tree];
         let (forest, tree) = (&self.forest, &self.forest.trees()[tree].0);
         let mut locator = Locator::new(tree, forest.ground(), forest.store(), self.lifetime);
-        let find = |x| match locator.locate(x) {
-            Landing::Seen(child) => columns.of(child),
-            Landing::Unseen { .. } => UNSEEN,
-        };
+        let find = |x| locator.cell_of(x).map_or(UNSEEN, |child| columns.of(child));
         inside.chunks_exact(self.n_dims()).map(find).collect()
     }
 
@@ -275,7 +273,7 @@ impl TreeColumns {
             match child.kind() {
                 Kind::Inner(id) => self.inner[id as usize] = column,
                 Kind::Leaf(id) => self.leaf[id as usize] = column,
-                Kind::Single(_) | Kind::Empty => {}
+                Kind::Single(_) | Kind::Chain(_) | Kind::Empty => {}
             }
         }
     }
@@ -303,6 +301,8 @@ impl Census {
                     let cell = if cell == UNSEEN { census.enter(child) } else { cell };
                     census.cell_of_point[point as usize] = cell;
                 }
+                // A cell inside a chain holds the points of its end, and has its name.
+                Kind::Chain(id) => todo.push((tree.chain(id).end(), cell)),
                 Kind::Empty => {}
             }
         }

@@ -29,10 +29,20 @@ pub struct Cut {
 
 /// What one clock is wound with.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Clock {
-    key: NodeKey,
+pub(crate) struct Clock {
+    pub(crate) key: NodeKey,
     /// When the clock was wound: the last cut of this cell's part of the box.
-    birth: f64,
+    pub(crate) birth: f64,
+}
+
+/// A cell further down, as what changes on the way to it.
+pub(crate) struct Further<S, C> {
+    /// Dimension, side and place of cuts that bound it and do not bound the cell above.
+    pub(crate) sides: S,
+    /// Its clocks, the innermost first.
+    pub(crate) clocks: C,
+    /// The innermost box that it still meets.
+    pub(crate) lowest: u32,
 }
 
 /// A step down that can be undone: what it replaced.
@@ -338,6 +348,61 @@ impl Cell {
         self.settle();
         self.steps.clear();
         self.saved_clocks.clear();
+    }
+
+    /// The clocks, the innermost first, and the innermost box that the cell still meets. With its bounds they say how the
+    /// cell goes on.
+    pub(crate) fn clocks(&self) -> (&[Clock], u32) {
+        (&self.clocks, self.lowest as u32)
+    }
+
+    /// As [`Cell::sink`] along all cuts on the way to a cell further down.
+    pub(crate) fn sink_far<S, C>(&mut self, further: Further<S, C>)
+    where
+        S: Iterator<Item = (usize, Side, f64)>,
+        C: Iterator<Item = Clock>,
+    {
+        for (dim, side, location) in further.sides {
+            match side {
+                Side::Below => self.upper[dim] = location,
+                Side::Above => self.lower[dim] = location,
+            }
+        }
+        self.wind_to(further.clocks, further.lowest);
+    }
+
+    /// As [`Cell::enter`] along all cuts on the way to a cell further down: a step for each side that changes, of which
+    /// there is at least one.
+    pub(crate) fn enter_far<S, C>(&mut self, further: Further<S, C>)
+    where
+        S: Iterator<Item = (usize, Side, f64)>,
+        C: Iterator<Item = Clock>,
+    {
+        let outermost = self.clocks.len() - 1;
+        // All steps hold the clocks above, so that the last one undone restores them.
+        let (clock, lowest) = (self.clocks[outermost], self.lowest as u32);
+        for (dim, side, location) in further.sides {
+            let bound = match side {
+                Side::Below => std::mem::replace(&mut self.upper[dim], location),
+                Side::Above => std::mem::replace(&mut self.lower[dim], location),
+            };
+            let length = self.parts[outermost].get(dim);
+            self.steps.push(Step { bound, length, clock, dim: dim as u32, lowest, side });
+            self.saved_clocks.extend_from_slice(&self.clocks[..outermost]);
+            if outermost == 0 {
+                let length = self.part_length(0, dim);
+                self.parts[0].set(dim, length);
+            }
+        }
+        self.wind_to(further.clocks, further.lowest);
+        if outermost > 0 {
+            self.settle();
+        }
+    }
+
+    fn wind_to(&mut self, clocks: impl Iterator<Item = Clock>, lowest: u32) {
+        self.clocks.iter_mut().zip(clocks).for_each(|(clock, new)| *clock = new);
+        self.lowest = lowest as usize;
     }
 
     /// Recomputes the lengths of all live clocks in one dimension.

@@ -23,6 +23,7 @@ mod walker;
 
 pub use bounds::{Bounds, MAX_RUNG};
 pub use cell::{Cell, Cut};
+pub(crate) use cell::{Clock, Further};
 pub use infinite::InfiniteMondrian;
 pub use key::{Draw, NodeKey, Side};
 pub use measure::{BuiltInMeasure, Measure, QuantileAxis, QuantileMeasure, Weights};

@@ -12,6 +12,8 @@ pub struct Ground {
     /// Root boxes from the first to the current rung of the ladder.
     boxes: Arc<[Bounds]>,
     lifetime: Lifetime,
+    /// Whether long runs of cuts with an empty side are kept as chains.
+    is_chained: bool,
 }
 
 impl Ground {
@@ -32,7 +34,7 @@ impl Ground {
         }
         let lower: Vec<f64> = first.lower().iter().map(|x| x.next_down()).collect();
         let boxes = Arc::from([with_rate(Bounds::new(&lower, first.upper())?)?]);
-        Ok(Self { seed, boxes, lifetime })
+        Ok(Self { seed, boxes, lifetime, is_chained: usually_chained() })
     }
 
     /// The same ground with its first box as it is stored, already starting just below its lower corner.
@@ -40,7 +42,8 @@ impl Ground {
     /// # Errors
     /// [`crate::Error::TooLarge`] for a rung above the ladder, or sides whose sum overflows.
     pub fn restored(seed: u64, first: Bounds, rung: u32, lifetime: Lifetime) -> Result<Self> {
-        let mut ground = Self { seed, boxes: Arc::from([with_rate(first)?]), lifetime };
+        let boxes = Arc::from([with_rate(first)?]);
+        let mut ground = Self { seed, boxes, lifetime, is_chained: usually_chained() };
         ground.set_rung(rung)?;
         Ok(ground)
     }
@@ -84,6 +87,18 @@ impl Ground {
     #[must_use]
     pub fn with_lifetime(&self, lifetime: Lifetime) -> Self {
         Self { lifetime, ..self.clone() }
+    }
+
+    /// The same ground, with trees that keep every cut as a node and never make a [chain](super::Chain).
+    ///
+    /// For who looks at every cut whatever it parts, as densities do, and to compare: the cuts are the same.
+    #[must_use]
+    pub fn without_chains(&self) -> Self {
+        Self { is_chained: false, ..self.clone() }
+    }
+
+    pub(super) fn is_chained(&self) -> bool {
+        self.is_chained
     }
 
     /// The lowest rung that holds a box.
@@ -142,4 +157,28 @@ fn with_rate(bounds: Bounds) -> Result<Bounds> {
         return Ok(bounds);
     }
     Err(crate::Error::TooLarge { what: "the sum of the sides", expected: f64::INFINITY, limit: f64::MAX })
+}
+
+#[cfg(not(test))]
+fn usually_chained() -> bool {
+    true
+}
+
+#[cfg(test)]
+thread_local! {
+    static IS_CHAINED: std::cell::Cell<bool> = const { std::cell::Cell::new(true) };
+}
+
+#[cfg(test)]
+fn usually_chained() -> bool {
+    IS_CHAINED.get()
+}
+
+/// Runs something on this thread with grounds [without chains](Ground::without_chains): the slow twin of whole models.
+#[cfg(test)]
+pub(crate) fn all_without_chains<T>(work: impl FnOnce() -> T) -> T {
+    IS_CHAINED.set(false);
+    let result = work();
+    IS_CHAINED.set(true);
+    result
 }

@@ -2,13 +2,14 @@
 //!
 //! One array of point numbers is partitioned in place, depth first, with an explicit stack: depth reaches
 //! thousands where points lie close. A cut costs O(points in its cell), or O(1) when the known bounds of the
-//! points show that it misses them all, whatever the number of dimensions.
+//! points show that it misses them all, whatever the number of dimensions. Cuts with an empty side are written as
+//! nodes, one after the other; a long run of them becomes a [chain](super::Chain) once its end is known.
 
+use super::chain::LEAST_CUTS;
 use super::desk::Desk;
-use super::leaf::Leaves;
 use super::parts::Part;
 use crate::process::{Cell, Cut, NodeKey, Side};
-use crate::tree::{Child, Ground, Node, PointStore, Tree};
+use crate::tree::{Child, Ground, Node, PointStore, Stock, Tree};
 
 /// A cell still to be grown: a side of a node, and its points.
 #[derive(Debug)]
@@ -30,15 +31,15 @@ struct Known {
     hi: f64,
 }
 
-/// Grows subtrees into `nodes` and `leaves`, which may hold others already.
+/// Grows subtrees into `stock`, which may hold others already.
 #[derive(Debug)]
 pub(crate) struct Grower<'a> {
     store: &'a PointStore,
     desk: Desk<'a>,
     lifetime: f64,
     pub(crate) cell: Cell,
-    pub(crate) nodes: Vec<Node>,
-    pub(super) leaves: Leaves,
+    pub(super) stock: Stock,
+    is_chained: bool,
     /// Outer bounds of the current cell's points, per dimension, and the log that restores them.
     lo: Vec<f64>,
     hi: Vec<f64>,
@@ -52,20 +53,15 @@ pub(crate) struct Grower<'a> {
 }
 
 impl<'a> Grower<'a> {
-    /// A grower at the root of a tree, which adds to the given nodes and leaves.
-    pub(super) fn new(
-        store: &'a PointStore,
-        ground: &Ground,
-        cell: Cell,
-        (nodes, leaves): (Vec<Node>, Leaves),
-    ) -> Self {
+    /// A grower at a cell, which adds to what is given.
+    pub(super) fn new(store: &'a PointStore, ground: &Ground, cell: Cell, stock: Stock) -> Self {
         Self {
             store,
             desk: Desk::new(store),
             lifetime: ground.lifetime().get(),
             cell,
-            nodes,
-            leaves,
+            stock,
+            is_chained: ground.is_chained(),
             lo: Vec::new(),
             hi: Vec::new(),
             log: Vec::new(),
@@ -81,14 +77,14 @@ impl<'a> Grower<'a> {
         if points.len() < 2 {
             return points.first().map_or(Child::EMPTY, |p| Child::single(*p));
         }
-        let first_node = self.nodes.len();
+        let first_node = self.stock.nodes.len();
         let depth = self.cell.depth();
         self.forget_bounds();
         let root = self.grow_cell(points, 0, points.len(), None);
         while let Some(task) = self.tasks.pop() {
             self.desk.go_on(self.tasks.len());
             self.return_to(task.depth, task.log);
-            let cut = self.nodes[task.node as usize].cut();
+            let cut = self.stock.nodes[task.node as usize].cut();
             self.enter(&cut, task.side);
             self.grow_cell(points, task.start, task.end, Some((task.node, task.side)));
         }
@@ -100,7 +96,7 @@ impl<'a> Grower<'a> {
 
     /// As [`Grower::grow`] for two points, which needs no room of its own; the walk stays where they part.
     pub(crate) fn grow_two(&mut self, pair: [u32; 2]) -> Child {
-        let first_node = self.nodes.len();
+        let first_node = self.stock.nodes.len();
         let child = self.grow_pair(pair);
         self.count_rows(first_node);
         child
@@ -110,6 +106,8 @@ impl<'a> Grower<'a> {
     fn grow_cell(&mut self, points: &mut [u32], start: usize, mut end: usize, parent: Option<(u32, Side)>) -> Child {
         let mut parent = parent;
         let mut top = None;
+        // The first node of the current run of cuts with an empty side.
+        let mut run = self.stock.nodes.len();
         loop {
             if end - start <= self.aside_from {
                 let points = points[start..end].iter().map(|number| self.desk.point(*number)).collect();
@@ -123,61 +121,78 @@ impl<'a> Grower<'a> {
                 break;
             }
             let Some(cut) = self.next_cut() else {
-                let child = self.new_leaf(&points[start..end]);
+                let leaf = self.new_leaf(&points[start..end]);
+                let child = self.close_run(run, Some(leaf));
                 self.attach(parent, &mut top, child);
                 break;
             };
-            let node = self.new_node(&cut, end - start);
-            self.attach(parent, &mut top, Child::inner(node));
             let middle = start + self.split(&mut points[start..end], &cut);
             if middle == start || middle == end {
                 let side = if middle == start { Side::Above } else { Side::Below };
+                self.new_one_sided(&cut, side, end - start);
                 self.enter(&cut, side);
-                parent = Some((node, side));
                 continue;
             }
+            let child = self.close_run(run, None);
+            self.attach(parent, &mut top, child);
+            let node = self.new_node(&cut, end - start);
             let (depth, log) = (self.cell.depth(), self.log.len());
             if end - middle == 1 {
-                self.nodes[node as usize].above = Child::single(self.desk.point(points[middle]));
+                self.stock.nodes[node as usize].above = Child::single(self.desk.point(points[middle]));
             } else {
                 self.tasks.push(Task { node, side: Side::Above, start: middle, end, depth, log });
             }
             if middle - start == 1 {
-                self.nodes[node as usize].below = Child::single(self.desk.point(points[start]));
+                self.stock.nodes[node as usize].below = Child::single(self.desk.point(points[start]));
                 break;
             }
             self.enter(&cut, Side::Below);
             parent = Some((node, Side::Below));
             end = middle;
+            run = self.stock.nodes.len();
         }
         top.unwrap_or(Child::EMPTY)
     }
 
     /// Cuts the current cell until its two points part or the lifetime ends. No array is touched.
     fn grow_pair(&mut self, pair: [u32; 2]) -> Child {
-        let names = pair.map(|number| self.desk.point(number));
-        let mut parent = None;
-        let mut top = None;
+        let run = self.stock.nodes.len();
         loop {
             let Some(cut) = self.next_cut() else {
-                let child = self.new_leaf(&pair);
-                self.attach(parent, &mut top, child);
-                break;
+                let leaf = self.new_leaf(&pair);
+                return self.close_run(run, Some(leaf));
             };
-            let node = self.new_node(&cut, 2);
-            self.attach(parent, &mut top, Child::inner(node));
             let dim = cut.dim as usize;
-            let [a, b] = pair.map(|number| Side::of(self.desk.row(number)[dim], cut.location));
+            let side = |number: u32| Side::of(self.desk.row(number)[dim], cut.location);
+            let (a, b) = (side(pair[0]), side(pair[1]));
             if a != b {
-                let new = &mut self.nodes[node as usize];
-                *new.child_mut(a) = Child::single(names[0]);
-                *new.child_mut(b) = Child::single(names[1]);
-                break;
+                let child = self.close_run(run, None);
+                let node = self.new_node(&cut, 2);
+                let new = &mut self.stock.nodes[node as usize];
+                *new.child_mut(a) = Child::single(self.desk.point(pair[0]));
+                *new.child_mut(b) = Child::single(self.desk.point(pair[1]));
+                return child;
             }
+            self.new_one_sided(&cut, a, 2);
             self.cell.enter(&cut, a);
-            parent = Some((node, a));
         }
-        top.expect("the loop attaches at least one child")
+    }
+
+    /// Ends the run of nodes from `run` on, at the current cell, with a leaf or the node that comes next; what now stands
+    /// where it starts.
+    #[inline]
+    fn close_run(&mut self, run: usize, leaf: Option<Child>) -> Child {
+        let Stock { nodes, chains, .. } = &mut self.stock;
+        let first = Child::inner(run as u32);
+        if nodes.len() - run >= LEAST_CUTS && self.is_chained {
+            let chain = chains.add_nodes(&nodes[run..], leaf.unwrap_or(first), &self.cell);
+            nodes.truncate(run);
+            return chain;
+        }
+        let Some(leaf) = leaf else { return first };
+        let Some(last) = nodes[run..].last_mut() else { return leaf };
+        *last.child_mut(last.full_side()) = leaf;
+        first
     }
 
     fn next_cut(&self) -> Option<Cut> {
@@ -186,7 +201,7 @@ impl<'a> Grower<'a> {
 
     fn attach(&mut self, parent: Option<(u32, Side)>, top: &mut Option<Child>, child: Child) {
         if let Some((node, side)) = parent {
-            *self.nodes[node as usize].child_mut(side) = child;
+            *self.stock.nodes[node as usize].child_mut(side) = child;
         }
         top.get_or_insert(child);
     }
@@ -195,8 +210,15 @@ impl<'a> Grower<'a> {
     fn new_node(&mut self, cut: &Cut, n_points: usize) -> u32 {
         let mut node = Node::new(cut);
         node.count = n_points as u32;
-        self.nodes.push(node);
-        self.nodes.len() as u32 - 1
+        self.stock.nodes.push(node);
+        self.stock.nodes.len() as u32 - 1
+    }
+
+    /// A cut that all points lie on one side of. There the next node follows, unless the run ends.
+    #[inline]
+    fn new_one_sided(&mut self, cut: &Cut, side: Side, n_points: usize) {
+        let node = self.new_node(cut, n_points);
+        *self.stock.nodes[node as usize].child_mut(side) = Child::inner(node + 1);
     }
 
     fn new_leaf(&mut self, points: &[u32]) -> Child {
@@ -205,7 +227,7 @@ impl<'a> Grower<'a> {
             points if is_distinct => points.len() as u32,
             points => points.iter().map(|p| store.multiplicity(*p)).sum(),
         };
-        Child::leaf(self.leaves.push(points.iter().map(|number| desk.point(*number)), rows_of))
+        Child::leaf(self.stock.leaves.push(points.iter().map(|number| desk.point(*number)), rows_of))
     }
 
     /// Moves the points below the cut to the front, in order; how many there are.
@@ -264,25 +286,11 @@ impl<'a> Grower<'a> {
         if self.is_distinct {
             return;
         }
-        for id in (first..self.nodes.len()).rev() {
-            let node = self.nodes[id];
-            self.nodes[id].count = self.rows_of(node.below) + self.rows_of(node.above);
+        for id in (first..self.stock.nodes.len()).rev() {
+            let node = self.stock.nodes[id];
+            let [below, above] = [node.below, node.above].map(|child| self.stock.rows_of(child, self.store));
+            self.stock.nodes[id].count = below + above;
         }
-    }
-
-    fn rows_of(&self, child: Child) -> u32 {
-        rows_of(child, &self.nodes, &self.leaves, self.store)
-    }
-}
-
-/// Number of rows in a child's cell.
-pub(super) fn rows_of(child: Child, nodes: &[Node], leaves: &Leaves, store: &PointStore) -> u32 {
-    use super::node::Kind;
-    match child.kind() {
-        Kind::Inner(id) => nodes[id as usize].count,
-        Kind::Single(point) => store.multiplicity(point),
-        Kind::Leaf(id) => leaves.leaf(id).count(),
-        Kind::Empty => 0,
     }
 }
 
@@ -290,12 +298,13 @@ impl Tree {
     /// The tree of all points of the store.
     pub fn grown(ground: &Ground, key: NodeKey, store: &PointStore) -> Self {
         let mut points: Vec<u32> = store.points().collect();
-        let mut grower =
-            Grower::new(store, ground, ground.root_cell(key), (Vec::with_capacity(points.len()), Leaves::default()));
+        let stock = Stock { nodes: Vec::with_capacity(points.len()), ..Stock::default() };
+        let mut grower = Grower::new(store, ground, ground.root_cell(key), stock);
         let root = grower.grow(&mut points);
-        let (mut nodes, mut leaves) = (grower.nodes, grower.leaves);
-        nodes.shrink_to_fit();
-        leaves.shrink_to_fit();
-        Self { key, root, nodes, leaves, n_dead: 0 }
+        let mut stock = grower.stock;
+        stock.nodes.shrink_to_fit();
+        stock.leaves.shrink_to_fit();
+        stock.chains.shrink_to_fit();
+        Self::of_stock(key, root, stock)
     }
 }

@@ -1,20 +1,19 @@
 //! Learning more points: the tree becomes the one that a batch of all of them would have grown.
 
-use super::grow::{Grower, rows_of};
+use super::grow::Grower;
 use super::node::Kind;
 use super::partition::partition_by_swaps;
+use super::replay::Replay;
 use super::{Child, Ground, PointStore, Tree};
-use crate::process::{Cell, Cut, NodeKey, Side};
+use crate::process::{NodeKey, Side};
 
 /// A stop on the way of a batch of points down the tree.
 struct Task {
     child: Child,
-    /// Node and side the child hangs on; none at the root.
+    /// Node and side the child hangs on; none at the root. What hangs on a chain stays there.
     parent: Option<(u32, Side)>,
     start: usize,
     end: usize,
-    /// Steps taken when the batch stands at the parent.
-    depth: usize,
 }
 
 impl Tree {
@@ -29,42 +28,50 @@ impl Tree {
             [point] => return self.insert_one(ground, store, *point, touched),
             _ => {}
         }
-        let mut tasks = vec![Task { child: self.root, parent: None, start: 0, end: points.len(), depth: 0 }];
-        // The way from the root to the current task's child; replayed only where something has to be grown.
-        let mut way: Vec<(Cut, Side)> = Vec::new();
-        while let Some(task) = tasks.pop() {
-            way.truncate(task.depth);
-            if let Some((node, side)) = task.parent {
-                way.push((self.nodes[node as usize].cut(), side));
-            }
-            let batch = &mut points[task.start..task.end];
-            match task.child.kind() {
+        let mut tasks = vec![Task { child: self.root, parent: None, start: 0, end: points.len() }];
+        while let Some(Task { child, parent, start, end }) = tasks.pop() {
+            let batch = &mut points[start..end];
+            match child.kind() {
                 Kind::Inner(id) => {
-                    let node = &mut self.nodes[id as usize];
+                    let node = &mut self.stock.nodes[id as usize];
                     node.count += batch.iter().map(|p| store.multiplicity(*p)).sum::<u32>();
                     touched.nodes.push(id);
                     let (dim, location) = (node.dim(), node.location);
-                    let middle = task.start + partition_by_swaps(batch, |p| store.point(p)[dim] <= location);
-                    let depth = way.len();
-                    for (start, end, side) in [(middle, task.end, Side::Above), (task.start, middle, Side::Below)] {
+                    let middle = start + partition_by_swaps(batch, |p| store.point(p)[dim] <= location);
+                    for (start, end, side) in [(middle, end, Side::Above), (start, middle, Side::Below)] {
                         if start < end {
-                            tasks.push(Task { child: node.child(side), parent: Some((id, side)), start, end, depth });
+                            tasks.push(Task { child: node.child(side), parent: Some((id, side)), start, end });
                         }
                     }
                 }
+                Kind::Chain(id) => {
+                    let n_staying = partition_by_swaps(batch, |p| self.chain_holds(id, store.point(p)));
+                    if n_staying == batch.len() {
+                        tasks.push(Task { child: self.chain(id).end(), parent, start, end });
+                        continue;
+                    }
+                    // The run is split where the first point leaves it; then all come by again.
+                    let mut walk = touched.walk_from_root(ground, self.key);
+                    self.sink_to(&mut walk.cell, store.point(batch[0]), child);
+                    let leaving = batch[n_staying..].iter().map(|p| store.point(*p));
+                    let (child, _) = self.split_chain(id, &mut walk, &leaving, store, touched);
+                    touched.walk = Some(walk);
+                    self.hang(parent, child);
+                    tasks.push(Task { child, parent, start, end });
+                }
                 Kind::Leaf(id) => {
-                    self.leaves.extend(id, batch, batch.iter().map(|p| store.multiplicity(*p)).sum());
+                    self.stock.leaves.extend(id, batch, batch.iter().map(|p| store.multiplicity(*p)).sum());
                     touched.leaves.push(id);
                 }
                 Kind::Empty => {
-                    let grown = self.grow_at(ground, store, &way, batch, touched);
-                    self.hang(task.parent, grown);
+                    let grown = self.grow_at(ground, store, child, batch, touched);
+                    self.hang(parent, grown);
                 }
                 Kind::Single(point) => {
                     let mut all = batch.to_vec();
                     all.push(point);
-                    let grown = self.grow_at(ground, store, &way, &mut all, touched);
-                    self.hang(task.parent, grown);
+                    let grown = self.grow_at(ground, store, child, &mut all, touched);
+                    self.hang(parent, grown);
                 }
             }
         }
@@ -73,45 +80,73 @@ impl Tree {
     /// As [`Tree::insert`] for a single point: one way down, on which the walk sinks along.
     fn insert_one(&mut self, ground: &Ground, store: &PointStore, point: u32, touched: &mut Touched) {
         let (x, rows) = (store.point(point), store.multiplicity(point));
-        let mut cell = touched.walk_from_root(ground, self.key);
+        let mut walk = touched.walk_from_root(ground, self.key);
         let mut child = self.root;
         let mut parent = None;
-        while let Some(id) = child.as_inner() {
-            let node = &mut self.nodes[id as usize];
-            node.count += rows;
-            touched.nodes.push(id);
-            let side = node.side_of(x);
-            child = node.child(side);
-            cell.sink(&node.cut(), side);
-            parent = Some((id, side));
-        }
-        match child.kind() {
-            Kind::Leaf(id) => {
-                self.leaves.extend(id, &[point], rows);
-                touched.leaves.push(id);
+        loop {
+            while let Some(id) = child.as_inner() {
+                let node = &mut self.stock.nodes[id as usize];
+                node.count += rows;
+                touched.nodes.push(id);
+                let side = node.side_of(x);
+                child = node.child(side);
+                walk.cell.sink(&node.cut(), side);
+                parent = Some((id, side));
             }
-            Kind::Single(other) => {
-                cell.settle();
-                let grown;
-                (grown, cell) = self.grow_from(ground, store, cell, touched, |grower| grower.grow_two([point, other]));
-                self.hang(parent, grown);
+            match child.kind() {
+                Kind::Chain(id) if self.chain_holds(id, x) => {
+                    walk.cell.sink_far(self.stock.chains.further(id));
+                    child = self.chain(id).end();
+                }
+                Kind::Chain(id) => {
+                    let first_new = self.stock.nodes.len();
+                    let (top, parting) = self.split_chain(id, &mut walk, &std::iter::once(x), store, touched);
+                    self.hang(parent, top);
+                    for node in &mut self.stock.nodes[first_new..=parting as usize] {
+                        node.count += rows;
+                    }
+                    let side = self.node(parting).full_side().other();
+                    self.hang(Some((parting, side)), Child::single(point));
+                    break;
+                }
+                Kind::Leaf(id) => {
+                    self.stock.leaves.extend(id, &[point], rows);
+                    touched.leaves.push(id);
+                    break;
+                }
+                Kind::Single(other) => {
+                    walk.cell.settle();
+                    let grown;
+                    (grown, walk) = self.grow_from(ground, store, walk, touched, |g| g.grow_two([point, other]));
+                    self.hang(parent, grown);
+                    break;
+                }
+                Kind::Empty => {
+                    self.hang(parent, Child::single(point));
+                    break;
+                }
+                Kind::Inner(_) => unreachable!("the way goes on past nodes"),
             }
-            Kind::Empty => self.hang(parent, Child::single(point)),
-            Kind::Inner(_) => unreachable!("the way ends below all nodes"),
         }
-        touched.walk = Some(cell);
+        touched.walk = Some(walk);
     }
 
     /// Reads the ways of a point down several trees in turns. Nothing else: the trees' nodes are then in cache when the
     /// point is learned. One tree after the other would wait for memory at every node.
     pub(crate) fn look_ahead<'a>(trees: impl Iterator<Item = &'a Self>, x: &[f64]) {
-        let mut ways: Vec<(&Self, u32)> = trees.filter_map(|tree| Some((tree, tree.root.as_inner()?))).collect();
+        let mut ways: Vec<(&Self, Child)> = trees.map(|tree| (tree, tree.root)).collect();
         while !ways.is_empty() {
-            ways.retain_mut(|(tree, id)| {
-                let node = &tree.nodes[*id as usize];
-                let next = node.child(node.side_of(x)).as_inner();
-                *id = next.unwrap_or(*id);
-                next.is_some()
+            ways.retain_mut(|(tree, child)| match child.kind() {
+                Kind::Inner(id) => {
+                    let node = tree.node(id);
+                    *child = node.child(node.side_of(x));
+                    true
+                }
+                Kind::Chain(id) => {
+                    *child = tree.chain(id).end();
+                    tree.chain_holds(id, x)
+                }
+                Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => false,
             });
         }
         // The loop ends by what it reads, so it cannot be optimised away.
@@ -125,37 +160,39 @@ impl Tree {
         loop {
             match child.kind() {
                 Kind::Inner(id) => {
-                    let node = &mut self.nodes[id as usize];
+                    let node = &mut self.stock.nodes[id as usize];
                     node.count += 1;
                     touched.nodes.push(id);
                     child = node.child(node.side_of(x));
                 }
                 Kind::Leaf(id) => {
-                    self.leaves.count_row(id);
+                    self.stock.leaves.count_row(id);
                     touched.leaves.push(id);
                     return;
                 }
+                Kind::Chain(id) => child = self.chain(id).end(),
                 Kind::Single(_) | Kind::Empty => return,
             }
         }
     }
 
-    /// Grows points in the cell at the end of `way`.
+    /// Grows points, the first of which comes to `child`, in that cell.
     fn grow_at(
         &mut self,
         ground: &Ground,
         store: &PointStore,
-        way: &[(Cut, Side)],
+        child: Child,
         points: &mut [u32],
         touched: &mut Touched,
     ) -> Child {
         if let [point] = points {
             return Child::single(*point);
         }
-        let mut cell = touched.walk_from_root(ground, self.key);
-        cell.jump(way);
-        let (child, cell) = self.grow_from(ground, store, cell, touched, |grower| grower.grow(points));
-        touched.walk = Some(cell);
+        let mut walk = touched.walk_from_root(ground, self.key);
+        self.sink_to(&mut walk.cell, store.point(points[0]), child);
+        walk.cell.settle();
+        let (child, walk) = self.grow_from(ground, store, walk, touched, |grower| grower.grow(points));
+        touched.walk = Some(walk);
         child
     }
 
@@ -164,59 +201,49 @@ impl Tree {
         &mut self,
         ground: &Ground,
         store: &PointStore,
-        cell: Cell,
+        mut walk: Replay,
         touched: &mut Touched,
         grow: impl FnOnce(&mut Grower<'_>) -> Child,
-    ) -> (Child, Cell) {
-        let parts = (std::mem::take(&mut self.nodes), std::mem::take(&mut self.leaves));
-        let (n_nodes, n_leaves) = (parts.0.len(), parts.1.len());
-        let mut grower = Grower::new(store, ground, cell, parts);
+    ) -> (Child, Replay) {
+        let stock = std::mem::take(&mut self.stock);
+        let (n_nodes, n_leaves) = (stock.nodes.len(), stock.leaves.len());
+        let mut grower = Grower::new(store, ground, walk.cell, stock);
         let child = grow(&mut grower);
-        let cell;
-        (cell, self.nodes, self.leaves) = (grower.cell, grower.nodes, grower.leaves);
-        touched.nodes.extend(n_nodes as u32..self.nodes.len() as u32);
-        touched.leaves.extend(n_leaves as u32..self.leaves.len() as u32);
-        (child, cell)
+        (walk.cell, self.stock) = (grower.cell, grower.stock);
+        touched.nodes.extend(n_nodes as u32..self.stock.nodes.len() as u32);
+        touched.leaves.extend(n_leaves as u32..self.stock.leaves.len() as u32);
+        (child, walk)
     }
 
     pub(super) fn hang(&mut self, parent: Option<(u32, Side)>, child: Child) {
         match parent {
             None => self.root = child,
-            Some((node, side)) => *self.nodes[node as usize].child_mut(side) = child,
+            Some((node, side)) => *self.stock.nodes[node as usize].child_mut(side) = child,
         }
     }
 
     /// Cuts on all leaves until a larger lifetime; `ground` has it already.
     pub fn raise_lifetime(&mut self, ground: &Ground, store: &PointStore) {
-        let mut tasks = vec![(self.root, None::<(u32, Side)>, 0_usize)];
-        let mut way: Vec<(Cut, Side)> = Vec::new();
+        let mut tasks = vec![(self.root, None::<(u32, Side)>)];
         let mut touched = Touched::default();
-        while let Some((child, parent, depth)) = tasks.pop() {
-            way.truncate(depth);
-            if let Some((node, side)) = parent {
-                way.push((self.nodes[node as usize].cut(), side));
-            }
-            match child.kind() {
+        while let Some((child, parent)) = tasks.pop() {
+            // A leaf's first cuts may go on with the run that led to it, so that is grown again from its start.
+            let end = if ground.is_chained() { self.end_of_run(child) } else { child };
+            match end.kind() {
                 Kind::Inner(id) => {
-                    let node = self.nodes[id as usize];
-                    tasks.push((node.above, Some((id, Side::Above)), way.len()));
-                    tasks.push((node.below, Some((id, Side::Below)), way.len()));
+                    let node = self.node(id);
+                    tasks.extend([Side::Above, Side::Below].map(|side| (node.child(side), Some((id, side)))));
                 }
                 Kind::Leaf(id) => {
-                    let mut points = self.leaves.end(id);
+                    let mut points = self.stock.leaves.end(id);
                     self.n_dead += 1;
-                    let grown = self.grow_at(ground, store, &way, &mut points, &mut touched);
+                    let grown = self.grow_at(ground, store, child, &mut points, &mut touched);
                     self.hang(parent, grown);
                 }
-                Kind::Single(_) | Kind::Empty => {}
+                Kind::Single(_) | Kind::Empty | Kind::Chain(_) => {}
             }
         }
         self.tidy(store);
-    }
-
-    /// Rows in a child's cell.
-    pub fn rows_of(&self, child: Child, store: &PointStore) -> u32 {
-        rows_of(child, &self.nodes, &self.leaves, store)
     }
 }
 
@@ -228,7 +255,7 @@ pub struct Touched {
     /// Numbers of leaves.
     pub leaves: Vec<u32>,
     /// A walk to use again, so that learning a row allocates nothing.
-    walk: Option<Cell>,
+    pub(super) walk: Option<Replay>,
 }
 
 impl Touched {
@@ -238,13 +265,13 @@ impl Touched {
     }
 
     /// A walk at the root of a tree, unsettled.
-    fn walk_from_root(&mut self, ground: &Ground, key: NodeKey) -> Cell {
+    pub(super) fn walk_from_root(&mut self, ground: &Ground, key: NodeKey) -> Replay {
         match self.walk.take() {
-            Some(mut cell) => {
-                ground.restart(&mut cell, key);
-                cell
+            Some(mut walk) => {
+                ground.restart(&mut walk.cell, key);
+                walk
             }
-            None => ground.root_cell(key),
+            None => Replay::on(ground.root_cell(key)),
         }
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! A tree is a pure function of its [key](crate::process::NodeKey), the [ground](Ground) it stands on and the set of
 //! points it holds (design, section 1). Nodes exist only where points lie; a cut that leaves one side
-//! without points is a real node with an empty side; a cell with one point is frozen, since its key says how it
-//! would go on. All coordinates here are measure coordinates (see [`crate::process::Measure`]).
+//! without points is a real node with an empty side, and four or more of them in a row are kept as one edge, a
+//! [chain](Chain); a cell with one point is frozen, since its key says how it would go on. All coordinates here
+//! are measure coordinates (see [`crate::process::Measure`]).
 
+mod chain;
 mod desk;
 mod forget;
 mod ground;
@@ -15,37 +17,76 @@ mod locate;
 mod node;
 mod partition;
 mod parts;
+mod replay;
 mod route;
+mod runs;
 mod shape;
 mod store;
 
+pub use chain::Chain;
 pub use ground::Ground;
+#[cfg(test)]
+pub(crate) use ground::all_without_chains;
 pub use insert::Touched;
 pub use leaf::Leaf;
 pub use locate::{Landing, Locator};
 pub use node::{Child, Kind, Node};
 pub(crate) use partition::partition;
+pub(crate) use replay::Replay;
 pub use route::Frozen;
 pub use store::PointStore;
 
 use crate::process::NodeKey;
+use chain::Chains;
 use leaf::Leaves;
+
+/// What trees are built of.
+#[derive(Debug, Clone, Default)]
+struct Stock {
+    nodes: Vec<Node>,
+    leaves: Leaves,
+    chains: Chains,
+}
+
+impl Stock {
+    /// A child itself, or what it ends in if it is a chain.
+    #[inline]
+    fn end_of(&self, child: Child) -> Child {
+        if let Kind::Chain(id) = child.kind() { self.chains.end_of(id) } else { child }
+    }
+
+    /// Number of rows in a child's cell.
+    fn rows_of(&self, child: Child, store: &PointStore) -> u32 {
+        match self.end_of(child).kind() {
+            Kind::Inner(id) => self.nodes[id as usize].count,
+            Kind::Single(point) => store.multiplicity(point),
+            Kind::Leaf(id) => self.leaves.leaf(id).count(),
+            Kind::Chain(_) => unreachable!("a chain ends in no chain"),
+            Kind::Empty => 0,
+        }
+    }
+}
 
 /// One tree: nodes, and the points of the cells that are not cut further.
 #[derive(Debug, Clone)]
 pub struct Tree {
     key: NodeKey,
     root: Child,
-    nodes: Vec<Node>,
-    leaves: Leaves,
-    /// Nodes and leaves that forgetting and regrowing left unreachable.
+    stock: Stock,
+    /// Nodes, leaves and chains that nothing leads to any more.
     n_dead: usize,
+    /// Whether a parent's number is always smaller than its children's.
+    is_in_order: bool,
 }
 
 impl Tree {
     /// A tree without points.
     pub fn new(key: NodeKey) -> Self {
-        Self { key, root: Child::EMPTY, nodes: Vec::new(), leaves: Leaves::default(), n_dead: 0 }
+        Self::of_stock(key, Child::EMPTY, Stock::default())
+    }
+
+    fn of_stock(key: NodeKey, root: Child, stock: Stock) -> Self {
+        Self { key, root, stock, n_dead: 0, is_in_order: true }
     }
 
     /// The key all its cuts follow from.
@@ -61,32 +102,105 @@ impl Tree {
     /// A node by its number, as [`Child::kind`] gives it.
     #[inline]
     pub fn node(&self, id: u32) -> &Node {
-        &self.nodes[id as usize]
+        &self.stock.nodes[id as usize]
     }
 
     /// A leaf by its number, as [`Child::kind`] gives it.
     #[inline]
     pub fn leaf(&self, id: u32) -> Leaf<'_> {
-        self.leaves.leaf(id)
+        self.stock.leaves.leaf(id)
+    }
+
+    /// A chain by its number, as [`Child::kind`] gives it.
+    #[inline]
+    pub fn chain(&self, id: u32) -> Chain {
+        self.stock.chains.get(id)
+    }
+
+    /// Whether a point of the cell that a chain starts in is still there at its end.
+    #[inline]
+    pub fn chain_holds(&self, id: u32, x: &[f64]) -> bool {
+        self.stock.chains.holds(id, x)
+    }
+
+    /// A child itself, or what it ends in if it is a chain: the same points, so the same statistics.
+    #[inline]
+    pub fn end_of(&self, child: Child) -> Child {
+        self.stock.end_of(child)
+    }
+
+    /// What a run of cuts with an empty side leads to, kept as a chain or as nodes: a cut that separates points, a leaf or
+    /// a frozen cell. The child itself if no such run starts there.
+    pub fn end_of_run(&self, child: Child) -> Child {
+        let mut child = self.end_of(child);
+        while let Some(id) = child.as_inner() {
+            let node = self.node(id);
+            if node.separates() {
+                break;
+            }
+            child = self.end_of(node.child(node.full_side()));
+        }
+        child
+    }
+
+    /// Number of chains, those left over from changes included.
+    pub fn n_chains(&self) -> usize {
+        self.stock.chains.len()
+    }
+
+    /// All chains that the root leads to, with their numbers, parents before children.
+    pub fn chains(&self) -> impl Iterator<Item = (u32, Chain)> + '_ {
+        let mut todo = vec![self.root];
+        std::iter::from_fn(move || {
+            while let Some(child) = todo.pop() {
+                if let Some(id) = self.end_of(child).as_inner() {
+                    todo.extend([self.node(id).above, self.node(id).below]);
+                }
+                if let Kind::Chain(id) = child.kind() {
+                    return Some((id, self.chain(id)));
+                }
+            }
+            None
+        })
+    }
+
+    /// Rows in a child's cell.
+    pub fn rows_of(&self, child: Child, store: &PointStore) -> u32 {
+        self.stock.rows_of(child, store)
     }
 
     /// Number of node slots: per-node statistics are kept in arrays of this length.
     pub fn n_nodes(&self) -> usize {
-        self.nodes.len()
+        self.stock.nodes.len()
     }
 
     /// Number of leaf slots.
     pub fn n_leaves(&self) -> usize {
-        self.leaves.len()
+        self.stock.leaves.len()
     }
 
-    /// Node numbers in an order in which children come before parents: a parent's number is always the smaller.
+    /// Node numbers in an order in which children come before parents.
     pub fn children_first(&self) -> impl Iterator<Item = u32> + use<> {
-        (0..self.nodes.len() as u32).rev()
+        // Splitting a chain puts new nodes above old ones; usually a parent's number is the smaller.
+        let order = if self.is_in_order { None } else { Some(self.depth_first()) };
+        let n = order.as_ref().map_or(self.stock.nodes.len(), Vec::len) as u32;
+        (0..n).rev().map(move |at| order.as_ref().map_or(at, |order| order[at as usize]))
+    }
+
+    /// The numbers of all nodes that the root leads to, parents before children.
+    fn depth_first(&self) -> Vec<u32> {
+        let (mut order, mut todo) = (Vec::with_capacity(self.stock.nodes.len()), vec![self.root]);
+        while let Some(child) = todo.pop() {
+            if let Some(id) = self.end_of(child).as_inner() {
+                order.push(id);
+                todo.extend([self.node(id).above, self.node(id).below]);
+            }
+        }
+        order
     }
 
     /// Bytes that the structure takes.
     pub fn n_bytes(&self) -> usize {
-        size_of_val(self.nodes.as_slice()) + self.leaves.n_bytes()
+        size_of_val(self.stock.nodes.as_slice()) + self.stock.leaves.n_bytes() + self.stock.chains.n_bytes()
     }
 }

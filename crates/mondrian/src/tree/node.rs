@@ -15,6 +15,8 @@ pub enum Kind {
     Single(u32),
     /// A cell with several points that is not cut within the lifetime: the leaf's number.
     Leaf(u32),
+    /// A cell whose next cuts all have an empty side: the number of the [chain](super::Chain) that they are kept as.
+    Chain(u32),
     /// A cell without points.
     Empty,
 }
@@ -22,12 +24,13 @@ pub enum Kind {
 const TAG: u32 = 3 << 30;
 const SINGLE: u32 = 1 << 30;
 const LEAF: u32 = 2 << 30;
-/// Numbers of points, nodes and leaves stay below this.
-pub(crate) const MAX_NUMBER: u32 = 1 << 30;
+const CHAIN: u32 = 3 << 30;
+/// Numbers of points, nodes, leaves and chains stay below this.
+pub(crate) const MAX_NUMBER: u32 = (1 << 30) - 1;
 
 impl Child {
-    /// A side without points.
-    pub const EMPTY: Self = Self(TAG);
+    /// A side without points: the one word that the numbers leave over.
+    pub const EMPTY: Self = Self(CHAIN | MAX_NUMBER);
 
     pub(crate) fn inner(node: u32) -> Self {
         debug_assert!(node < MAX_NUMBER);
@@ -44,6 +47,11 @@ impl Child {
         Self(LEAF | leaf)
     }
 
+    pub(crate) fn chain(chain: u32) -> Self {
+        debug_assert!(chain < MAX_NUMBER);
+        Self(CHAIN | chain)
+    }
+
     /// What it is.
     #[inline]
     pub fn kind(self) -> Kind {
@@ -52,8 +60,18 @@ impl Child {
             0 => Kind::Inner(number),
             SINGLE => Kind::Single(number),
             LEAF => Kind::Leaf(number),
-            _ => Kind::Empty,
+            _ if number == MAX_NUMBER => Kind::Empty,
+            _ => Kind::Chain(number),
         }
+    }
+
+    pub(super) fn to_word(self) -> u32 {
+        self.0
+    }
+
+    #[inline]
+    pub(super) fn from_word(word: u32) -> Self {
+        Self(word)
     }
 
     /// The node's number if the cell is cut.
@@ -101,6 +119,13 @@ impl Node {
             above: Child::EMPTY,
             count: 0,
         }
+    }
+
+    /// A cut with points on one side only, those of `full`.
+    pub(crate) fn one_sided(cut: &Cut, side: Side, full: Child) -> Self {
+        let mut node = Self::new(cut);
+        *node.child_mut(side) = full;
+        node
     }
 
     /// When the cell is cut.
@@ -156,6 +181,12 @@ impl Node {
         !self.below.is_empty() && !self.above.is_empty()
     }
 
+    /// The side that holds points, of a cut that does not [separate](Node::separates).
+    #[inline]
+    pub fn full_side(&self) -> Side {
+        if self.below.is_empty() { Side::Above } else { Side::Below }
+    }
+
     pub(crate) fn cut(&self) -> Cut {
         Cut {
             time: self.time,
@@ -177,6 +208,7 @@ mod tests {
             assert_eq!(Child::inner(number).kind(), Kind::Inner(number));
             assert_eq!(Child::single(number).kind(), Kind::Single(number));
             assert_eq!(Child::leaf(number).kind(), Kind::Leaf(number));
+            assert_eq!(Child::chain(number).kind(), Kind::Chain(number));
         }
         assert_eq!(Child::EMPTY.kind(), Kind::Empty);
         let cut = Cut { time: 1.5, dim: 12_345, level: 64, location: -2.0 };

@@ -6,8 +6,7 @@
 use rayon::prelude::*;
 
 use super::grow::Grower;
-use super::leaf::Leaves;
-use super::{Child, Ground, Kind, Node, PointStore, Tree};
+use super::{Child, Ground, Kind, PointStore, Stock, Tree};
 use crate::process::{Cell, NodeKey, Side};
 
 /// Fewer points are grown by one thread: cutting them up would take longer.
@@ -27,8 +26,7 @@ pub(super) struct Part {
 struct Grown {
     parent: Option<(u32, Side)>,
     root: Child,
-    nodes: Vec<Node>,
-    leaves: Leaves,
+    stock: Stock,
 }
 
 impl Tree {
@@ -38,46 +36,50 @@ impl Tree {
         if store.n_points() < LEAST_POINTS || rayon::current_num_threads() == 1 {
             return Self::grown(ground, key, store);
         }
-        let mut top = Grower::new(store, ground, ground.root_cell(key), (Vec::new(), Leaves::default()));
+        let mut top = Grower::new(store, ground, ground.root_cell(key), Stock::default());
         let mut points: Vec<u32> = store.points().collect();
         top.aside_from = points.len().div_ceil(n_parts);
         let root = top.grow(&mut points);
         let parts = std::mem::take(&mut top.aside);
         let grown: Vec<Grown> = parts.into_par_iter().map(|part| part.grow(ground, store)).collect();
-        let n_nodes = top.nodes.len() + grown.iter().map(|part| part.nodes.len()).sum::<usize>();
-        top.nodes.reserve_exact(n_nodes - top.nodes.len());
+        top.stock.nodes.reserve_exact(grown.iter().map(|part| part.stock.nodes.len()).sum());
         for part in grown {
             part.hang(&mut top);
         }
         top.count_rows(0);
-        top.leaves.shrink_to_fit();
-        Self { key, root, nodes: top.nodes, leaves: top.leaves, n_dead: 0 }
+        top.stock.leaves.shrink_to_fit();
+        top.stock.chains.shrink_to_fit();
+        Self::of_stock(key, root, top.stock)
     }
 }
 
 impl Part {
     fn grow(mut self, ground: &Ground, store: &PointStore) -> Grown {
-        let mut grower = Grower::new(store, ground, self.cell, (Vec::new(), Leaves::default()));
+        let mut grower = Grower::new(store, ground, self.cell, Stock::default());
         let root = grower.grow(&mut self.points);
-        Grown { parent: self.parent, root, nodes: grower.nodes, leaves: grower.leaves }
+        Grown { parent: self.parent, root, stock: grower.stock }
     }
 }
 
 impl Grown {
-    /// Appends the part's nodes and leaves to those of the whole, numbered on.
+    /// Appends what the part is built of to the whole, numbered on.
     fn hang(self, whole: &mut Grower<'_>) {
-        let (first_node, first_leaf) = (whole.nodes.len() as u32, whole.leaves.len() as u32);
+        let Stock { nodes, leaves, chains } = &mut whole.stock;
+        let (first_node, first_leaf) = (nodes.len() as u32, leaves.len() as u32);
+        let first_chain = chains.take_all(&self.stock.chains);
         let moved = |child: Child| match child.kind() {
             Kind::Inner(id) => Child::inner(first_node + id),
             Kind::Leaf(id) => Child::leaf(first_leaf + id),
+            Kind::Chain(id) => Child::chain(first_chain + id),
             Kind::Single(_) | Kind::Empty => child,
         };
-        whole.leaves.append(&self.leaves);
-        whole.nodes.extend(self.nodes.into_iter().map(|mut node| {
+        chains.rename_ends(first_chain, moved);
+        leaves.append(&self.stock.leaves);
+        nodes.extend(self.stock.nodes.into_iter().map(|mut node| {
             (node.below, node.above) = (moved(node.below), moved(node.above));
             node
         }));
         let (node, side) = self.parent.expect("a part is smaller than the whole");
-        *whole.nodes[node as usize].child_mut(side) = moved(self.root);
+        *nodes[node as usize].child_mut(side) = moved(self.root);
     }
 }

@@ -1,10 +1,12 @@
 //! Where many points lie in a tree: they go down together and part at each cut.
 //!
 //! Gives what [`Locator::locate`](super::Locator::locate) gives for each row. Every node is looked at once for
-//! all rows that pass it, and the walk goes along, so that a frozen cell is resumed from where it stands.
+//! all rows that pass it, and the walk goes along, so that a frozen cell is resumed from where it stands. The cuts of a
+//! chain are made again once for all rows that leave it.
 
 use super::node::Kind;
 use super::partition::partition;
+use super::replay::Replay;
 use super::{Child, Ground, Landing, PointStore, Tree};
 use crate::Lifetime;
 use crate::process::{Cell, Side};
@@ -30,11 +32,16 @@ struct Task {
 
 struct Router<'a> {
     tree: &'a Tree,
+    ground: &'a Ground,
     store: &'a PointStore,
     rows: &'a [f64],
     lifetime: f64,
+    /// Whether it matters when a row leaves a chain.
+    is_timed: bool,
     /// The walk at the current cell, if frozen cells are resumed.
     cell: Option<Cell>,
+    /// Another walk, once rows have left a chain.
+    replay: Option<Replay>,
     order: Vec<u32>,
     scratch: Vec<u32>,
     landings: Vec<Landing>,
@@ -50,19 +57,52 @@ impl Tree {
         lifetime: Lifetime,
         frozen: Frozen,
     ) -> Vec<Landing> {
+        let mut router = Router::new(self, ground, store, rows, lifetime, frozen);
+        router.run();
+        router.landings
+    }
+
+    /// The training points that share the cell of each row, as the child they are under; an empty child for none. As
+    /// [`Tree::route`] without asking when a row left the others, which a chain makes dear.
+    pub fn cells(
+        &self,
+        ground: &Ground,
+        store: &PointStore,
+        rows: &[f64],
+        lifetime: Lifetime,
+        frozen: Frozen,
+    ) -> Vec<Child> {
+        let mut router = Router::new(self, ground, store, rows, lifetime, frozen);
+        router.is_timed = false;
+        router.run();
+        let cell = |landing| if let Landing::Seen(child) = landing { child } else { Child::EMPTY };
+        router.landings.into_iter().map(cell).collect()
+    }
+}
+
+impl<'a> Router<'a> {
+    fn new(
+        tree: &'a Tree,
+        ground: &'a Ground,
+        store: &'a PointStore,
+        rows: &'a [f64],
+        lifetime: Lifetime,
+        frozen: Frozen,
+    ) -> Self {
         let n_rows = rows.len() / ground.n_dims();
-        let mut router = Router {
-            tree: self,
+        Self {
+            tree,
+            ground,
             store,
             rows,
             lifetime: lifetime.min(ground.lifetime()).get(),
-            cell: (frozen == Frozen::Resumed).then(|| ground.root_cell(self.key)),
+            is_timed: true,
+            cell: (frozen == Frozen::Resumed).then(|| ground.root_cell(tree.key())),
+            replay: None,
             order: (0..n_rows as u32).collect(),
             scratch: Vec::new(),
-            landings: vec![Landing::Seen(self.root); n_rows],
-        };
-        router.run();
-        router.landings
+            landings: vec![Landing::Seen(tree.root); n_rows],
+        }
     }
 }
 
@@ -88,7 +128,15 @@ impl Router<'_> {
         tasks: &mut Vec<Task>,
     ) {
         while start < end {
-            let Kind::Inner(id) = child.kind() else { return self.land(child, (start, end), parent) };
+            let id = match child.kind() {
+                Kind::Inner(id) => id,
+                Kind::Chain(id) => {
+                    end = self.pass_chain(id, (start, end));
+                    child = self.tree.chain(id).end();
+                    continue;
+                }
+                _ => return self.land(child, (start, end), parent),
+            };
             let node = *self.tree.node(id);
             if node.time > self.lifetime {
                 return self.land_all((start, end), Landing::Seen(child));
@@ -106,6 +154,39 @@ impl Router<'_> {
             parent = Some(id);
             self.enter(id, side, child);
         }
+    }
+
+    /// Takes rows past a chain: those that stay come first and end at what is returned, the others have landed.
+    fn pass_chain(&mut self, id: u32, (start, end): (usize, usize)) -> usize {
+        let (tree, rows, n_dims) = (self.tree, self.rows, self.store.n_dims());
+        let chain = tree.chain(id);
+        let x = |row: u32| &rows[row as usize * n_dims..][..n_dims];
+        let n_staying = partition(&mut self.order[start..end], &mut self.scratch, |row| tree.chain_holds(id, x(row)));
+        let (middle, mut last) = (start + n_staying, end);
+        if !self.is_timed && chain.last_time() <= self.lifetime {
+            let time = chain.last_time();
+            self.land_all((middle, end), Landing::Unseen { time, parent: chain.end() });
+        } else if middle < end && chain.first_time() <= self.lifetime {
+            let mut replay = self.replay.take().unwrap_or_else(|| Replay::on(self.ground.root_cell(tree.key())));
+            replay.start(tree, x(self.order[middle]), id);
+            while middle < last {
+                let Some((cut, side)) = replay.next().filter(|(cut, _)| cut.time <= self.lifetime) else { break };
+                let stays = |row: u32| Side::of(x(row)[cut.dim as usize], cut.location) == side;
+                let n_left = partition(&mut self.order[middle..last], &mut self.scratch, stays);
+                self.land_all((middle + n_left, last), Landing::Unseen { time: cut.time, parent: chain.end() });
+                last = middle + n_left;
+            }
+            self.replay = Some(replay);
+        }
+        if chain.last_time() > self.lifetime {
+            // The lifetime ends inside the run: who is still there is at home.
+            self.land_all((start, last), Landing::Seen(chain.end()));
+            return start;
+        }
+        if let Some(cell) = &mut self.cell {
+            cell.enter_far(tree.stock.chains.further(id));
+        }
+        middle
     }
 
     /// Rows that have come to the end of the stored tree.
@@ -152,7 +233,7 @@ impl Router<'_> {
     /// Takes the walk along to a cell where it may be needed.
     #[inline]
     fn enter(&mut self, node: u32, side: Side, child: Child) {
-        if let (Some(cell), Kind::Inner(_) | Kind::Single(_)) = (&mut self.cell, child.kind()) {
+        if let (Some(cell), Kind::Inner(_) | Kind::Single(_) | Kind::Chain(_)) = (&mut self.cell, child.kind()) {
             cell.enter(&self.tree.node(node).cut(), side);
         }
     }

@@ -1,6 +1,7 @@
 //! Comparing and checking trees.
 
 use super::node::Kind;
+use super::replay::Replay;
 use super::{Child, Ground, PointStore, Tree};
 use crate::process::Side;
 
@@ -14,6 +15,8 @@ impl Tree {
                 Kind::Inner(id) if self.node(id).time <= lifetime.get() => {
                     todo.extend([self.node(id).above, self.node(id).below]);
                 }
+                // A cell inside a chain holds the points of its end, and has its name.
+                Kind::Chain(id) => todo.push(self.chain(id).end()),
                 Kind::Empty => {}
                 _ => {
                     let next = numbers.len() as u32;
@@ -24,7 +27,8 @@ impl Tree {
         numbers
     }
 
-    /// Whether two trees are identical: the bits of every cut, the counts, and the points of every cell.
+    /// Whether two trees are identical: the bits of every cut, the counts, the points of every cell, and which runs of cuts
+    /// are kept as chains.
     ///
     /// Points are compared by coordinates, so the trees may belong to different stores.
     pub fn same_as(&self, store: &PointStore, other: &Self, other_store: &PointStore) -> bool {
@@ -47,6 +51,10 @@ impl Tree {
                     let (x, y) = (self.leaf(i), other.leaf(j));
                     x.count() == y.count() && sorted(store, x.points()) == sorted(other_store, y.points())
                 }
+                (Kind::Chain(i), Kind::Chain(j)) => {
+                    todo.push((self.chain(i).end(), other.chain(j).end()));
+                    self.stock.chains.is_same(i, &other.stock.chains, j)
+                }
                 (Kind::Empty, Kind::Empty) => true,
                 _ => false,
             };
@@ -55,6 +63,49 @@ impl Tree {
             }
         }
         true
+    }
+
+    /// The same tree with every cut as a node: the slow, obvious twin of a tree with chains.
+    #[must_use]
+    pub fn without_chains(&self, ground: &Ground, store: &PointStore) -> Self {
+        let mut plain = Self::new(self.key);
+        let mut replay = Replay::on(ground.root_cell(self.key));
+        let mut todo = vec![(self.root, None::<(u32, Side)>)];
+        while let Some((child, mut parent)) = todo.pop() {
+            if let Kind::Chain(id) = child.kind() {
+                replay.start(self, store.point(self.a_point_under(child)), id);
+                for (cut, side) in replay.by_ref() {
+                    let next = plain.push_one_sided(&cut, side, self.rows_of(child, store));
+                    plain.hang(parent, Child::inner(next));
+                    parent = Some((next, side));
+                }
+            }
+            let moved = match self.end_of(child).kind() {
+                Kind::Inner(id) => {
+                    let (node, new) = (*self.node(id), plain.stock.nodes.len() as u32);
+                    plain.stock.nodes.push(node);
+                    todo.extend([Side::Above, Side::Below].map(|side| (node.child(side), Some((new, side)))));
+                    Child::inner(new)
+                }
+                Kind::Leaf(id) => Child::leaf(plain.stock.leaves.copy(self.leaf(id))),
+                Kind::Single(_) | Kind::Empty | Kind::Chain(_) => child,
+            };
+            plain.hang(parent, moved);
+        }
+        plain
+    }
+
+    /// Any point of a cell that holds some.
+    fn a_point_under(&self, child: Child) -> u32 {
+        let mut child = child;
+        loop {
+            match self.end_of_run(child).kind() {
+                Kind::Inner(id) => child = self.node(id).below,
+                Kind::Single(point) => return point,
+                Kind::Leaf(id) => return self.leaf(id).points()[0],
+                Kind::Chain(_) | Kind::Empty => unreachable!("the cell holds points"),
+            }
+        }
     }
 
     /// Whether the tree is the one that its key, the ground and the store's points define: the slow, obvious check.
@@ -77,10 +128,10 @@ impl Tree {
         while let Some((child, birth)) = todo.pop() {
             let sound = match child.kind() {
                 Kind::Inner(id) => {
-                    let Some(node) = self.nodes.get(id as usize) else { return false };
+                    let Some(node) = self.stock.nodes.get(id as usize) else { return false };
                     visited += 1;
                     todo.extend([Side::Below, Side::Above].map(|side| (node.child(side), node.time)));
-                    visited <= self.nodes.len()
+                    visited <= self.stock.nodes.len() + self.n_chains()
                         && node.time >= birth
                         && node.location.is_finite()
                         && node.dim() < store.n_dims()
@@ -90,7 +141,7 @@ impl Tree {
                             .is_some_and(|(a, b)| a.checked_add(b) == Some(node.count))
                 }
                 Kind::Leaf(id) => {
-                    let Some(leaf) = self.leaves.get(id) else { return false };
+                    let Some(leaf) = self.stock.leaves.get(id) else { return false };
                     let mut rows = 0_u64;
                     leaf.points().len() > 1
                         && leaf.points().iter().all(|p| {
@@ -99,6 +150,14 @@ impl Tree {
                             fresh
                         })
                         && rows == u64::from(leaf.count())
+                }
+                Kind::Chain(id) => {
+                    visited += 1;
+                    let sound = self.stock.chains.is_well_formed(id, store.n_dims());
+                    if sound {
+                        todo.push((self.chain(id).end(), self.chain(id).last_time()));
+                    }
+                    sound && self.chain(id).first_time() >= birth
                 }
                 Kind::Single(point) => take(point),
                 Kind::Empty => true,
@@ -111,10 +170,14 @@ impl Tree {
     }
 
     fn checked_rows(&self, child: Child, store: &PointStore) -> Option<u32> {
-        match child.kind() {
-            Kind::Inner(id) => self.nodes.get(id as usize).map(|n| n.count),
-            Kind::Leaf(id) => self.leaves.get(id).map(super::Leaf::count),
+        // The number of a chain that is none fails by itself.
+        let is_chain = |id| self.stock.chains.is_well_formed(id, store.n_dims());
+        let end = if matches!(child.kind(), Kind::Chain(id) if !is_chain(id)) { child } else { self.end_of(child) };
+        match end.kind() {
+            Kind::Inner(id) => self.stock.nodes.get(id as usize).map(|n| n.count),
+            Kind::Leaf(id) => self.stock.leaves.get(id).map(super::Leaf::count),
             Kind::Single(p) => ((p as usize) < store.n_slots()).then(|| store.multiplicity(p)),
+            Kind::Chain(_) => None,
             Kind::Empty => Some(0),
         }
     }

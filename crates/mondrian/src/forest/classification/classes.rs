@@ -129,13 +129,13 @@ pub struct ClassMasks {
 
 impl ClassMasks {
     /// Sets the bits of all classes below a child.
-    pub(super) fn mark(&self, classes: &PointClasses, child: Child, mask: &mut [u64]) {
+    pub(super) fn mark(&self, tree: &Tree, classes: &PointClasses, child: Child, mask: &mut [u64]) {
         let or = |held: &[u64], mask: &mut [u64]| mask.iter_mut().zip(held).for_each(|(m, h)| *m |= h);
-        match child.kind() {
+        match tree.end_of(child).kind() {
             Kind::Inner(id) => or(&self.nodes[id as usize * self.n_words..][..self.n_words], mask),
             Kind::Leaf(id) => or(&self.leaves[id as usize * self.n_words..][..self.n_words], mask),
             Kind::Single(point) => classes.mark(point, mask),
-            Kind::Empty => {}
+            Kind::Chain(_) | Kind::Empty => {}
         }
     }
 
@@ -162,6 +162,7 @@ impl ClassMasks {
                     None => tree.leaf(id).points().iter().for_each(|p| classes.add_to(*p, counts)),
                 },
                 Kind::Single(point) => classes.add_to(point, counts),
+                Kind::Chain(id) => todo.push(tree.chain(id).end()),
                 Kind::Empty => {}
             }
         }
@@ -187,7 +188,7 @@ impl ClassMasks {
         scratch.fill(0);
         let node = tree.node(id);
         for side in [Side::Below, Side::Above] {
-            self.mark(classes, node.child(side), scratch);
+            self.mark(tree, classes, node.child(side), scratch);
         }
         self.nodes[id as usize * self.n_words..][..self.n_words].copy_from_slice(scratch);
     }
@@ -200,9 +201,8 @@ impl Labels for PointClasses {
         stats.n_words = self.n_words();
         stats.fit_to(tree);
         (0..tree.n_leaves() as u32).for_each(|id| stats.mend_leaf(tree, self, id));
-        // A child is always younger than its parent.
         let mut scratch = vec![0; stats.n_words];
-        (0..tree.n_nodes() as u32).rev().for_each(|id| stats.mend_node(tree, self, id, &mut scratch));
+        tree.children_first().for_each(|id| stats.mend_node(tree, self, id, &mut scratch));
     }
 
     fn mend(&self, tree: &Tree, touched: &Touched, stats: &mut ClassMasks) {

@@ -12,7 +12,7 @@ use super::loss::log_loss;
 use super::stable::{discount, n_set};
 use super::{Planted, subset};
 use crate::process::Side;
-use crate::tree::{Child, Kind, Tree};
+use crate::tree::{Kind, Tree};
 
 /// Points looked at: those of smallest hash.
 const POINTS: usize = 4096;
@@ -114,7 +114,7 @@ impl<'a> Path<'a> {
             if let Some((node, side)) = via {
                 self.push(node, side);
             }
-            match self.end_of_chain(child).kind() {
+            match self.tree.end_of_run(child).kind() {
                 Kind::Inner(id) => {
                     for side in [Side::Above, Side::Below] {
                         todo.push((self.tree.node(id).child(side), self.levels.len(), Some((id, side))));
@@ -122,22 +122,9 @@ impl<'a> Path<'a> {
                 }
                 Kind::Single(point) => self.leave_out_each(point, &mut each),
                 Kind::Leaf(id) => self.leave_out_of_leaf(self.tree.leaf(id).points(), &mut each),
-                Kind::Empty => {}
+                Kind::Chain(_) | Kind::Empty => {}
             }
         }
-    }
-
-    /// The separating cut or the cell without cuts that a run of cuts with an empty side leads to.
-    fn end_of_chain(&self, mut child: Child) -> Child {
-        while let Kind::Inner(id) = child.kind() {
-            let node = self.tree.node(id);
-            if node.separates() {
-                break;
-            }
-            let side = if node.child(Side::Below) == Child::EMPTY { Side::Above } else { Side::Below };
-            child = node.child(side);
-        }
-        child
     }
 
     fn truncate(&mut self, depth: usize) {
@@ -150,10 +137,10 @@ impl<'a> Path<'a> {
         let node = self.tree.node(node);
         let n_words = self.classes.n_words();
         let mut taken = vec![0; n_words];
-        self.masks.mark(self.classes, node.child(side), &mut taken);
+        self.masks.mark(self.tree, self.classes, node.child(side), &mut taken);
         let start = self.others.len();
         self.others.resize(start + n_words, 0);
-        self.masks.mark(self.classes, node.child(side.other()), &mut self.others[start..]);
+        self.masks.mark(self.tree, self.classes, node.child(side.other()), &mut self.others[start..]);
         let other = &self.others[start..];
         let union: u32 = taken.iter().zip(other).map(|(t, o)| (t | o).count_ones()).sum();
         let count = n_set(&taken) + n_set(other);

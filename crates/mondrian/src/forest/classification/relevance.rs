@@ -36,15 +36,10 @@ fn removed(planted: &Planted, tree: &Tree, lifetime: f64) -> Vec<f64> {
     let mut order: Vec<u32> = store.points().collect();
     let mut counts = [vec![0_u32; classes.n_classes()], vec![0; classes.n_classes()]];
     let mut todo: Vec<(Child, usize, usize)> = vec![(tree.root(), 0, order.len())];
-    while let Some((mut child, start, end)) = todo.pop() {
-        while let Kind::Inner(id) = child.kind() {
+    while let Some((child, start, end)) = todo.pop() {
+        if let Kind::Inner(id) = tree.end_of_run(child).kind() {
             let node = tree.node(id);
             if node.time() > lifetime {
-                break;
-            }
-            if !node.separates() {
-                let side = if node.child(Side::Below) == Child::EMPTY { Side::Above } else { Side::Below };
-                child = node.child(side);
                 continue;
             }
             let range = &mut order[start..end];
@@ -59,7 +54,6 @@ fn removed(planted: &Planted, tree: &Tree, lifetime: f64) -> Vec<f64> {
             removed[node.dim()] += before;
             todo.push((node.child(Side::Below), start, start + middle));
             todo.push((node.child(Side::Above), start + middle, end));
-            break;
         }
     }
     removed

@@ -143,7 +143,7 @@ impl<F: FnMut(usize, usize, f64, &[f64])> Walk<'_, F> {
         block.child = task.child;
         block.birth = task.birth;
         block.mask.fill(0);
-        self.masks.mark(self.scene.classes, task.child, &mut block.mask);
+        self.masks.mark(self.tree, self.scene.classes, task.child, &mut block.mask);
         block.first = self.lifetimes.partition_point(|lifetime| *lifetime < task.birth);
         block.known.clear();
         block.counted = false;
@@ -155,6 +155,13 @@ impl<F: FnMut(usize, usize, f64, &[f64])> Walk<'_, F> {
         let last = self.lifetimes[self.lifetimes.len() - 1];
         loop {
             match child.kind() {
+                Kind::Chain(id) => {
+                    start = self.pass_chain(task, start, id, last);
+                    if start == task.end {
+                        return;
+                    }
+                    child = self.tree.chain(id).end();
+                }
                 Kind::Inner(id) if self.tree.node(id).time() <= last => {
                     let node = *self.tree.node(id);
                     if node.separates() {
@@ -192,6 +199,26 @@ impl<F: FnMut(usize, usize, f64, &[f64])> Walk<'_, F> {
                 Kind::Empty => unreachable!("a block holds points"),
             }
         }
+    }
+
+    /// Lets the rows that leave a chain do so, each at its time. They go to the front of the range; where the others start.
+    fn pass_chain(&mut self, task: &Task, mut start: usize, id: u32, last: f64) -> usize {
+        let tree = self.tree;
+        let outside = start + self.split(start, task.end, |x| !tree.chain_holds(id, x));
+        if outside == start || tree.chain(id).first_time() > last {
+            return start;
+        }
+        self.locator.start(self.rows.point(self.order[start]), id);
+        while start < outside {
+            let Some((cut, side)) = self.locator.next_cut().filter(|(cut, _)| cut.time <= last) else { break };
+            let gone = start + self.split(start, outside, |x| Side::of(x[cut.dim as usize], cut.location) != side);
+            for at in start..gone {
+                let row = self.order[at];
+                self.end_row(row, self.rows.outside_by[row as usize], Some(cut.time), task.depth);
+            }
+            start = gone;
+        }
+        start
     }
 
     /// At a frozen cell: the rate at which a row leaves it over the unseen cuts, and when it leaves by a keyed one.
@@ -306,7 +333,7 @@ impl<F: FnMut(usize, usize, f64, &[f64])> Walk<'_, F> {
         }
         for (mask, side) in [(&mut self.below_mask, Side::Below), (&mut self.above_mask, Side::Above)] {
             mask.fill(0);
-            self.masks.mark(self.scene.classes, node.child(side), mask);
+            self.masks.mark(self.tree, self.scene.classes, node.child(side), mask);
         }
         let d = discount(self.scene.gamma, time - task.birth);
         let parent = &self.above[task.depth * n_classes..][..n_classes];

@@ -208,6 +208,8 @@ impl TreePart {
                 tree.leaf(id).points().iter().for_each(|p| self.cell_of_point[*p as usize] = cell);
             }
             Kind::Single(point) => self.cell_of_point[point as usize] = cell.unwrap_or_else(|| self.new_cell()),
+            // A cell inside a chain holds the points of its end.
+            Kind::Chain(id) => todo.push(Visit::Enter(tree.chain(id).end(), cell)),
             Kind::Empty => {}
         }
     }
@@ -250,7 +252,7 @@ impl TreePart {
             Kind::Inner(id) => self.first_of_node[id as usize],
             Kind::Leaf(id) => self.first_of_leaf[id as usize],
             Kind::Single(point) => self.cell_of_point[point as usize],
-            Kind::Empty => unreachable!("a landing names a child with points"),
+            Kind::Chain(_) | Kind::Empty => unreachable!("a landing names a child with points, and no chain"),
         }
     }
 }
