@@ -103,6 +103,7 @@ fn mondrian_densities_are_level_with_kernels_in_few_dimensions_and_behind_in_man
 
 #[test]
 fn random_binning_and_mondrian_need_similar_numbers_of_features() {
+    // Half of the way is a noisy place: with 8 seeds and 1000 rows Random Binning came out at 2.1 times as many on cpu_act.
     // Random Binning's errors vary no more than the Mondrian's, with ten seeds and 3000 rows either; its numbers of features do.
     check("kernel-convergence", &Expected { findings: &["binning is wilder"], ..Expected::default() });
 }
