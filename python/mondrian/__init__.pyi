@@ -11,22 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, DensityMixin, Regressor
 from . import process as process
 
 __all__ = [
-    "LaplaceKernelRidge",
-    "MondrianDensity",
-    "MondrianDensityClassifier",
-    "MondrianFeatures",
-    "MondrianForestClassifier",
-    "MondrianForestRegressor",
-    "MondrianGridFeatures",
-    "MondrianGridRidge",
-    "MondrianKernelRidge",
-    "RandomBinningFeatures",
-    "RandomFourierFeatures",
-    "RegularizationPath",
-    "Trajectory",
-    "__version__",
-    "load",
-    "process",
+    "LaplaceKernelRidge", "MondrianDensity", "MondrianDensityClassifier", "MondrianFeatures",
+    "MondrianForestClassifier", "MondrianForestRegressor", "MondrianGridFeatures", "MondrianGridRidge",
+    "MondrianKernelRidge", "RandomBinningFeatures", "RandomFourierFeatures", "RegularizationPath", "Trajectory",
+    "__version__", "load", "process",
 ]
 
 _Floats: TypeAlias = NDArray[np.float64]

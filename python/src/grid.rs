@@ -6,11 +6,9 @@ use mondrian::grid::{GridRidge, GridRidgeParams};
 use mondrian::tuning::LifetimesChoice;
 use pyo3::prelude::*;
 
-use crate::arrays::Labelled;
 use crate::errors::unknown;
 use crate::model::bound;
-use crate::searched::{run_searching, with_search};
-use crate::threads::Work;
+use crate::searched::with_search;
 
 fn search_kind(word: &str) -> PyResult<SearchKind> {
     match word {
@@ -63,18 +61,10 @@ bound!(
     "GridRidge",
     GridRidge
 );
-with_search!(PyGridRidge);
+with_search!(PyGridRidge, GridRidge, Arguments);
 
 #[pymethods]
 impl PyGridRidge {
-    #[staticmethod]
-    fn fit<'py>(py: Python<'py>, rows: Labelled<'py>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
-        let (x, y) = &rows;
-        let (params, points) = (arguments.params(work.n_threads())?, x.points(py)?);
-        let targets: &[f64] = y;
-        run_searching(py, &work, |step| GridRidge::fit_with_progress(points, targets, &params, step)).map(Self::from)
-    }
-
     fn ranking(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         self.model.ask(py, 1, |model| Ok(model.ranking()))
     }

@@ -7,11 +7,10 @@ use mondrian::tuning::{
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::arrays::{Labelled, NewTable, NewVector, NewVectors, Table, vector};
+use crate::arrays::{NewTable, NewVector, NewVectors, Table, vector};
 use crate::errors::unknown;
 use crate::model::bound;
-use crate::searched::{run_searching, with_search};
-use crate::threads::Work;
+use crate::searched::with_search;
 use crate::trees::ValidationArgument;
 
 /// One a dimension, or what the approximation's path chooses on.
@@ -69,20 +68,10 @@ bound!(
     "LaplaceKernelRidge",
     LaplaceKernelRidge
 );
-with_search!(PyLaplaceKernelRidge);
+with_search!(PyLaplaceKernelRidge, LaplaceKernelRidge, Arguments);
 
 #[pymethods]
 impl PyLaplaceKernelRidge {
-    /// Tunes what is `None`, then solves.
-    #[staticmethod]
-    fn fit<'py>(py: Python<'py>, rows: Labelled<'py>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
-        let (x, y) = &rows;
-        let (params, points) = (arguments.params(work.n_threads())?, x.points(py)?);
-        let targets: &[f64] = y;
-        run_searching(py, &work, |step| LaplaceKernelRidge::fit_with_progress(points, targets, &params, step))
-            .map(Self::from)
-    }
-
     fn predict_with_std<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVectors<'py> {
         self.model.vectors_of(py, &x, n_threads, LaplaceKernelRidge::predict_with_std)
     }

@@ -14,9 +14,24 @@ use crate::threads::Work;
 /// What Python asks of a class whose field `model` is a `Shared` of a model with lifetimes found or given,
 /// one a dimension.
 macro_rules! with_search {
-    ($class:ty) => {
+    ($class:ty, $model:ty, $arguments:ty) => {
         #[pyo3::pymethods]
         impl $class {
+            /// Looks for what is `None`, then solves.
+            #[staticmethod]
+            fn fit<'py>(
+                py: pyo3::Python<'py>,
+                rows: $crate::arrays::Labelled<'py>,
+                arguments: $arguments,
+                work: $crate::threads::Work<'py>,
+            ) -> pyo3::PyResult<Self> {
+                let (params, points) = (arguments.params(work.n_threads())?, rows.0.points(py)?);
+                let targets: &[f64] = &rows.1;
+                let fit =
+                    |step: $crate::searched::Stepping<'_>| <$model>::fit_with_progress(points, targets, &params, step);
+                $crate::searched::run_searching(py, &work, fit).map(Self::from)
+            }
+
             fn predict<'py>(
                 &self,
                 py: pyo3::Python<'py>,
@@ -52,11 +67,14 @@ macro_rules! with_search {
 
 pub(crate) use with_search;
 
+/// Who hears of every evaluation, and says whether to go on.
+pub(crate) type Stepping<'a> = &'a mut dyn FnMut(&Step) -> ControlFlow<()>;
+
 /// Runs a search that reports its evaluations, open to Ctrl-C.
 pub(crate) fn run_searching<T: Send>(
     py: Python<'_>,
     work: &Work<'_>,
-    search: impl FnOnce(&mut dyn FnMut(&Step) -> ControlFlow<()>) -> Result<T> + Send,
+    search: impl FnOnce(Stepping<'_>) -> Result<T> + Send,
 ) -> PyResult<T> {
     let told = |py: Python<'_>, step: Step| Ok(step_dict(py, &step)?.into_any().unbind());
     work.run_telling(py, told, |watch| search(&mut |step| watch.tell(step.clone())))

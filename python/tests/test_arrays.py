@@ -75,24 +75,23 @@ def test_n_jobs_has_joblib_s_meaning(regression):
         mondrian.MondrianForestRegressor(10, n_jobs=0).fit(X, y)
 
 
+def breaths_during(call, *arguments):
+    """How often another thread of Python wakes up while a call works."""
+    working = threading.Thread(target=call, args=arguments)
+    working.start()
+    breaths = 0
+    while working.is_alive():
+        breaths += 1
+        time.sleep(0.002)
+    return breaths
+
+
 def test_others_work_while_the_library_does():
     X = np.random.default_rng(0).uniform(size=(20_000, 6))
     forest = mondrian.MondrianForestRegressor(60, lifetime=float("inf"), random_state=0, n_jobs=1)
-    fitting = threading.Thread(target=forest.fit, args=(X, X[:, 0]))
-    fitting.start()
-    breaths = 0
-    while fitting.is_alive():
-        breaths += 1
-        time.sleep(0.002)
-    # With the interpreter's lock held, this thread would wake once or twice in the second that the fit takes.
-    assert breaths > 20
-    long_predict = threading.Thread(target=forest.predict, args=(np.repeat(X, 4, axis=0),))
-    long_predict.start()
-    breaths = 0
-    while long_predict.is_alive():
-        breaths += 1
-        time.sleep(0.002)
-    assert breaths > 20
+    # With the interpreter's lock held, the other thread would wake once or twice in the second that these take.
+    assert breaths_during(forest.fit, X, X[:, 0]) > 20
+    assert breaths_during(forest.predict, np.repeat(X, 4, axis=0)) > 20
 
 
 def test_forked_and_spawned_workers(regression):
