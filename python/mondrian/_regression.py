@@ -89,6 +89,10 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         {self}
         """
         first = not self.__sklearn_is_fitted__()
+        if sample_weight is None and not first and self._is_plain(X) and self._is_plain_target(y, len(X)):
+            # Learning row by row asks a million times: the core's own checks are enough.
+            self._model.learn((X, y, None), self._work(len(X)))
+            return self
         X, y, weights = self._weighted(X, y, sample_weight, reset=first)
         if first:
             return self._plant(X, y, weights, self._online_tree_arguments(X.shape[1]))
@@ -101,16 +105,14 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         return repeated(X, y, sample_weights(sample_weight, X))
 
     def _learnable(self, X, y, *, reset=False):
-        if not reset and self._is_plain(X) and self._is_plain_target(y, len(X)):
-            return X, np.ascontiguousarray(y)
         X, y = self._rows_and_targets(X, y, reset=reset, multi_output=True)
         if y.ndim == 2 and y.shape[1] == 1:
             y = self._one_column(y)
         return X, y
 
     def _is_plain_target(self, y, n_rows):
-        """Whether it needs no more checks than the core's own: learning row by row asks a million times."""
-        return type(y) is np.ndarray and y.dtype is FLOAT64 and y.shape == (n_rows,)
+        """Whether it is one double a row, for a model of one target."""
+        return type(y) is np.ndarray and y.dtype is FLOAT64 and y.shape == (n_rows,) and self._n_targets == 1
 
     def _one_column(self, y):
         warnings.warn(
