@@ -98,7 +98,9 @@ pub(super) struct Run {
 pub(super) struct Chains {
     words: Vec<u64>,
     n_chains: usize,
-    /// Words of chains that nothing leads to any more.
+    /// Chains that nothing leads to any more, with their lengths: the next ones are written over them.
+    free: Vec<(u32, usize)>,
+    /// Words of no chain.
     n_dead: usize,
 }
 
@@ -170,7 +172,7 @@ impl Iterator for SidesOf<'_> {
 }
 
 impl Chains {
-    /// How many there are, dead ones included.
+    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.n_chains
     }
@@ -254,9 +256,8 @@ impl Chains {
     }
 
     fn write(&mut self, run: Run, layout: Layout, clocks: &[Clock], bounds: impl Iterator<Item = Bound>) -> Child {
-        let start = self.words.len();
         let [births, axes, locations, end] = layout.places();
-        self.words.resize(start + end, 0);
+        let start = self.make_room(end);
         let record = &mut self.words[start..];
         let last = clocks[clocks.len() - 1].birth;
         let end = u64::from(run.end.to_word()) << 32 | u64::from(run.n_cuts);
@@ -277,9 +278,26 @@ impl Chains {
         Child::chain((start / 2) as u32)
     }
 
+    /// Where a record of so many words goes; they are zero there. Of dead chains only the last is looked at: chains that come
+    /// and go all the time are short and much alike.
+    fn make_room(&mut self, n_words: usize) -> usize {
+        if let Some((id, _)) = self.free.pop_if(|(_, n)| *n >= n_words) {
+            let start = 2 * id as usize;
+            self.words[start..start + n_words].fill(0);
+            self.n_dead -= n_words;
+            return start;
+        }
+        let start = self.words.len();
+        self.words.resize(start + n_words, 0);
+        start
+    }
+
     /// A chain that nothing leads to any more.
     pub(super) fn bury(&mut self, id: u32) {
-        self.n_dead += self.n_words(id);
+        let n_words = self.n_words(id);
+        self.free.push((id, n_words));
+        self.n_dead += n_words;
+        self.n_chains -= 1;
     }
 
     pub(super) fn is_untidy(&self) -> bool {
@@ -351,7 +369,7 @@ impl Chains {
         first
     }
 
-    /// Renames what the chains from a number on end in.
+    /// Renames what the chains from a number on end in, of which none was ever shortened or buried.
     pub(super) fn rename_ends(&mut self, first: u32, renamed: impl Fn(Child) -> Child) {
         let mut id = first;
         while (2 * id as usize) < self.words.len() {

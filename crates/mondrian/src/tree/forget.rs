@@ -101,7 +101,7 @@ impl Tree {
                     child = rest;
                     self.n_dead += 1;
                 }
-                (Some(_), Step::Chain(id)) => self.bury_chain(id),
+                (Some(_), Step::Chain(id)) => self.stock.chains.bury(id),
                 (None, step) => {
                     if let Step::Node(id, side) = step {
                         *self.stock.nodes[id as usize].child_mut(side) = child;
@@ -127,9 +127,7 @@ impl Tree {
         self.sink_to(&mut walk.cell, x, top);
         let joined = self.join_run(top, &mut walk.cell);
         touched.walk = Some(walk);
-        if joined == top {
-            return;
-        }
+        let Some(joined) = joined else { return };
         way.truncate(first);
         let parent = way.last().map(|step| match *step {
             Step::Node(id, side) => (id, side),
@@ -141,7 +139,7 @@ impl Tree {
     /// Whether enough is dead that [`Tree::tidy`] is worth it.
     pub fn is_untidy(&self) -> bool {
         let Stock { nodes, leaves, chains } = &self.stock;
-        (self.n_dead > 64 && self.n_dead * 2 > nodes.len() + leaves.len() + chains.len()) || chains.is_untidy()
+        (self.n_dead > 64 && self.n_dead * 2 > nodes.len() + leaves.len()) || chains.is_untidy()
     }
 
     /// Writes nodes, leaves and chains anew, depth first, without the dead; numbers change.

@@ -201,10 +201,10 @@ impl Tree {
         &mut self,
         ground: &Ground,
         store: &PointStore,
-        mut walk: Replay,
+        mut walk: Box<Replay>,
         touched: &mut Touched,
         grow: impl FnOnce(&mut Grower<'_>) -> Child,
-    ) -> (Child, Replay) {
+    ) -> (Child, Box<Replay>) {
         let stock = std::mem::take(&mut self.stock);
         let (n_nodes, n_leaves) = (stock.nodes.len(), stock.leaves.len());
         let mut grower = Grower::new(store, ground, walk.cell, stock);
@@ -255,7 +255,7 @@ pub struct Touched {
     /// Numbers of leaves.
     pub leaves: Vec<u32>,
     /// A walk to use again, so that learning a row allocates nothing.
-    pub(super) walk: Option<Replay>,
+    pub(super) walk: Option<Box<Replay>>,
 }
 
 impl Touched {
@@ -265,13 +265,13 @@ impl Touched {
     }
 
     /// A walk at the root of a tree, unsettled.
-    pub(super) fn walk_from_root(&mut self, ground: &Ground, key: NodeKey) -> Replay {
+    pub(super) fn walk_from_root(&mut self, ground: &Ground, key: NodeKey) -> Box<Replay> {
         match self.walk.take() {
             Some(mut walk) => {
                 ground.restart(&mut walk.cell, key);
                 walk
             }
-            None => Replay::on(ground.root_cell(key)),
+            None => Box::new(Replay::on(ground.root_cell(key))),
         }
     }
 }

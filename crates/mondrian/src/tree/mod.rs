@@ -73,7 +73,7 @@ pub struct Tree {
     key: NodeKey,
     root: Child,
     stock: Stock,
-    /// Nodes, leaves and chains that nothing leads to any more.
+    /// Nodes and leaves that nothing leads to any more.
     n_dead: usize,
     /// Whether a parent's number is always smaller than its children's.
     is_in_order: bool,
@@ -143,7 +143,7 @@ impl Tree {
         child
     }
 
-    /// Number of chains, those left over from changes included.
+    /// Number of chains.
     pub fn n_chains(&self) -> usize {
         self.stock.chains.len()
     }

@@ -56,7 +56,7 @@ impl Tree {
             for (cut, side) in walk.by_ref() {
                 self.push_one_sided(&cut, side, rows);
             }
-            self.bury_chain(id);
+            self.stock.chains.bury(id);
             chain.end()
         };
         let last = self.stock.nodes.last_mut().expect("the parting cut is a node");
@@ -76,14 +76,9 @@ impl Tree {
         id
     }
 
-    pub(super) fn bury_chain(&mut self, id: u32) {
-        self.stock.chains.bury(id);
-        self.n_dead += 1;
-    }
-
-    /// Joins the run that starts at `top` to a chain if it is long enough, with the walk at its start, unsettled; what
-    /// then stands there. A run of chains and nodes in any mixture.
-    pub(super) fn join_run(&mut self, top: Child, cell: &mut Cell) -> Child {
+    /// Joins the run that starts at `top`, of chains and nodes in any mixture, with the walk at its start, unsettled; the
+    /// chain that it becomes if it is long enough.
+    pub(super) fn join_run(&mut self, top: Child, cell: &mut Cell) -> Option<Child> {
         let (mut n_cuts, mut bounds, mut first_time) = (0, Vec::new(), None);
         let (mut dead_nodes, mut dead_chains) = (0, Vec::new());
         let mut child = top;
@@ -111,9 +106,9 @@ impl Tree {
                 _ => break,
             }
         }
-        let Some(first_time) = first_time.filter(|_| n_cuts as usize >= LEAST_CUTS) else { return top };
+        let first_time = first_time.filter(|_| n_cuts as usize >= LEAST_CUTS)?;
         self.n_dead += dead_nodes;
-        dead_chains.into_iter().for_each(|id| self.bury_chain(id));
-        self.stock.chains.add(Run { first_time, n_cuts, end: child }, bounds.into_iter(), cell)
+        dead_chains.into_iter().for_each(|id| self.stock.chains.bury(id));
+        Some(self.stock.chains.add(Run { first_time, n_cuts, end: child }, bounds.into_iter(), cell))
     }
 }
