@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod failure;
 pub mod fuzz;
+mod heap;
 mod model;
 mod pixels;
 mod prepare;

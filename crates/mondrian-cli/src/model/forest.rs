@@ -76,6 +76,7 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
 /// Grows trees under a progress bar.
 pub(super) fn growing<M>(n_trees: usize, screen: Screen, grow: impl FnOnce(&(dyn Fn(usize) + Sync)) -> M) -> M {
     let _stage = Stage::new("growing");
+    crate::heap::give_back();
     let bar = Mutex::new(screen.progress("growing", n_trees as u64));
     let model = grow(&|n_grown| {
         // A bar that another thread is drawing need not be drawn twice.
