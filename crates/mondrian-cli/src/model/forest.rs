@@ -73,12 +73,18 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     Ok(growing(n_trees, screen, |progress| sowing.grow(progress)))
 }
 
+/// After so many trees, what growing them left free goes back to the system.
+const TREES_A_SWEEP: usize = 8;
+
 /// Grows trees under a progress bar.
 pub(super) fn growing<M>(n_trees: usize, screen: Screen, grow: impl FnOnce(&(dyn Fn(usize) + Sync)) -> M) -> M {
     let _stage = Stage::new("growing");
     crate::heap::give_back();
     let bar = Mutex::new(screen.progress("growing", n_trees as u64));
     let model = grow(&|n_grown| {
+        if n_grown.is_multiple_of(TREES_A_SWEEP) {
+            crate::heap::give_back();
+        }
         // A bar that another thread is drawing need not be drawn twice.
         if let Ok(mut bar) = bar.try_lock() {
             bar.set(n_grown as u64);
