@@ -40,6 +40,7 @@ struct Found {
     sections: Vec<Section>,
     headline: Vec<(&'static str, String, String)>,
     figures: Vec<(&'static str, Value)>,
+    n_trees: usize,
 }
 
 pub(crate) fn run(args: &PathArgs, screen: Screen) -> Outcome<()> {
@@ -63,8 +64,11 @@ pub(crate) fn run(args: &PathArgs, screen: Screen) -> Outcome<()> {
         short(found.path.value_at(best)),
         short(best.get())
     ));
-    if let Some(hint) = still_falling(&found.path, args.params.lifetime) {
-        screen.say(hint);
+    if let Some(further) = further(&found.path, args) {
+        screen.say(format!(
+            "the error has not turned at the end of the curve: --lifetime {} looks further",
+            short(further)
+        ));
     }
     screen.say(format!("wrote {}", args.out.display()));
     let thin = found.path.thinned(JSON_POINTS);
@@ -88,13 +92,15 @@ pub(crate) fn run(args: &PathArgs, screen: Screen) -> Outcome<()> {
     screen.result(&args.out.display().to_string(), &object)
 }
 
-/// What to do where the curve ends before its error has risen again.
-fn still_falling(path: &RegularizationPath, lifetime: LifetimeArg) -> Option<String> {
-    let (best, last) = (path.best_lifetime().get(), path.lifetimes().last().copied().unwrap_or(0.0));
-    let is_cut_short = best > 0.9 * last && (lifetime != LifetimeArg::Fixed(Lifetime::INFINITE));
-    is_cut_short.then(|| {
-        format!("the least error is near the end of the curve: --lifetime {} looks further", short(2.0 * last))
-    })
+/// Where to end a curve whose error has not turned. A forest's own end is where all rows are parted: nothing follows it.
+fn further(path: &RegularizationPath, args: &PathArgs) -> Option<f64> {
+    let end = match args.params.lifetime {
+        LifetimeArg::Auto if args.model == PathKind::Forest => return None,
+        LifetimeArg::Auto => path.lifetimes().last().copied()?,
+        LifetimeArg::Fixed(lifetime) => lifetime.get(),
+    };
+    let ends_lowest = path.best_index() + 1 == path.len();
+    (end.is_finite() && (ends_lowest || !path.has_turned())).then_some(2.0 * end)
 }
 
 impl Split {
@@ -160,7 +166,7 @@ fn forest_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: 
         ("Error held out", figure(error), "root mean squared".to_owned()),
         ("Coverage", format!("{:.1} %", 100.0 * held), "of 90 % intervals".to_owned()),
     ];
-    Ok(Found { path, sections, headline, figures })
+    Ok(Found { path, sections, headline, figures, n_trees: model.forest().n_trees() })
 }
 
 fn classifier_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: Screen) -> Outcome<Found> {
@@ -207,7 +213,13 @@ fn classifier_path(args: &PathArgs, training: &Training<'_>, split: &Split, scre
     ];
     let wrong = right.iter().filter(|r| !**r).count() as f64 / right.len().max(1) as f64;
     let headline = vec![("Wrong on held-out rows", format!("{:.1} %", 100.0 * wrong), "at that lifetime".to_owned())];
-    Ok(Found { path, sections, headline, figures: vec![("error_rate", json!(wrong))] })
+    Ok(Found {
+        path,
+        sections,
+        headline,
+        figures: vec![("error_rate", json!(wrong))],
+        n_trees: model.forest().n_trees(),
+    })
 }
 
 /// How much each input goes with the target: the size of their correlation, for models that have no measure of their own.
@@ -313,7 +325,7 @@ fn kernel_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: 
     let mut sections =
         vec![tree_section(preparation, bounds, train, Some(&split.train.y), &relevance, lifetime, args.params.seed)?];
     sections.extend(prediction_sections(truth, &mean, &std));
-    Ok(Found { path, sections, headline, figures })
+    Ok(Found { path, sections, headline, figures, n_trees: model.features().n_trees() })
 }
 
 fn density_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: Screen) -> Outcome<Found> {
@@ -335,7 +347,7 @@ fn density_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen:
     let relevance = vec![1.0; train.n_columns()];
     let bounds = model.forest().ground().first_box();
     let section = tree_section(preparation, bounds, train, None, &relevance, path.best_lifetime(), args.params.seed)?;
-    Ok(Found { path, sections: vec![section], headline, figures })
+    Ok(Found { path, sections: vec![section], headline, figures, n_trees: model.forest().n_trees() })
 }
 
 fn page(args: &PathArgs, opened: &Opened, split: &Split, found: &Found) -> Report {
@@ -383,7 +395,7 @@ fn page(args: &PathArgs, opened: &Opened, split: &Split, found: &Found) -> Repor
     ));
     let items = vec![
         ("model".to_owned(), json!(args.model.name())),
-        ("trees".to_owned(), json!(args.params.trees.unwrap_or(100))),
+        ("trees".to_owned(), json!(found.n_trees)),
         ("seed".to_owned(), json!(args.params.seed)),
         ("scaling of inputs".to_owned(), json!(opened.preparation.scaling)),
         ("missing cells".to_owned(), json!(opened.preparation.missing)),

@@ -23,8 +23,12 @@ pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<Kerne
     if training.preparation.task() != Some(Task::Regression) {
         return Err(Failure::input("the kernel model predicts numbers, not classes", "use --model forest"));
     }
-    let trees = ForestParams { n_trees: args.trees.unwrap_or(50), ..forest::forest_params(training, args)? };
-    Ok(KernelRidge::params().trees(trees).alpha(args.alpha.unwrap_or(1.0)))
+    Ok(KernelRidge::params().trees(trees(training, args)?).alpha(args.alpha.unwrap_or(1.0)))
+}
+
+/// Trees to make features of: fewer than a forest has by default, since each of its cells is a feature.
+fn trees(training: &Training<'_>, args: &ModelArgs) -> Outcome<ForestParams> {
+    Ok(ForestParams { n_trees: args.trees.unwrap_or(50), ..forest::forest_params(training, args)? })
 }
 
 /// How far a path goes: to the lifetime asked for, or the largest power of √2 whose features it can afford.
@@ -32,7 +36,7 @@ pub(crate) fn terminal(training: &Training<'_>, args: &ModelArgs, points: Points
     if let LifetimeArg::Fixed(lifetime) = args.lifetime {
         return Ok(lifetime);
     }
-    let trees = ForestParams { n_trees: args.trees.unwrap_or(50), ..forest::forest_params(training, args)? };
+    let trees = trees(training, args)?;
     let lifetime = |halvings: i32| {
         let half = if halvings % 2 == 1 { std::f64::consts::FRAC_1_SQRT_2 } else { 1.0 };
         Lifetime::new(4.0 * 0.5_f64.powi(halvings / 2) * half)

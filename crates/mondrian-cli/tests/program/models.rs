@@ -328,6 +328,20 @@ fn classes_from_table_to_predictions() {
     assert!(place.run("fit digits.csv --target label --out d").stderr.contains("--task classification"));
 }
 
+/// A curve that ends before its error has turned says so; a forest's whole path cannot go on.
+#[test]
+fn a_path_says_when_it_ends_too_soon() {
+    let place = Place::new();
+    place.write("t.csv", table(150));
+    let path = "path t.csv --target target --trees 10 --out r.html --lifetime";
+    assert!(place.run(&format!("{path} 0.01")).succeeded().stderr.contains("has not turned"));
+    for whole in ["auto", "inf"] {
+        assert!(!place.run(&format!("{path} {whole}")).succeeded().stderr.contains("has not turned"), "{whole}");
+    }
+    place.run("path t.csv --target target --model kernel --lifetime 0.1 --out k.html").succeeded();
+    assert!(place.read("k.html").contains(r#"["trees",50]"#), "the page tells the number of trees there are");
+}
+
 #[test]
 fn kernels_from_table_to_predictions() {
     let place = Place::new();
