@@ -3,7 +3,8 @@
 //! Skips with a message where there is no Chromium. `MONDRIAN_CHROMIUM` names another program.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -63,26 +64,48 @@ fn chromium() -> Option<PathBuf> {
 }
 
 /// Opens a page in a window of this width and returns what the visit saw.
+///
+/// A headless browser now and then dies as it starts, or dumps a page before its scripts have run: that says nothing
+/// about the page, so there are three attempts. A page that is broken is broken each time.
 fn visit(browser: &Path, page: &Path, width: u32) -> Value {
-    let profile = tempfile::tempdir().unwrap();
+    // One browser at a time: they take all the processors there are.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let html = std::fs::read_to_string(page).unwrap();
-    let page = profile.path().join("visited.html");
     let with_visitor = html.replace("<head>", &format!("<head>{CATCH}")).replace("</body>", &format!("{VISIT}</body>"));
-    std::fs::write(&page, with_visitor).unwrap();
-    let output = Command::new(browser)
+    for attempt in 1..=3 {
+        let output = open(browser, &with_visitor, width);
+        if let Some(seen) = left_on(&String::from_utf8_lossy(&output.stdout)) {
+            return seen;
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        eprintln!("attempt {attempt}: {}, a page of {} bytes; {said}", output.status, output.stdout.len());
+    }
+    panic!("the visit left nothing on the page")
+}
+
+fn open(browser: &Path, html: &str, width: u32) -> Output {
+    let profile = tempfile::tempdir().unwrap();
+    let page = profile.path().join("visited.html");
+    std::fs::write(&page, html).unwrap();
+    Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--disable-dev-shm-usage"])
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg(format!("--window-size={width},900"))
-        .args(["--virtual-time-budget=4000", "--dump-dom"])
+        .args(["--virtual-time-budget=20000", "--dump-dom"])
         .arg(format!("file://{}", page.display()))
         .output()
-        .expect("the browser starts");
-    let dom = String::from_utf8_lossy(&output.stdout);
-    let (_, rest) = dom.split_once("<pre id=\"visit\">").expect("the visit left its result on the page");
-    let (json, _) = rest.split_once("</pre>").expect("a closed element");
+        .expect("the browser starts")
+}
+
+/// What the visit wrote on the page.
+fn left_on(dom: &str) -> Option<Value> {
+    let (_, rest) = dom.split_once("<pre id=\"visit\">")?;
+    let (json, _) = rest.split_once("</pre>")?;
     let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    serde_json::from_str(&json).expect("JSON")
+    Some(serde_json::from_str(&json).expect("JSON"))
 }
 
 #[test]
