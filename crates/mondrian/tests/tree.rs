@@ -1,7 +1,7 @@
 //! The tree's exact promises (design, section 1): each row of the table, by equality.
 
 use mondrian::process::{Bounds, NodeKey, Side};
-use mondrian::tree::{Child, Frozen, Ground, Kind, Landing, Locator, PointStore, Touched, Tree};
+use mondrian::tree::{Child, Columns, Frozen, Ground, Kind, Landing, Locator, PointStore, Touched, Tree};
 use mondrian::{Error, Lifetime};
 
 /// Points with near-duplicates, duplicates and a constant column, by key.
@@ -79,9 +79,20 @@ fn large_trees_do_not_depend_on_how_they_were_grown() {
         let ground = ground(rows, lifetime);
         let key = ground.tree_key(0);
         let batch = Tree::grown(&ground, key, &store);
+        // Codes on a box that is much too large, or too small, decide little: coordinates do.
+        let n_dims = ground.n_dims();
+        let boxes = [
+            bounds_of(rows),
+            bounds_of(rows).widened(30).unwrap(),
+            Bounds::new(&vec![0.4; n_dims], &vec![0.4 + 1e-9; n_dims]).unwrap(),
+        ];
+        let codes = boxes.map(|bounds| Columns::new(&Ground::new(0, &bounds, ground.lifetime()).unwrap(), &store));
+        for codes in &codes {
+            assert!(Tree::grown_by(&ground, key, &store, Some(codes)).same_as(&store, &batch, &store), "by codes");
+        }
         for n_threads in [1, 2, 7] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-            let parts = pool.install(|| Tree::grown_in_parts(&ground, key, &store));
+            let parts = pool.install(|| Tree::grown_in_parts(&ground, key, &store, Some(&codes[0])));
             assert!(parts.same_as(&store, &batch, &store), "{n_threads} threads, lifetime {lifetime}");
         }
         let (mut one_by_one, mut touched) = (Tree::new(key), Touched::default());

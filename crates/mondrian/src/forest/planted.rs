@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::ForestParams;
 use crate::path::{Progress, no_progress, report};
 use crate::process::{Bounds, BuiltInMeasure, Measure};
-use crate::tree::{Frozen, Ground, Landing, PointStore, Touched, Tree};
+use crate::tree::{Columns, Frozen, Ground, Landing, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
 /// What a model knows of its points beyond where they lie, and the statistics it keeps at each node of a tree.
@@ -48,6 +48,17 @@ pub struct Forest<S = ()> {
     ground: Ground,
     store: PointStore,
     trees: Vec<(Tree, S)>,
+    rooms: Rooms,
+}
+
+/// Room of each tree for learning single rows, kept so that learning the next one allocates little. A copy has none yet.
+#[derive(Debug, Default)]
+struct Rooms(Vec<Touched>);
+
+impl Clone for Rooms {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
@@ -68,7 +79,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         };
         let ground = Ground::new(params.seed, &in_measure(&measure, &raw)?, lifetime)?;
         let trees = (0..params.n_trees).map(|index| (Tree::new(ground.tree_key(index)), S::default())).collect();
-        Ok(Self { measure, store: PointStore::new(first.n_columns()), ground, trees })
+        Ok(Self { measure, store: PointStore::new(first.n_columns()), ground, trees, rooms: Rooms::default() })
     }
 
     /// A forest of saved parts with its trees still empty; [`Forest::regrow`] grows them.
@@ -82,7 +93,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             return Err(Error::Incompatible { what: "dimensions of points and root box" });
         }
         let trees = (0..n_trees).map(|index| (Tree::new(ground.tree_key(index)), S::default())).collect();
-        Ok(Self { measure, ground, store, trees })
+        Ok(Self { measure, ground, store, trees, rooms: Rooms::default() })
     }
 
     /// The same forest, with trees that keep every cut as a node: see [`Ground::without_chains`]. Trees that hold points
@@ -207,6 +218,12 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         if self.ground.rung() != rung_before || learned.points.len() * 2 > self.store.n_rows() {
             return self.regrow_with_progress(labels, progress);
         }
+        if let ([point], [_]) = (&learned.points[..], &learned.fresh[..])
+            && self.trees.len() < WORTH_THREADS
+        {
+            self.grow_by_one(labels, *point);
+            return Ok(());
+        }
         let mut fresh = learned.fresh.clone();
         fresh.sort_unstable();
         let again: Vec<u32> =
@@ -219,17 +236,9 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             }
             batch.clone_from(&fresh);
             tree.insert(ground, store, batch, touched);
-            labels.mend(tree, touched, stats);
-            // Chains that points have split leave something behind.
-            if tree.is_untidy() {
-                tree.tidy(store);
-                labels.gather(tree, stats);
-            }
+            mend(labels, tree, touched, stats, store);
         };
         if learned.points.len() * trees.len() < WORTH_THREADS {
-            if let [point] = learned.points[..] {
-                Tree::look_ahead(trees.iter().map(|(tree, _)| tree), store.point(point));
-            }
             let mut room = <(Touched, Vec<u32>)>::default();
             trees.iter_mut().for_each(|tree| learn(&mut room, tree));
             return Ok(());
@@ -237,6 +246,16 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         in_turns(trees, progress, |_, some| {
             some.par_iter_mut().for_each_init(<(Touched, Vec<u32>)>::default, learn);
         })
+    }
+
+    /// Grows all trees by a point that they do not have, on this thread.
+    fn grow_by_one<L: Labels<Stats = S>>(&mut self, labels: &L, point: u32) {
+        let Self { ground, store, trees, rooms: Rooms(rooms), .. } = self;
+        rooms.resize_with(trees.len(), Touched::default);
+        Tree::insert_into_all(trees.iter_mut().map(|(tree, _)| tree).zip(&mut *rooms), ground, store, point);
+        for ((tree, stats), touched) in trees.iter_mut().zip(rooms) {
+            mend(labels, tree, touched, stats, store);
+        }
     }
 
     /// Grows all trees anew from the store.
@@ -261,13 +280,14 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     ) -> Result<()> {
         let Self { ground, store, trees, .. } = self;
         // Few large trees keep all threads busy only if each is grown by several.
-        let grown = if trees.len() < rayon::current_num_threads() { Tree::grown_in_parts } else { Tree::grown };
+        let grown = if trees.len() < rayon::current_num_threads() { Tree::grown_in_parts } else { Tree::grown_by };
+        let columns = Columns::if_worth(ground, store, trees.len());
         in_turns(trees, progress, |first, some| {
             some.par_iter_mut().enumerate().for_each(|(at, (tree, stats))| {
                 let key = tree.key();
                 // The old tree goes first: two at a time would be the peak of memory.
                 *tree = Tree::new(key);
-                if let Some(new) = plant(first + at, &|| grown(ground, key, store)) {
+                if let Some(new) = plant(first + at, &|| grown(ground, key, store, columns.as_ref())) {
                     *tree = new;
                     labels.gather(tree, stats);
                 }
@@ -406,6 +426,16 @@ fn in_turns<T>(trees: &mut [T], progress: Progress<'_>, work: impl Fn(usize, &mu
         report(progress, done as f64 / total as f64)?;
     }
     Ok(())
+}
+
+/// Mends the statistics of a tree that has learned something, and tidies it: chains that points have split leave something
+/// behind.
+fn mend<L: Labels>(labels: &L, tree: &mut Tree, touched: &Touched, stats: &mut L::Stats, store: &PointStore) {
+    labels.mend(tree, touched, stats);
+    if tree.is_untidy() {
+        tree.tidy(store);
+        labels.gather(tree, stats);
+    }
 }
 
 /// A box in measure coordinates.

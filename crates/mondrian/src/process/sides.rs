@@ -53,24 +53,44 @@ fn block_sum(block: &[f64; FAN]) -> f64 {
     Partial::of(block).total()
 }
 
-/// Whether `at` falls to the right of two lengths laid side by side, and where there. A length of zero is passed over.
-///
-/// Without a branch: which way it goes is random, and a wrong guess would cost more than the rest of the step.
+/// Where one goes to the right of two lengths laid side by side: from the end of the left one on, or never if the right
+/// one is zero.
 #[inline]
-fn go_right(at: &mut f64, left: f64, right: f64) -> usize {
-    let is_right = u64::from(*at >= left) & u64::from(right > 0.0);
-    *at -= f64::from_bits(left.to_bits() & 0_u64.wrapping_sub(is_right));
-    is_right as usize
+fn border(left: f64, right: f64) -> f64 {
+    if right > 0.0 { left } else { f64::INFINITY }
+}
+
+/// Whether `at` falls to the right of a border; it becomes the place there.
+///
+/// One comparison, whose mask takes what is subtracted: which way it goes is random, and a branch guessed wrong would cost
+/// more than the rest of the step.
+#[inline]
+fn go_right(at: &mut f64, border: f64) -> usize {
+    let is_right = *at >= border;
+    *at -= if is_right { border } else { 0.0 };
+    usize::from(is_right)
 }
 
 /// The entry of a block that `at` falls into, down the tree of its partial sums; `at` becomes the place within it.
 #[inline]
 fn pick_in(block: &[f64; FAN], at: &mut f64) -> usize {
     let Partial { eighth, quarter, half } = Partial::of(block);
-    let i = go_right(at, half[0], half[1]);
-    let i = i + 2 * go_right(at, quarter[i], quarter[i + 2]);
-    let i = i + 4 * go_right(at, eighth[i], eighth[i + 4]);
-    i + 8 * go_right(at, block[i], block[i + 8])
+    // All borders at once, in vectors, while the first ones are passed; those of step k from 2^k on.
+    let mut borders = [border(half[0], half[1]); FAN];
+    for i in 0..2 {
+        borders[2 + i] = border(quarter[i], quarter[i + 2]);
+    }
+    for i in 0..4 {
+        borders[4 + i] = border(eighth[i], eighth[i + 4]);
+    }
+    for i in 0..8 {
+        borders[8 + i] = border(block[i], block[i + 8]);
+    }
+    // Hidden, since the compiler makes a branch of a number that is 0 or 1.
+    let i = std::hint::black_box(go_right(at, borders[1])) & 1;
+    let i = i + 2 * go_right(at, borders[2 + i]);
+    let i = i + 4 * go_right(at, borders[4 + i]);
+    i + 8 * go_right(at, borders[8 + i])
 }
 
 impl Sides {

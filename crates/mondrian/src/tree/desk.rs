@@ -1,16 +1,18 @@
-//! Where growing reads coordinates: the store, or a copy of a small cell's rows that lie side by side.
+//! Where growing reads coordinates: columns of codes, the store, or a copy of a small cell's rows that lie side by side.
 //!
-//! Cells high up are read once a level, in order. Further down their points are scattered over the whole store, and
-//! every look at one costs a trip to memory; there the rows of a cell are copied once, to where the rest of its subtree
-//! finds them in cache.
+//! Cells high up are read once a level, in order, as codes where there are any. Further down their points are scattered
+//! over the whole store, and every look at one costs a trip to memory; there the rows of a cell are copied once, to
+//! where the rest of its subtree finds them in cache.
 
-use super::PointStore;
 use super::partition::partition;
+use super::{Columns, PointStore};
 
 /// A copy takes at most this much: a part of a core's own cache.
 const MOST_BYTES: usize = 256 << 10;
 /// Fewer points are not worth a copy.
 const LEAST_POINTS: usize = 24;
+/// Fewer points are not read as codes: a column is as far away as a row, of which pairs will be read in the end.
+const LEAST_CODES: usize = 200;
 /// Wider rows cost more to copy than they save: a subtree looks at some twenty coordinates a point.
 const MOST_DIMS: usize = 64;
 
@@ -18,6 +20,7 @@ const MOST_DIMS: usize = 64;
 #[derive(Debug)]
 pub(super) struct Desk<'a> {
     store: &'a PointStore,
+    columns: Option<&'a Columns>,
     scratch: Vec<u32>,
     /// Copied rows, and the point each is of.
     rows: Vec<f64>,
@@ -29,13 +32,14 @@ pub(super) struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    pub(super) fn new(store: &'a PointStore) -> Self {
+    pub(super) fn new(store: &'a PointStore, columns: Option<&'a Columns>) -> Self {
         let n_dims = store.n_dims().max(1);
         let most_points = MOST_BYTES / (n_dims * size_of::<f64>());
         // A store that is itself that small is near already.
         let is_worth = n_dims <= MOST_DIMS && store.n_slots() > 2 * most_points;
         Self {
             store,
+            columns,
             scratch: Vec::new(),
             rows: Vec::new(),
             points: Vec::new(),
@@ -50,16 +54,30 @@ impl<'a> Desk<'a> {
         if self.base.is_some() { &self.rows } else { self.store.coordinates() }
     }
 
+    /// The codes to read a cell of so many points by.
+    #[inline]
+    fn codes_for(&self, n_points: usize) -> Option<&'a Columns> {
+        self.columns.filter(|_| self.base.is_none() && n_points >= LEAST_CODES)
+    }
+
     /// Moves the points below a cut to the front; how many there are.
     #[inline]
     pub(super) fn part(&mut self, points: &mut [u32], dim: usize, location: f64) -> usize {
         let n_dims = self.store.n_dims();
+        let codes = self.codes_for(points.len());
         let rows = if self.base.is_some() { &self.rows } else { self.store.coordinates() };
-        partition(points, &mut self.scratch, |p| rows[p as usize * n_dims + dim] <= location)
+        let coordinate = |p: u32| rows[p as usize * n_dims + dim];
+        match codes {
+            Some(codes) => partition(points, &mut self.scratch, codes.is_below(dim, location, coordinate)),
+            None => partition(points, &mut self.scratch, |p| coordinate(p) <= location),
+        }
     }
 
-    /// The range of some points in one dimension.
+    /// Bounds of some points in one dimension.
     pub(super) fn range(&self, points: &[u32], dim: usize) -> (f64, f64) {
+        if let Some(codes) = self.codes_for(points.len()) {
+            return codes.range(points, dim);
+        }
         let (rows, n_dims) = (self.coordinates(), self.store.n_dims());
         points
             .iter()

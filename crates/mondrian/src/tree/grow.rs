@@ -9,7 +9,7 @@ use super::chain::LEAST_CUTS;
 use super::desk::Desk;
 use super::parts::Part;
 use crate::process::{Cell, Cut, NodeKey, Side};
-use crate::tree::{Child, Ground, Node, PointStore, Stock, Tree};
+use crate::tree::{Child, Columns, Ground, Node, PointStore, Stock, Tree};
 
 /// A cell still to be grown: a side of a node, and its points.
 #[derive(Debug)]
@@ -55,9 +55,20 @@ pub(crate) struct Grower<'a> {
 impl<'a> Grower<'a> {
     /// A grower at a cell, which adds to what is given.
     pub(super) fn new(store: &'a PointStore, ground: &Ground, cell: Cell, stock: Stock) -> Self {
+        Self::reading(store, None, ground, cell, stock)
+    }
+
+    /// As [`Grower::new`] for many points, read as codes where there are any.
+    pub(super) fn reading(
+        store: &'a PointStore,
+        columns: Option<&'a Columns>,
+        ground: &Ground,
+        cell: Cell,
+        stock: Stock,
+    ) -> Self {
         Self {
             store,
-            desk: Desk::new(store),
+            desk: Desk::new(store, columns),
             lifetime: ground.lifetime().get(),
             cell,
             stock,
@@ -246,7 +257,7 @@ impl<'a> Grower<'a> {
         below
     }
 
-    /// After a scan that separated nothing: the exact bounds of the points, which make further misses free.
+    /// After a scan that separated nothing: bounds of the points, which make further misses free.
     fn learn_bounds(&mut self, points: &[u32], dim: usize) {
         let (lo, hi) = self.desk.range(points, dim);
         self.set_bounds(dim, lo, hi);
@@ -297,9 +308,14 @@ impl<'a> Grower<'a> {
 impl Tree {
     /// The tree of all points of the store.
     pub fn grown(ground: &Ground, key: NodeKey, store: &PointStore) -> Self {
+        Self::grown_by(ground, key, store, None)
+    }
+
+    /// As [`Tree::grown`], with the codes of the store's points on that ground: made once, they serve many trees.
+    pub fn grown_by(ground: &Ground, key: NodeKey, store: &PointStore, columns: Option<&Columns>) -> Self {
         let mut points: Vec<u32> = store.points().collect();
         let stock = Stock { nodes: Vec::with_capacity(points.len()), ..Stock::default() };
-        let mut grower = Grower::new(store, ground, ground.root_cell(key), stock);
+        let mut grower = Grower::reading(store, columns, ground, ground.root_cell(key), stock);
         let root = grower.grow(&mut points);
         let mut stock = grower.stock;
         stock.nodes.shrink_to_fit();

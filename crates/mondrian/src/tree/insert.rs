@@ -77,79 +77,38 @@ impl Tree {
         }
     }
 
-    /// As [`Tree::insert`] for a single point: one way down, on which the walk sinks along.
+    /// As [`Tree::insert`] for a single point.
     fn insert_one(&mut self, ground: &Ground, store: &PointStore, point: u32, touched: &mut Touched) {
         let (x, rows) = (store.point(point), store.multiplicity(point));
-        let mut walk = touched.walk_from_root(ground, self.key);
-        let mut child = self.root;
-        let mut parent = None;
-        loop {
-            while let Some(id) = child.as_inner() {
-                let node = &mut self.stock.nodes[id as usize];
-                node.count += rows;
-                touched.nodes.push(id);
-                let side = node.side_of(x);
-                child = node.child(side);
-                walk.cell.sink(&node.cut(), side);
-                parent = Some((id, side));
-            }
-            match child.kind() {
-                Kind::Chain(id) if self.chain_holds(id, x) => {
-                    walk.cell.sink_far(self.stock.chains.further(id));
-                    child = self.chain(id).end();
-                }
-                Kind::Chain(id) => {
-                    let first_new = self.stock.nodes.len();
-                    let (top, parting) = self.split_chain(id, &mut walk, &std::iter::once(x), store, touched);
-                    self.hang(parent, top);
-                    for node in &mut self.stock.nodes[first_new..=parting as usize] {
-                        node.count += rows;
-                    }
-                    let side = self.node(parting).full_side().other();
-                    self.hang(Some((parting, side)), Child::single(point));
-                    break;
-                }
-                Kind::Leaf(id) => {
-                    self.stock.leaves.extend(id, &[point], rows);
-                    touched.leaves.push(id);
-                    break;
-                }
-                Kind::Single(other) => {
-                    walk.cell.settle();
-                    let grown;
-                    (grown, walk) = self.grow_from(ground, store, walk, touched, |g| g.grow_two([point, other]));
-                    self.hang(parent, grown);
-                    break;
-                }
-                Kind::Empty => {
-                    self.hang(parent, Child::single(point));
-                    break;
-                }
-                Kind::Inner(_) => unreachable!("the way goes on past nodes"),
-            }
-        }
-        touched.walk = Some(walk);
+        let mut way = Way::from_root(self, ground, touched);
+        while way.go_on(x, rows) {}
+        way.end(ground, store, point);
     }
 
-    /// Reads the ways of a point down several trees in turns. Nothing else: the trees' nodes are then in cache when the
-    /// point is learned. One tree after the other would wait for memory at every node.
-    pub(crate) fn look_ahead<'a>(trees: impl Iterator<Item = &'a Self>, x: &[f64]) {
-        let mut ways: Vec<(&Self, Child)> = trees.map(|tree| (tree, tree.root)).collect();
-        while !ways.is_empty() {
-            ways.retain_mut(|(tree, child)| match child.kind() {
-                Kind::Inner(id) => {
-                    let node = tree.node(id);
-                    *child = node.child(node.side_of(x));
-                    true
+    /// Adds a point to several trees, each with room of its own. The ways down go on in turns: at every node one waits for
+    /// memory and for the next key, and meanwhile the others go on.
+    pub(crate) fn insert_into_all<'a>(
+        trees: impl Iterator<Item = (&'a mut Self, &'a mut Touched)>,
+        ground: &Ground,
+        store: &PointStore,
+        point: u32,
+    ) {
+        let (x, rows) = (store.point(point), store.multiplicity(point));
+        let mut ways: Vec<Way<'_>> = trees.map(|(tree, touched)| Way::from_root(tree, ground, touched)).collect();
+        // Those that still go on stand first.
+        let mut n_going = ways.len();
+        while n_going > 0 {
+            let mut at = 0;
+            while at < n_going {
+                if ways[at].go_on(x, rows) {
+                    at += 1;
+                } else {
+                    n_going -= 1;
+                    ways.swap(at, n_going);
                 }
-                Kind::Chain(id) => {
-                    *child = tree.chain(id).end();
-                    tree.chain_holds(id, x)
-                }
-                Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => false,
-            });
+            }
         }
-        // The loop ends by what it reads, so it cannot be optimised away.
+        ways.into_iter().for_each(|way| way.end(ground, store, point));
     }
 
     /// One more row of a point that the tree has: only counts change.
@@ -244,6 +203,78 @@ impl Tree {
             }
         }
         self.tidy(store);
+    }
+}
+
+/// The way of one new point down a tree, on which the walk sinks along.
+struct Way<'a> {
+    tree: &'a mut Tree,
+    touched: &'a mut Touched,
+    walk: Box<Replay>,
+    child: Child,
+    /// What the child hangs on; none at the root. What hangs on a chain stays there.
+    parent: Option<(u32, Side)>,
+}
+
+impl<'a> Way<'a> {
+    fn from_root(tree: &'a mut Tree, ground: &Ground, touched: &'a mut Touched) -> Self {
+        touched.clear();
+        let (walk, child) = (touched.walk_from_root(ground, tree.key), tree.root);
+        Self { tree, touched, walk, child, parent: None }
+    }
+
+    /// Goes on by a node, or a chain that the point stays in; whether there was one.
+    #[inline]
+    fn go_on(&mut self, x: &[f64], rows: u32) -> bool {
+        match self.child.kind() {
+            Kind::Inner(id) => {
+                let node = &mut self.tree.stock.nodes[id as usize];
+                node.count += rows;
+                self.touched.nodes.push(id);
+                let side = node.side_of(x);
+                self.child = node.child(side);
+                self.walk.cell.sink(&node.cut(), side);
+                self.parent = Some((id, side));
+                true
+            }
+            Kind::Chain(id) if self.tree.chain_holds(id, x) => {
+                self.walk.cell.sink_far(self.tree.stock.chains.further(id));
+                self.child = self.tree.chain(id).end();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes the point in where the way ends.
+    fn end(self, ground: &Ground, store: &PointStore, point: u32) {
+        let Self { tree, touched, mut walk, child, parent } = self;
+        let (x, rows) = (store.point(point), store.multiplicity(point));
+        match child.kind() {
+            Kind::Chain(id) => {
+                let first_new = tree.stock.nodes.len();
+                let (top, parting) = tree.split_chain(id, &mut walk, &std::iter::once(x), store, touched);
+                tree.hang(parent, top);
+                for node in &mut tree.stock.nodes[first_new..=parting as usize] {
+                    node.count += rows;
+                }
+                let side = tree.node(parting).full_side().other();
+                tree.hang(Some((parting, side)), Child::single(point));
+            }
+            Kind::Leaf(id) => {
+                tree.stock.leaves.extend(id, &[point], rows);
+                touched.leaves.push(id);
+            }
+            Kind::Single(other) => {
+                walk.cell.settle();
+                let grown;
+                (grown, walk) = tree.grow_from(ground, store, walk, touched, |g| g.grow_two([point, other]));
+                tree.hang(parent, grown);
+            }
+            Kind::Empty => tree.hang(parent, Child::single(point)),
+            Kind::Inner(_) => unreachable!("the way goes on past nodes"),
+        }
+        touched.walk = Some(walk);
     }
 }
 

@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::grow::Grower;
-use super::{Child, Ground, Kind, PointStore, Stock, Tree};
+use super::{Child, Columns, Ground, Kind, PointStore, Stock, Tree};
 use crate::process::{Cell, NodeKey, Side};
 
 /// Fewer points are grown by one thread: cutting them up would take longer.
@@ -30,18 +30,18 @@ struct Grown {
 }
 
 impl Tree {
-    /// As [`Tree::grown`], on all threads.
-    pub fn grown_in_parts(ground: &Ground, key: NodeKey, store: &PointStore) -> Self {
+    /// As [`Tree::grown_by`], on all threads.
+    pub fn grown_in_parts(ground: &Ground, key: NodeKey, store: &PointStore, columns: Option<&Columns>) -> Self {
         let n_parts = PARTS_A_THREAD * rayon::current_num_threads();
         if store.n_points() < LEAST_POINTS || rayon::current_num_threads() == 1 {
-            return Self::grown(ground, key, store);
+            return Self::grown_by(ground, key, store, columns);
         }
-        let mut top = Grower::new(store, ground, ground.root_cell(key), Stock::default());
+        let mut top = Grower::reading(store, columns, ground, ground.root_cell(key), Stock::default());
         let mut points: Vec<u32> = store.points().collect();
         top.aside_from = points.len().div_ceil(n_parts);
         let root = top.grow(&mut points);
         let parts = std::mem::take(&mut top.aside);
-        let grown: Vec<Grown> = parts.into_par_iter().map(|part| part.grow(ground, store)).collect();
+        let grown: Vec<Grown> = parts.into_par_iter().map(|part| part.grow(ground, store, columns)).collect();
         top.stock.nodes.reserve_exact(grown.iter().map(|part| part.stock.nodes.len()).sum());
         for part in grown {
             part.hang(&mut top);
@@ -54,8 +54,8 @@ impl Tree {
 }
 
 impl Part {
-    fn grow(mut self, ground: &Ground, store: &PointStore) -> Grown {
-        let mut grower = Grower::new(store, ground, self.cell, Stock::default());
+    fn grow(mut self, ground: &Ground, store: &PointStore, columns: Option<&Columns>) -> Grown {
+        let mut grower = Grower::reading(store, columns, ground, self.cell, Stock::default());
         let root = grower.grow(&mut self.points);
         Grown { parent: self.parent, root, stock: grower.stock }
     }
