@@ -37,8 +37,8 @@ pub(crate) struct Grower<'a> {
     store: &'a PointStore,
     desk: Desk<'a>,
     lifetime: f64,
-    pub(crate) cell: Cell,
-    pub(super) stock: Stock,
+    cell: &'a mut Cell,
+    pub(super) stock: &'a mut Stock,
     is_chained: bool,
     /// Outer bounds of the current cell's points, per dimension, and the log that restores them.
     lo: Vec<f64>,
@@ -54,7 +54,7 @@ pub(crate) struct Grower<'a> {
 
 impl<'a> Grower<'a> {
     /// A grower at a cell, which adds to what is given.
-    pub(super) fn new(store: &'a PointStore, ground: &Ground, cell: Cell, stock: Stock) -> Self {
+    pub(super) fn new(store: &'a PointStore, ground: &Ground, cell: &'a mut Cell, stock: &'a mut Stock) -> Self {
         Self::reading(store, None, ground, cell, stock)
     }
 
@@ -63,8 +63,8 @@ impl<'a> Grower<'a> {
         store: &'a PointStore,
         columns: Option<&'a Columns>,
         ground: &Ground,
-        cell: Cell,
-        stock: Stock,
+        cell: &'a mut Cell,
+        stock: &'a mut Stock,
     ) -> Self {
         Self {
             store,
@@ -193,10 +193,10 @@ impl<'a> Grower<'a> {
     /// where it starts.
     #[inline]
     fn close_run(&mut self, run: usize, leaf: Option<Child>) -> Child {
-        let Stock { nodes, chains, .. } = &mut self.stock;
+        let Stock { nodes, chains, .. } = &mut *self.stock;
         let first = Child::inner(run as u32);
         if nodes.len() - run >= LEAST_CUTS && self.is_chained {
-            let chain = chains.add_nodes(&nodes[run..], leaf.unwrap_or(first), &self.cell);
+            let chain = chains.add_nodes(&nodes[run..], leaf.unwrap_or(first), self.cell);
             nodes.truncate(run);
             return chain;
         }
@@ -314,10 +314,9 @@ impl Tree {
     /// As [`Tree::grown`], with the codes of the store's points on that ground: made once, they serve many trees.
     pub fn grown_by(ground: &Ground, key: NodeKey, store: &PointStore, columns: Option<&Columns>) -> Self {
         let mut points: Vec<u32> = store.points().collect();
-        let stock = Stock { nodes: Vec::with_capacity(points.len()), ..Stock::default() };
-        let mut grower = Grower::reading(store, columns, ground, ground.root_cell(key), stock);
-        let root = grower.grow(&mut points);
-        let mut stock = grower.stock;
+        let mut stock = Stock { nodes: Vec::with_capacity(points.len()), ..Stock::default() };
+        let mut cell = ground.root_cell(key);
+        let root = Grower::reading(store, columns, ground, &mut cell, &mut stock).grow(&mut points);
         stock.nodes.shrink_to_fit();
         stock.leaves.shrink_to_fit();
         stock.chains.shrink_to_fit();

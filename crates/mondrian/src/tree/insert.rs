@@ -150,28 +150,25 @@ impl Tree {
         let mut walk = touched.walk_from_root(ground, self.key);
         self.sink_to(&mut walk.cell, store.point(points[0]), child);
         walk.cell.settle();
-        let (child, walk) = self.grow_from(ground, store, walk, touched, |grower| grower.grow(points));
+        let child = self.grow_from(ground, store, &mut walk, touched, |grower| grower.grow(points));
         touched.walk = Some(walk);
         child
     }
 
-    /// Grows something at a walk's cell; what it grew, and the walk for further use.
+    /// Grows something at a walk's cell; what it grew.
     fn grow_from(
         &mut self,
         ground: &Ground,
         store: &PointStore,
-        mut walk: Box<Replay>,
+        walk: &mut Replay,
         touched: &mut Touched,
         grow: impl FnOnce(&mut Grower<'_>) -> Child,
-    ) -> (Child, Box<Replay>) {
-        let stock = std::mem::take(&mut self.stock);
-        let (n_nodes, n_leaves) = (stock.nodes.len(), stock.leaves.len());
-        let mut grower = Grower::new(store, ground, walk.cell, stock);
-        let child = grow(&mut grower);
-        (walk.cell, self.stock) = (grower.cell, grower.stock);
+    ) -> Child {
+        let (n_nodes, n_leaves) = (self.stock.nodes.len(), self.stock.leaves.len());
+        let child = grow(&mut Grower::new(store, ground, &mut walk.cell, &mut self.stock));
         touched.nodes.extend(n_nodes as u32..self.stock.nodes.len() as u32);
         touched.leaves.extend(n_leaves as u32..self.stock.leaves.len() as u32);
-        (child, walk)
+        child
     }
 
     pub(super) fn hang(&mut self, parent: Option<(u32, Side)>, child: Child) {
@@ -267,8 +264,7 @@ impl<'a> Way<'a> {
             }
             Kind::Single(other) => {
                 walk.cell.settle();
-                let grown;
-                (grown, walk) = tree.grow_from(ground, store, walk, touched, |g| g.grow_two([point, other]));
+                let grown = tree.grow_from(ground, store, &mut walk, touched, |g| g.grow_two([point, other]));
                 tree.hang(parent, grown);
             }
             Kind::Empty => tree.hang(parent, Child::single(point)),

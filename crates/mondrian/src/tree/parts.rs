@@ -36,7 +36,8 @@ impl Tree {
         if store.n_points() < LEAST_POINTS || rayon::current_num_threads() == 1 {
             return Self::grown_by(ground, key, store, columns);
         }
-        let mut top = Grower::reading(store, columns, ground, ground.root_cell(key), Stock::default());
+        let (mut cell, mut stock) = (ground.root_cell(key), Stock::default());
+        let mut top = Grower::reading(store, columns, ground, &mut cell, &mut stock);
         let mut points: Vec<u32> = store.points().collect();
         top.aside_from = points.len().div_ceil(n_parts);
         let root = top.grow(&mut points);
@@ -49,22 +50,22 @@ impl Tree {
         top.count_rows(0);
         top.stock.leaves.shrink_to_fit();
         top.stock.chains.shrink_to_fit();
-        Self::of_stock(key, root, top.stock)
+        Self::of_stock(key, root, stock)
     }
 }
 
 impl Part {
     fn grow(mut self, ground: &Ground, store: &PointStore, columns: Option<&Columns>) -> Grown {
-        let mut grower = Grower::reading(store, columns, ground, self.cell, Stock::default());
-        let root = grower.grow(&mut self.points);
-        Grown { parent: self.parent, root, stock: grower.stock }
+        let mut stock = Stock::default();
+        let root = Grower::reading(store, columns, ground, &mut self.cell, &mut stock).grow(&mut self.points);
+        Grown { parent: self.parent, root, stock }
     }
 }
 
 impl Grown {
     /// Appends what the part is built of to the whole, numbered on.
     fn hang(self, whole: &mut Grower<'_>) {
-        let Stock { nodes, leaves, chains } = &mut whole.stock;
+        let Stock { nodes, leaves, chains } = &mut *whole.stock;
         let (first_node, first_leaf) = (nodes.len() as u32, leaves.len() as u32);
         let first_chain = chains.take_all(&self.stock.chains);
         let moved = |child: Child| match child.kind() {
