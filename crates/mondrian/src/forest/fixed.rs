@@ -18,11 +18,17 @@ pub(crate) struct Scale {
     counts: Vec<u32>,
     /// The highest bucket that holds a term.
     top: usize,
+    /// Two powers of two whose product makes terms of units, and two that make units of terms: a single one may overflow.
+    /// Multiplying by a power of two is exact.
+    to_units: [f64; 2],
+    from_units: [f64; 2],
 }
 
 impl Default for Scale {
     fn default() -> Self {
-        Self { counts: vec![0; N_BUCKETS], top: 0 }
+        let mut scale = Self { counts: vec![0; N_BUCKETS], top: 0, to_units: [0.0; 2], from_units: [0.0; 2] };
+        scale.set_top(0);
+        scale
     }
 }
 
@@ -39,35 +45,44 @@ impl Scale {
         let b = bucket(term);
         self.counts[b] += 1;
         let changed = b > self.top;
-        self.top = self.top.max(b);
+        if changed {
+            self.set_top(b);
+        }
         changed
     }
 
     /// Takes a term back; whether the unit changed.
     pub(crate) fn remove(&mut self, term: f64) -> bool {
         self.counts[bucket(term)] -= 1;
-        let before = self.top;
-        while self.top > 0 && self.counts[self.top] == 0 {
-            self.top -= 1;
+        let mut top = self.top;
+        while top > 0 && self.counts[top] == 0 {
+            top -= 1;
         }
-        self.top != before
+        let changed = top != self.top;
+        if changed {
+            self.set_top(top);
+        }
+        changed
     }
 
-    fn shift(&self) -> i32 {
-        FRACTION_BITS - BUCKET_BITS * (self.top as i32 + LOWEST)
+    fn set_top(&mut self, top: usize) {
+        self.top = top;
+        let shift = FRACTION_BITS - BUCKET_BITS * (top as i32 + LOWEST);
+        let halves = [shift / 2, shift - shift / 2];
+        self.to_units = halves.map(|half| libm::exp2(f64::from(half)));
+        self.from_units = halves.map(|half| libm::exp2(f64::from(-half)));
     }
 
-    /// A term as an integer multiple of the unit.
+    /// A term as an integer multiple of the unit, below 2^96 in magnitude.
+    #[inline]
     pub(crate) fn fix(&self, term: f64) -> i128 {
-        // Scaling by a power of two is exact (twice, since the factor may itself overflow); |result| < 2^96.
-        let half = self.shift() / 2;
-        libm::rint(libm::scalbn(libm::scalbn(term, half), self.shift() - half)) as i128
+        libm::rint(term * self.to_units[0] * self.to_units[1]) as i128
     }
 
     /// A sum as a float, correctly rounded.
+    #[inline]
     pub(crate) fn float(&self, sum: i128) -> f64 {
-        let half = -self.shift() / 2;
-        libm::scalbn(libm::scalbn(sum as f64, half), -self.shift() - half)
+        sum as f64 * self.from_units[0] * self.from_units[1]
     }
 }
 
@@ -91,6 +106,11 @@ mod tests {
             let plain: f64 = terms.iter().sum();
             assert!((scale.float(forward) - plain).abs() <= 1e-12 * terms.iter().map(|t| t.abs()).sum::<f64>());
             assert_eq!(scale.float(scale.fix(terms[3])), terms[3]);
+            // Powers of two multiply exactly.
+            let shift = FRACTION_BITS - BUCKET_BITS * (scale.top as i32 + LOWEST);
+            let by_exponent = |x: f64, n: i32| libm::scalbn(libm::scalbn(x, n / 2), n - n / 2);
+            assert_eq!(scale.float(forward).to_bits(), by_exponent(forward as f64, -shift).to_bits());
+            assert!(terms.iter().all(|t| scale.fix(*t) == libm::rint(by_exponent(*t, shift)) as i128));
             for term in &terms {
                 scale.remove(*term);
             }

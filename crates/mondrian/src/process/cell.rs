@@ -416,6 +416,10 @@ impl Cell {
 
     /// Recomputes all lengths of one clock: what is inside it has changed.
     fn refresh_level(&mut self, level: usize) {
+        if let [part] = &mut self.parts[..] {
+            part.fill_with(|dim| whole(self.lower[dim], self.upper[dim]));
+            return;
+        }
         let mut part = std::mem::take(&mut self.parts[level]);
         part.fill_with(|dim| self.part_length(level, dim));
         self.parts[level] = part;

@@ -45,8 +45,9 @@ impl Gaps {
 #[inline]
 pub(super) fn whole(lo: f64, hi: f64) -> f64 {
     let length = hi - lo;
-    // Four units in the last place or more: no need to look closer, which takes longer than all the rest.
-    if length > lo.abs() * 1e-15 + f64::MIN_POSITIVE || lo.next_up() < hi { length } else { 0.0 }
+    // Four units in the last place or more: no need to look closer, which takes longer than all the rest. By the upper
+    // end: a lower one is often the float below 0, and products with such numbers take ten times as long.
+    if length > hi.abs() * 1e-15 + f64::MIN_POSITIVE || lo.next_up() < hi { length } else { 0.0 }
 }
 
 /// lo + within, kept in [lo, hi) so that neither side of the cut is without its border.
@@ -78,5 +79,20 @@ mod tests {
         assert_eq!(Gaps { outer: (a.next_down(), a), inner: (a, a) }.length(), 0.0);
         assert_eq!(whole(a, a.next_up()), 0.0);
         assert_eq!(whole(0.0, 2.0), 2.0);
+    }
+
+    #[test]
+    fn an_interval_counts_if_a_float_lies_within() {
+        // Around powers of two, where neighbours are unevenly apart, on both sides of 0, and among the smallest floats.
+        let ends = [0.0, 5e-324, f64::MIN_POSITIVE, 1e-290, 0.5, 1.0, 2.0, 1.7e9, 1e300];
+        let starts = ends.iter().flat_map(|x| [-*x, *x]).flat_map(|x| [x.next_down(), x, x.next_up()]);
+        for lo in starts {
+            let mut hi = lo;
+            for step in 0..12 {
+                let expected = if step >= 2 { hi - lo } else { 0.0 };
+                assert_eq!(whole(lo, hi), expected, "{lo:e} and {step} floats on");
+                hi = hi.next_up();
+            }
+        }
     }
 }
