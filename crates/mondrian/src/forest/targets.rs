@@ -26,6 +26,8 @@ pub struct Targets {
     multiplicity: Vec<u32>,
     scales: Vec<Scale>,
     point_sums: Vec<i128>,
+    /// The same as floats: every tree asks for those of its cells of one point, in an order that memory does not like.
+    point_floats: Vec<f64>,
 }
 
 /// Sums of one tree: floats by node, exact by leaf.
@@ -50,6 +52,7 @@ impl Targets {
             + size_of_val(self.y.as_slice())
             + size_of_val(self.weight.as_slice())
             + size_of_val(self.point_sums.as_slice())
+            + size_of_val(self.point_floats.as_slice())
     }
 
     pub(crate) fn new(n_targets: usize) -> Self {
@@ -129,6 +132,7 @@ impl Targets {
             self.last_row.resize(slots, NONE);
             self.multiplicity.resize(slots, 0);
             self.point_sums.resize(slots * self.n_channels(), 0);
+            self.point_floats.resize(slots * self.n_channels(), 0.0);
         }
     }
 
@@ -138,12 +142,15 @@ impl Targets {
         let (row, start) = (row as usize, point as usize * channels);
         for channel in 0..channels {
             let term = term(&self.y[row * t..][..t], self.weight[row], channel);
-            self.point_sums[start + channel] += sign * self.scales[channel].fix(term);
+            let sum = &mut self.point_sums[start + channel];
+            *sum += sign * self.scales[channel].fix(term);
+            self.point_floats[start + channel] = self.scales[channel].float(*sum);
         }
     }
 
     fn sum_points(&mut self) {
         self.point_sums = vec![0; self.last_row.len() * self.n_channels()];
+        self.point_floats = vec![0.0; self.point_sums.len()];
         for row in 0..self.point_of.len() as u32 {
             let point = self.point_of[row as usize];
             if point != NONE {
@@ -241,18 +248,12 @@ impl Targets {
         self.multiplicity[point as usize]
     }
 
-    /// A sum of a point, as a float.
-    #[inline]
-    fn point_sum(&self, point: u32, channel: usize) -> f64 {
-        self.scales[channel].float(self.point_sums[point as usize * self.n_channels() + channel])
-    }
-
     #[inline]
     fn sum(&self, tree: &Tree, sums: &Sums, child: Child, channel: usize) -> f64 {
         let channels = self.n_channels();
         match tree.end_of(child).kind() {
             Kind::Inner(id) => sums.node[id as usize * channels + channel],
-            Kind::Single(point) => self.point_sum(point, channel),
+            Kind::Single(point) => self.point_floats[point as usize * channels + channel],
             Kind::Leaf(id) => self.scales[channel].float(sums.leaf[id as usize * channels + channel]),
             Kind::Chain(_) | Kind::Empty => 0.0,
         }
