@@ -223,10 +223,14 @@ fn unseen_rows() -> Outcome {
             }
         };
         let n_runs = runs(7);
-        let [fit, batch, batch_exact, exact] = alternate(
+        let [fit, by_codes, batch, batch_exact, exact] = alternate(
             n_runs,
             [
                 &mut || drop(black_box(Tree::grown(&ground, ground.tree_key(0), &store))),
+                &mut || {
+                    let codes = Columns::new(&ground, &store);
+                    drop(black_box(Tree::grown_by(&ground, ground.tree_key(0), &store, Some(&codes))));
+                },
                 &mut || route(Frozen::AsItStands),
                 &mut || route(Frozen::Resumed),
                 &mut { one_by_one },
@@ -234,6 +238,7 @@ fn unseen_rows() -> Outcome {
         );
         let ways = [
             ("fit", fit, "-"),
+            ("fit by codes, and making them", by_codes, "-"),
             ("batch", batch, "1"),
             ("batch, exact cells", batch_exact, "1.5"),
             ("one by one, exact cells", exact, "-"),

@@ -47,16 +47,21 @@ impl Scale {
     }
 }
 
-/// Rows coded together: their codes of a column fill a line of memory.
-const BLOCK: usize = 32;
+/// Rows coded together: their codes in a column fill a line of memory.
+const ROWS: usize = 32;
+/// Dimensions coded together: a row's coordinates in them fill a line.
+const DIMS: usize = 8;
 
+/// A tree saves as much as this many columns cost, in round figures (docs/performance.md).
+const DIMS_A_TREE: usize = 64;
 /// A smaller store is in cache as it is.
 const LEAST_BYTES: usize = 1 << 20;
 
 impl Columns {
     /// The codes of all points of a store if making them pays for so many trees.
     pub(crate) fn if_worth(ground: &Ground, store: &PointStore, n_trees: usize) -> Option<Self> {
-        (size_of_val(store.coordinates()) >= LEAST_BYTES && n_trees > 1).then(|| Self::new(ground, store))
+        let is_far = size_of_val(store.coordinates()) >= LEAST_BYTES;
+        (is_far && store.n_dims() <= DIMS_A_TREE * n_trees).then(|| Self::new(ground, store))
     }
 
     /// The codes of all points of a store.
@@ -65,11 +70,14 @@ impl Columns {
         let root = ground.root_box();
         let scales: Vec<Scale> = root.lower().iter().zip(root.upper()).map(|(lo, hi)| Scale::of(*lo, *hi)).collect();
         let mut codes = vec![0; n_dims * n_slots];
-        for (block, rows) in store.coordinates().chunks(BLOCK * n_dims.max(1)).enumerate() {
-            for (dim, scale) in scales.iter().enumerate() {
-                let column = &mut codes[dim * n_slots + block * BLOCK..];
-                for (row, code) in rows.chunks_exact(n_dims).zip(column) {
-                    *code = scale.code(row[dim]);
+        // Tiles of which every line of memory, read or written, is used to its end.
+        for (block, rows) in store.coordinates().chunks(ROWS * n_dims.max(1)).enumerate() {
+            for (tile, scales) in scales.chunks(DIMS).enumerate() {
+                for (row, x) in rows.chunks_exact(n_dims).enumerate() {
+                    let slot = tile * DIMS * n_slots + block * ROWS + row;
+                    for (at, (scale, x)) in scales.iter().zip(&x[tile * DIMS..]).enumerate() {
+                        codes[slot + at * n_slots] = scale.code(*x);
+                    }
                 }
             }
         }
