@@ -22,6 +22,8 @@ pub struct Sides {
     /// Where each level starts; the last level is one block.
     starts: Vec<usize>,
     n_dims: usize,
+    /// Whether the last level has at most [`FEW`] entries.
+    is_topped_by_few: bool,
 }
 
 /// The partial sums of a block in one fixed order: entries 8 apart, then 4, then 2. Vector adds, all of it.
@@ -93,6 +95,23 @@ fn pick_in(block: &[f64; FAN], at: &mut f64) -> usize {
     i + 8 * go_right(at, borders[8 + i])
 }
 
+/// Entries of a block that is mostly empty: the first level of many cells, and the only one of small ones.
+const FEW: usize = 4;
+
+/// As [`block_sum`] where only the first [`FEW`] entries are not zero.
+#[inline]
+fn sum_of_few(block: &[f64; FAN]) -> f64 {
+    (block[0] + block[2]) + (block[1] + block[3])
+}
+
+/// As [`pick_in`] where only the first [`FEW`] entries are not zero: its last two steps would go to the left.
+#[inline]
+fn pick_in_few(block: &[f64; FAN], at: &mut f64) -> usize {
+    let borders = [border(block[0], block[2]), border(block[1], block[3])];
+    let i = std::hint::black_box(go_right(at, border(block[0] + block[2], block[1] + block[3]))) & 1;
+    i + 2 * go_right(at, borders[i])
+}
+
 impl Sides {
     /// The lengths of all sides.
     pub fn new(lengths: &[f64]) -> Self {
@@ -104,7 +123,8 @@ impl Sides {
             starts.push(total);
             total += width.next_multiple_of(FAN);
         }
-        let mut sides = Self { sums: vec![0.0; total], starts, n_dims: lengths.len() };
+        let is_topped_by_few = width <= FEW;
+        let mut sides = Self { sums: vec![0.0; total], starts, n_dims: lengths.len(), is_topped_by_few };
         sides.set_all(lengths);
         sides
     }
@@ -159,7 +179,8 @@ impl Sides {
     /// The linear dimension: the sum of all lengths.
     #[inline]
     pub fn total(&self) -> f64 {
-        block_sum(self.block(self.starts[self.starts.len() - 1], 0))
+        let top = self.block(self.starts[self.starts.len() - 1], 0);
+        if self.is_topped_by_few { sum_of_few(top) } else { block_sum(top) }
     }
 
     /// Where the place `at` ∈ [0, total) falls along the sides, laid out in the order of the sum tree's leaves: a
@@ -168,8 +189,10 @@ impl Sides {
     /// A side of length zero is never picked; where rounding falls off the end, the last side of positive length is.
     #[inline]
     pub fn pick(&self, mut at: f64) -> (usize, f64) {
-        let mut number = 0;
-        for &start in self.starts.iter().rev() {
+        let (&top, below) = self.starts.split_last().expect("there is a level");
+        let block = self.block(top, 0);
+        let mut number = if self.is_topped_by_few { pick_in_few(block, &mut at) } else { pick_in(block, &mut at) };
+        for &start in below.iter().rev() {
             number = number * FAN + pick_in(self.block(start, number), &mut at);
         }
         (number, at)
@@ -203,6 +226,23 @@ mod tests {
             }
             assert_eq!(walked.total().to_bits(), direct.total().to_bits());
             assert!((direct.total() - to.iter().sum::<f64>()).abs() < 1e-12 * n as f64);
+        }
+    }
+
+    #[test]
+    fn few_entries_are_summed_and_picked_as_many_are() {
+        for seed in 0..500 {
+            let mut block = [0.0; FAN];
+            for (i, x) in block.iter_mut().take(FEW).enumerate() {
+                *x = if (seed >> i) % 3 == 0 { 0.0 } else { NodeKey::root(seed, i as u64).draw(0).uniform() };
+            }
+            assert_eq!(sum_of_few(&block).to_bits(), block_sum(&block).to_bits());
+            for i in 0..20 {
+                let at = block_sum(&block) * NodeKey::root(seed, 100 + i).draw(0).uniform() * 1.01;
+                let (mut few, mut many) = (at, at);
+                assert_eq!(pick_in_few(&block, &mut few), pick_in(&block, &mut many), "{block:?} at {at}");
+                assert_eq!(few.to_bits(), many.to_bits());
+            }
         }
     }
 
