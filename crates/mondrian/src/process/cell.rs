@@ -61,8 +61,10 @@ struct Step {
 /// The current cell of a walk; see the module.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    lower: Vec<f64>,
-    upper: Vec<f64>,
+    /// Upper bounds, which a cut moves for those below it, then lower ones: which of them moves is random, so a place in one
+    /// array is computed where a choice between two would be guessed wrong half the time.
+    bounds: Vec<f64>,
+    n_dims: usize,
     /// The nested boxes, the outermost last. It never clips a cell.
     boxes: Arc<[Bounds]>,
     clocks: Vec<Clock>,
@@ -91,8 +93,8 @@ impl Cell {
         let n_dims = boxes.last().expect("at least one box").n_dims();
         assert!(boxes.iter().all(|b| b.n_dims() == n_dims), "boxes of one number of dimensions");
         let mut cell = Self {
-            lower: vec![0.0; n_dims],
-            upper: vec![0.0; n_dims],
+            bounds: vec![0.0; 2 * n_dims],
+            n_dims,
             boxes: Arc::clone(boxes),
             clocks: vec![Clock { key, birth: 0.0 }; boxes.len()],
             parts: vec![Sides::new(&vec![0.0; n_dims]); boxes.len()],
@@ -114,8 +116,9 @@ impl Cell {
     #[inline]
     pub fn restart(&mut self, key: NodeKey) {
         let outermost = &self.boxes[self.boxes.len() - 1];
-        self.lower.copy_from_slice(outermost.lower());
-        self.upper.copy_from_slice(outermost.upper());
+        let (upper, lower) = self.bounds.split_at_mut(self.n_dims);
+        upper.copy_from_slice(outermost.upper());
+        lower.copy_from_slice(outermost.lower());
         for (level, clock) in self.clocks.iter_mut().enumerate() {
             *clock = Clock { key: level_key(key, level), birth: 0.0 };
         }
@@ -132,10 +135,7 @@ impl Cell {
         if self.clocks.len() > 1 && self.loses_inner(cut, side) {
             self.lowest = level;
         }
-        match side {
-            Side::Below => self.upper[dim] = cut.location,
-            Side::Above => self.lower[dim] = cut.location,
-        }
+        self.move_bound(dim, side, cut.location);
         if let [clock] = &mut self.clocks[..] {
             *clock = Clock { key: clock.key.child(side), birth: cut.time };
             return;
@@ -154,12 +154,12 @@ impl Cell {
 
     /// Lower bounds of the cell.
     pub fn lower(&self) -> &[f64] {
-        &self.lower
+        &self.bounds[self.n_dims..]
     }
 
     /// Upper bounds of the cell.
     pub fn upper(&self) -> &[f64] {
-        &self.upper
+        &self.bounds[..self.n_dims]
     }
 
     /// When the cell came to be: the time of the cut that made it.
@@ -247,10 +247,23 @@ impl Cell {
     #[inline]
     fn clipped(&self, level: usize, dim: usize) -> (f64, f64) {
         if level + 1 == self.boxes.len() {
-            return (self.lower[dim], self.upper[dim]);
+            return self.interval(dim);
         }
         let bounds = &self.boxes[level];
-        (self.lower[dim].max(bounds.lower()[dim]), self.upper[dim].min(bounds.upper()[dim]))
+        let (lo, hi) = self.interval(dim);
+        (lo.max(bounds.lower()[dim]), hi.min(bounds.upper()[dim]))
+    }
+
+    /// The cell's interval in dimension `dim`.
+    #[inline]
+    fn interval(&self, dim: usize) -> (f64, f64) {
+        (self.bounds[self.n_dims + dim], self.bounds[dim])
+    }
+
+    /// Sets the bound that a cut in dimension `dim` gives to those on one side of it; what it was.
+    #[inline]
+    fn move_bound(&mut self, dim: usize, side: Side, location: f64) -> f64 {
+        std::mem::replace(&mut self.bounds[side as usize * self.n_dims + dim], location)
     }
 
     /// The length that clock `level` cuts along in dimension `dim`.
@@ -277,10 +290,7 @@ impl Cell {
     pub fn enter(&mut self, cut: &Cut, side: Side) {
         let (dim, outermost) = (cut.dim as usize, self.clocks.len() - 1);
         let loses_inner = outermost > 0 && self.loses_inner(cut, side);
-        let bound = match side {
-            Side::Below => std::mem::replace(&mut self.upper[dim], cut.location),
-            Side::Above => std::mem::replace(&mut self.lower[dim], cut.location),
-        };
+        let bound = self.move_bound(dim, side, cut.location);
         let clock = self.clocks[outermost];
         let length = self.parts[outermost].get(dim);
         self.steps.push(Step { bound, length, clock, dim: cut.dim, lowest: self.lowest as u32, side });
@@ -315,10 +325,7 @@ impl Cell {
     pub fn leave(&mut self) {
         let step = self.steps.pop().expect("leave follows enter");
         let (dim, outermost) = (step.dim as usize, self.clocks.len() - 1);
-        match step.side {
-            Side::Below => self.upper[dim] = step.bound,
-            Side::Above => self.lower[dim] = step.bound,
-        }
+        self.move_bound(dim, step.side, step.bound);
         self.clocks[outermost] = step.clock;
         if outermost == 0 {
             self.parts[0].set(dim, step.length);
@@ -363,10 +370,7 @@ impl Cell {
         C: Iterator<Item = Clock>,
     {
         for (dim, side, location) in further.sides {
-            match side {
-                Side::Below => self.upper[dim] = location,
-                Side::Above => self.lower[dim] = location,
-            }
+            self.move_bound(dim, side, location);
         }
         self.wind_to(further.clocks, further.lowest);
     }
@@ -382,10 +386,7 @@ impl Cell {
         // All steps hold the clocks above, so that the last one undone restores them.
         let (clock, lowest) = (self.clocks[outermost], self.lowest as u32);
         for (dim, side, location) in further.sides {
-            let bound = match side {
-                Side::Below => std::mem::replace(&mut self.upper[dim], location),
-                Side::Above => std::mem::replace(&mut self.lower[dim], location),
-            };
+            let bound = self.move_bound(dim, side, location);
             let length = self.parts[outermost].get(dim);
             self.steps.push(Step { bound, length, clock, dim: dim as u32, lowest, side });
             self.saved_clocks.extend_from_slice(&self.clocks[..outermost]);
@@ -417,7 +418,8 @@ impl Cell {
     /// Recomputes all lengths of one clock: what is inside it has changed.
     fn refresh_level(&mut self, level: usize) {
         if let [part] = &mut self.parts[..] {
-            part.fill_with(|dim| whole(self.lower[dim], self.upper[dim]));
+            let (upper, lower) = self.bounds.split_at(self.n_dims);
+            part.fill_with(|dim| whole(lower[dim], upper[dim]));
             return;
         }
         let mut part = std::mem::take(&mut self.parts[level]);
