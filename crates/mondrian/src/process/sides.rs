@@ -189,8 +189,8 @@ impl Sides {
     /// A side of length zero is never picked; where rounding falls off the end, the last side of positive length is.
     #[inline]
     pub fn pick(&self, mut at: f64) -> (usize, f64) {
-        let (&top, below) = self.starts.split_last().expect("there is a level");
-        let block = self.block(top, 0);
+        let (below, top) = self.starts.split_at(self.starts.len() - 1);
+        let block = self.block(top[0], 0);
         let mut number = if self.is_topped_by_few { pick_in_few(block, &mut at) } else { pick_in(block, &mut at) };
         for &start in below.iter().rev() {
             number = number * FAN + pick_in(self.block(start, number), &mut at);
