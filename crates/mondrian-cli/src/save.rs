@@ -40,13 +40,23 @@ impl Write for Destination {
     }
 }
 
+/// Refuses a place that no file can be written to, before work is done that would be lost.
+pub(crate) fn check_place(target: &Path) -> Outcome<()> {
+    let kind = if target.is_dir() {
+        io::ErrorKind::IsADirectory
+    } else if !folder(target).is_dir() {
+        io::ErrorKind::NotFound
+    } else {
+        return Ok(());
+    };
+    Err(Failure::writing(target, &io::Error::from(kind)))
+}
+
 impl AtomicFile {
     /// Starts a file that is to replace `target`.
     pub(crate) fn create(target: &Path) -> Outcome<Self> {
         let fail = |e: &io::Error| Failure::writing(target, e);
-        if target.is_dir() {
-            return Err(fail(&io::Error::from(io::ErrorKind::IsADirectory)));
-        }
+        check_place(target)?;
         // Through a link, so that the file it points to is replaced and not the link.
         let target = &std::fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
         if std::fs::metadata(target).is_ok_and(|there| !there.is_file()) {

@@ -78,7 +78,7 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', required = true, allow_negative_numbers = true)]
     pub(crate) upper: Vec<f64>,
     /// Lifetime: how long the process runs
-    #[arg(long, value_name = "λ")]
+    #[arg(long, value_name = "λ", allow_negative_numbers = true)]
     pub(crate) lifetime: FiniteLifetime,
     /// Seed: the same seed and box give the same partition
     #[arg(long, default_value_t = 0)]

@@ -131,7 +131,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_enum, default_value = "hierarchical", help_heading = "Model")]
     pub(crate) leaf_model: LeafModelArg,
     /// Lifetime: a number, inf, or auto to tune it
-    #[arg(long, default_value = "auto", value_name = "λ", help_heading = "Model")]
+    #[arg(long, default_value = "auto", value_name = "λ", allow_negative_numbers = true, help_heading = "Model")]
     pub(crate) lifetime: LifetimeArg,
     /// How an automatic lifetime of trees is judged: hold-out (a fifth), a number of folds, or leave-one-out (densities)
     #[arg(long, default_value = "hold-out", value_name = "HOW", help_heading = "Model")]

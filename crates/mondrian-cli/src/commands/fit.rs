@@ -71,9 +71,7 @@ fn hint_at_classes(selection: &Selection, summary: &TableSummary, args: &DataArg
 }
 
 pub(crate) fn run(args: &FitArgs, screen: Screen) -> Outcome<()> {
-    if args.out.is_dir() {
-        return Err(Failure::input(format!("{} is a folder", args.out.display()), "give a file name with --out"));
-    }
+    crate::save::check_place(&args.out)?;
     let fitted = match &args.like {
         Some(like) => alike(args, like, screen)?,
         None => anew(args, screen)?,

@@ -44,6 +44,7 @@ struct Found {
 }
 
 pub(crate) fn run(args: &PathArgs, screen: Screen) -> Outcome<()> {
+    crate::save::check_place(&args.out)?;
     let opened = Opened::new(&args.data, screen)?;
     let training = opened.training(args.data.missing());
     let split = Split::new(&training, args.params.seed)?;

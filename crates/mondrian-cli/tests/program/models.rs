@@ -149,6 +149,13 @@ fn outputs_that_cannot_be_written_leave_everything_as_it_was() {
     std::fs::create_dir(place.path("folder")).unwrap();
     place.run("fit t.csv --target target --out folder").refused(2, &["is a folder"]);
     place.run("fit t.csv --target target --out nowhere/m").refused(2, &["folder does not exist"]);
+    // Before anything is read: the work would be lost.
+    for command in
+        ["fit absent.csv --target t", "path absent.csv --target t", "update absent t.csv", "merge absent absent"]
+    {
+        place.run(&format!("{command} --out nowhere/m")).refused(2, &["folder does not exist"]);
+    }
+    place.run("fit t.csv --target target --lifetime -3 --out m").refused(2, &["give a number ≥ 0"]);
     place.run("fit t.csv --target target --out m --quiet").succeeded();
     let before = std::fs::read(place.path("m")).unwrap();
     // A fit that fails on its way leaves the old model alone.
