@@ -18,8 +18,8 @@ pub(crate) struct Scale {
     counts: Vec<u32>,
     /// The highest bucket that holds a term.
     top: usize,
-    /// Two powers of two whose product makes terms of units, and two that make units of terms: a single one may overflow.
-    /// Multiplying by a power of two is exact.
+    /// Two powers of two whose product turns a term into units, and two that turn units into a float: a single one may
+    /// overflow. Multiplying by a power of two is exact.
     to_units: [f64; 2],
     from_units: [f64; 2],
 }
