@@ -90,10 +90,10 @@ impl<M: Measure + Clone> InfiniteMondrian<M> {
         let mut cell = Cell::root(&boxes, self.key);
         let mut names = Vec::with_capacity(points.n_rows());
         for row in 0..points.n_rows() {
-            while let Some(cut) = cell.next_cut_until(self.lifetime.get()) {
+            while let Some(cut) = &cell.next_cut_until(self.lifetime.get()) {
                 let dim = cut.dim as usize;
                 let u = self.measure.coordinate(dim, points.get(row, dim));
-                cell.enter(&cut, Side::of(u, cut.location));
+                cell.enter(cut, Side::of(u, cut.location));
             }
             names.push((cell.innermost_key().to_bits() >> 64) as u64);
             while cell.depth() > 0 {

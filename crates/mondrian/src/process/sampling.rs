@@ -171,14 +171,14 @@ fn grow(walker: &mut Walker, birth: f64, limit: f64) -> Result<Subtree> {
     let mut path: Vec<Frame> = Vec::new();
     let mut born = birth;
     loop {
-        if let Some(cut) = walker.next_cut(limit) {
-            let node = tree.new_cut(&cut, born)?;
-            walker.enter(&cut, Side::Below);
+        if let Some(cut) = &walker.next_cut(limit) {
+            let node = tree.new_cut(cut, born)?;
+            walker.enter(cut, Side::Below);
             born = cut.time;
             if let Some(parent) = path.last() {
                 tree.nodes[parent.node].set(parent.side, Link::cut(node));
             }
-            path.push(Frame { cut, node, side: Side::Below });
+            path.push(Frame { cut: *cut, node, side: Side::Below });
             continue;
         }
         let cell = tree.new_cell();

@@ -1,10 +1,21 @@
 //! Side lengths of a cell and their sum, the linear dimension, with a dimension picked in O(log D).
 //!
-//! The sum is a tree of fixed shape with sixteen children a node, so it is a pure function of the lengths: in
-//! whatever order they were set, the bits agree (design, section 1). Setting one costs one block a level.
+//! The sum is a tree of fixed shape, so it is a pure function of the lengths: in whatever order they were set, the bits
+//! agree (design, section 1). Setting one costs an addition a level, picking one a comparison.
+//!
+//! The tree lies in blocks of sixteen entries, each with the sums above them: a way down meets few lines of memory, and all
+//! numbers are written and read one by one, so that none has to wait for the cache.
 
-/// Children a node of the sum tree; a block is two cache lines.
+/// Entries of a block.
 const FAN: usize = 16;
+/// Steps from a block's sum to an entry.
+const STEPS: usize = 4;
+/// Steps where there are at most [`FEW`] entries: the first level of many cells, and the only one of small ones.
+const FEW_STEPS: usize = 2;
+const FEW: usize = 1 << FEW_STEPS;
+/// Numbers of a block: its sum at 1, two halves from 2 on, and so on to the entries from [`FAN`] on. Step k goes from place
+/// j to j or j + 2^k.
+const SIZE: usize = 2 * FAN;
 
 /// The lengths of a box's sides, summed.
 ///
@@ -17,114 +28,78 @@ const FAN: usize = 16;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Sides {
-    /// All levels in one array, lengths first, each padded with zeros to whole blocks.
-    sums: Vec<f64>,
-    /// Where each level starts; the last level is one block.
+    /// All levels of blocks, that of the lengths first; the last is one block.
+    blocks: Vec<[f64; SIZE]>,
+    /// The first block of each level but the last.
     starts: Vec<usize>,
     n_dims: usize,
-    /// Whether the last level has at most [`FEW`] entries.
+    /// Whether the last block is only [`FEW`] wide.
     is_topped_by_few: bool,
 }
 
-/// The partial sums of a block in one fixed order: entries 8 apart, then 4, then 2. Vector adds, all of it.
-struct Partial {
-    eighth: [f64; 8],
-    quarter: [f64; 4],
-    half: [f64; 2],
-}
-
-impl Partial {
-    #[inline]
-    fn of(block: &[f64; FAN]) -> Self {
-        let eighth = std::array::from_fn(|i| block[i] + block[i + 8]);
-        let [e0, e1, e2, e3, e4, e5, e6, e7]: [f64; 8] = eighth;
-        let quarter = [e0 + e4, e1 + e5, e2 + e6, e3 + e7];
-        let half = [quarter[0] + quarter[2], quarter[1] + quarter[3]];
-        Self { eighth, quarter, half }
-    }
-
-    #[inline]
-    fn total(&self) -> f64 {
-        self.half[0] + self.half[1]
-    }
-}
-
-/// Sum of a block.
+/// Replaces an entry of a block, which has entries for so many steps, and the sums above it; the block's sum.
 #[inline]
-fn block_sum(block: &[f64; FAN]) -> f64 {
-    Partial::of(block).total()
+fn replace<const STEPS: usize>(block: &mut [f64; SIZE], at: usize, entry: f64) -> f64 {
+    let mut sum = entry;
+    for step in (0..STEPS).rev() {
+        let (width, place) = (1 << step, at % (2 << step));
+        block[2 * width + place] = sum;
+        sum += block[2 * width + (place ^ width)];
+    }
+    block[1] = sum;
+    sum
 }
 
-/// Where one goes to the right of two lengths laid side by side: from the end of the left one on, or never if the right
-/// one is zero.
+/// Sums all entries of a block.
 #[inline]
-fn border(left: f64, right: f64) -> f64 {
-    if right > 0.0 { left } else { f64::INFINITY }
+fn sum_up(block: &mut [f64; SIZE]) -> f64 {
+    for step in (0..STEPS).rev() {
+        let width = 1 << step;
+        for place in 0..width {
+            block[width + place] = block[2 * width + place] + block[3 * width + place];
+        }
+    }
+    block[1]
 }
 
-/// Whether `at` falls to the right of a border; it becomes the place there.
+/// The entry of a block that `at` falls into; `at` becomes the place within it.
+#[inline]
+fn pick_in<const STEPS: usize>(block: &[f64; SIZE], at: &mut f64) -> usize {
+    let mut place = 0;
+    for step in 0..STEPS {
+        let width = 1 << step;
+        place %= width;
+        place += go_right(at, block[2 * width + place], block[3 * width + place]) << step;
+    }
+    place
+}
+
+/// Whether `at` falls to the right of two lengths laid side by side; it becomes the place there. That is from the end of
+/// the left one on, unless the right one is zero.
 ///
-/// One comparison, whose mask takes what is subtracted: which way it goes is random, and a branch guessed wrong would cost
-/// more than the rest of the step.
+/// By signs, not comparisons, of which the compiler makes branches: which way it goes is random, and a branch guessed
+/// wrong would cost more than the rest of the step. Lengths have none, nor has zero.
 #[inline]
-fn go_right(at: &mut f64, border: f64) -> usize {
-    let is_right = *at >= border;
-    *at -= if is_right { border } else { 0.0 };
-    usize::from(is_right)
-}
-
-/// The entry of a block that `at` falls into, down the tree of its partial sums; `at` becomes the place within it.
-#[inline]
-fn pick_in(block: &[f64; FAN], at: &mut f64) -> usize {
-    let Partial { eighth, quarter, half } = Partial::of(block);
-    // All borders at once, in vectors, while the first ones are passed; those of step k from 2^k on.
-    let mut borders = [border(half[0], half[1]); FAN];
-    for i in 0..2 {
-        borders[2 + i] = border(quarter[i], quarter[i + 2]);
-    }
-    for i in 0..4 {
-        borders[4 + i] = border(eighth[i], eighth[i + 4]);
-    }
-    for i in 0..8 {
-        borders[8 + i] = border(block[i], block[i + 8]);
-    }
-    // Hidden, since the compiler makes a branch of a number that is 0 or 1.
-    let i = std::hint::black_box(go_right(at, borders[1])) & 1;
-    let i = i + 2 * go_right(at, borders[2 + i]);
-    let i = i + 4 * go_right(at, borders[4 + i]);
-    i + 8 * go_right(at, borders[8 + i])
-}
-
-/// Entries of a block that is mostly empty: the first level of many cells, and the only one of small ones.
-const FEW: usize = 4;
-
-/// As [`block_sum`] where only the first [`FEW`] entries are not zero.
-#[inline]
-fn sum_of_few(block: &[f64; FAN]) -> f64 {
-    (block[0] + block[2]) + (block[1] + block[3])
-}
-
-/// As [`pick_in`] where only the first [`FEW`] entries are not zero: its last two steps would go to the left.
-#[inline]
-fn pick_in_few(block: &[f64; FAN], at: &mut f64) -> usize {
-    let borders = [border(block[0], block[2]), border(block[1], block[3])];
-    let i = std::hint::black_box(go_right(at, border(block[0] + block[2], block[1] + block[3]))) & 1;
-    i + 2 * go_right(at, borders[i])
+fn go_right(at: &mut f64, left: f64, right: f64) -> usize {
+    let past = *at - left;
+    let is_left = past.to_bits() | right.to_bits().wrapping_sub(1);
+    let mask = ((is_left as i64) >> 63) as u64;
+    *at = f64::from_bits(at.to_bits() & mask | past.to_bits() & !mask);
+    usize::from(mask == 0)
 }
 
 impl Sides {
-    /// The lengths of all sides.
+    /// The lengths of all sides, positive or (positive) zero.
     pub fn new(lengths: &[f64]) -> Self {
-        let mut starts = vec![0];
+        let (mut starts, mut n_blocks) = (Vec::new(), 0);
         let mut width = lengths.len().max(1);
-        let mut total = width.next_multiple_of(FAN);
         while width > FAN {
+            starts.push(n_blocks);
             width = width.div_ceil(FAN);
-            starts.push(total);
-            total += width.next_multiple_of(FAN);
+            n_blocks += width;
         }
-        let is_topped_by_few = width <= FEW;
-        let mut sides = Self { sums: vec![0.0; total], starts, n_dims: lengths.len(), is_topped_by_few };
+        let (blocks, is_topped_by_few) = (vec![[0.0; SIZE]; n_blocks + 1], width <= FEW);
+        let mut sides = Self { blocks, starts, n_dims: lengths.len(), is_topped_by_few };
         sides.set_all(lengths);
         sides
     }
@@ -140,15 +115,18 @@ impl Sides {
 
     /// Replaces all lengths by a function of the dimension.
     pub fn fill_with(&mut self, length: impl Fn(usize) -> f64) {
-        for (dim, slot) in self.sums[..self.n_dims].iter_mut().enumerate() {
-            *slot = length(dim);
+        for dim in 0..self.n_dims {
+            self.blocks[dim / FAN][FAN + dim % FAN] = length(dim);
         }
-        for level in 1..self.starts.len() {
-            let (below, here) = (self.starts[level - 1], self.starts[level]);
-            for block in 0..(here - below) / FAN {
-                self.sums[here + block] = block_sum(self.block(below, block));
+        let top = self.blocks.len() - 1;
+        for (level, start) in self.starts.iter().enumerate() {
+            let end = *self.starts.get(level + 1).unwrap_or(&top);
+            for at in 0..end - start {
+                let sum = sum_up(&mut self.blocks[start + at]);
+                self.blocks[end + at / FAN][FAN + at % FAN] = sum;
             }
         }
+        sum_up(&mut self.blocks[top]);
     }
 
     /// Number of dimensions.
@@ -160,27 +138,32 @@ impl Sides {
     #[inline]
     pub fn get(&self, dim: usize) -> f64 {
         debug_assert!(dim < self.n_dims);
-        self.sums[dim]
+        let is_few = self.is_topped_by_few && self.starts.is_empty();
+        self.blocks[dim / FAN][if is_few { FEW } else { FAN } + dim % FAN]
     }
 
     /// Changes one length.
     #[inline]
     pub fn set(&mut self, dim: usize, length: f64) {
-        debug_assert!(dim < self.n_dims);
-        self.sums[dim] = length;
-        let mut at = dim;
-        for level in 1..self.starts.len() {
+        debug_assert!(dim < self.n_dims && length.is_sign_positive());
+        let (mut at, mut entry) = (dim, length);
+        for start in &self.starts {
+            entry = replace::<STEPS>(&mut self.blocks[start + at / FAN], at % FAN, entry);
             at /= FAN;
-            let sum = block_sum(self.block(self.starts[level - 1], at));
-            self.sums[self.starts[level] + at] = sum;
+        }
+        let top = self.blocks.len() - 1;
+        let block = &mut self.blocks[top];
+        if self.is_topped_by_few {
+            replace::<FEW_STEPS>(block, at, entry);
+        } else {
+            replace::<STEPS>(block, at, entry);
         }
     }
 
     /// The linear dimension: the sum of all lengths.
     #[inline]
     pub fn total(&self) -> f64 {
-        let top = self.block(self.starts[self.starts.len() - 1], 0);
-        if self.is_topped_by_few { sum_of_few(top) } else { block_sum(top) }
+        self.blocks[self.blocks.len() - 1][1]
     }
 
     /// Where the place `at` ∈ [0, total) falls along the sides, laid out in the order of the sum tree's leaves: a
@@ -189,19 +172,13 @@ impl Sides {
     /// A side of length zero is never picked; where rounding falls off the end, the last side of positive length is.
     #[inline]
     pub fn pick(&self, mut at: f64) -> (usize, f64) {
-        let (below, top) = self.starts.split_at(self.starts.len() - 1);
-        let block = self.block(top[0], 0);
-        let mut number = if self.is_topped_by_few { pick_in_few(block, &mut at) } else { pick_in(block, &mut at) };
-        for &start in below.iter().rev() {
-            number = number * FAN + pick_in(self.block(start, number), &mut at);
+        let block = &self.blocks[self.blocks.len() - 1];
+        let mut number =
+            if self.is_topped_by_few { pick_in::<FEW_STEPS>(block, &mut at) } else { pick_in::<STEPS>(block, &mut at) };
+        for start in self.starts.iter().rev() {
+            number = number * FAN + pick_in::<STEPS>(&self.blocks[start + number], &mut at);
         }
         (number, at)
-    }
-
-    /// A block of the level that starts at `start`.
-    #[inline]
-    fn block(&self, start: usize, number: usize) -> &[f64; FAN] {
-        self.sums[start + number * FAN..].first_chunk().expect("levels are whole blocks")
     }
 }
 
@@ -229,19 +206,35 @@ mod tests {
         }
     }
 
+    /// The tree of sums that the bits are those of, spelled out: entries 8 apart, then 4, then 2.
+    fn slow_total(lengths: &[f64]) -> f64 {
+        let mut sums = lengths.to_vec();
+        while sums.len() > 1 {
+            sums.resize(sums.len().next_multiple_of(FAN), 0.0);
+            sums = sums
+                .chunks(FAN)
+                .map(|block| {
+                    let eighth: Vec<f64> = (0..8).map(|i| block[i] + block[i + 8]).collect();
+                    let quarter: Vec<f64> = (0..4).map(|i| eighth[i] + eighth[i + 4]).collect();
+                    (quarter[0] + quarter[2]) + (quarter[1] + quarter[3])
+                })
+                .collect();
+        }
+        sums[0]
+    }
+
     #[test]
-    fn few_entries_are_summed_and_picked_as_many_are() {
-        for seed in 0..500 {
-            let mut block = [0.0; FAN];
-            for (i, x) in block.iter_mut().take(FEW).enumerate() {
-                *x = if (seed >> i) % 3 == 0 { 0.0 } else { NodeKey::root(seed, i as u64).draw(0).uniform() };
-            }
-            assert_eq!(sum_of_few(&block).to_bits(), block_sum(&block).to_bits());
-            for i in 0..20 {
-                let at = block_sum(&block) * NodeKey::root(seed, 100 + i).draw(0).uniform() * 1.01;
-                let (mut few, mut many) = (at, at);
-                assert_eq!(pick_in_few(&block, &mut few), pick_in(&block, &mut many), "{block:?} at {at}");
-                assert_eq!(few.to_bits(), many.to_bits());
+    fn total_is_the_sum_in_one_order() {
+        for n in [1, 2, 3, 4, 5, 16, 17, 64, 65, 784, 5000] {
+            let mut x = lengths(n, n as u64);
+            let mut sides = Sides::new(&x);
+            assert_eq!(sides.total().to_bits(), slow_total(&x).to_bits());
+            for i in 0..200 {
+                let (dim, draw) = (i * 37 % n, NodeKey::root(5, i as u64).draw(0).uniform());
+                x[dim] = if i % 5 == 0 { 0.0 } else { draw };
+                sides.set(dim, x[dim]);
+                assert_eq!(sides.total().to_bits(), slow_total(&x).to_bits(), "n = {n}, step {i}");
+                assert!((0..n).all(|dim| sides.get(dim) == x[dim]));
             }
         }
     }

@@ -131,22 +131,22 @@ impl<'a> Grower<'a> {
                 self.attach(parent, &mut top, child);
                 break;
             }
-            let Some(cut) = self.next_cut() else {
+            let Some(cut) = &self.next_cut() else {
                 let leaf = self.new_leaf(&points[start..end]);
                 let child = self.close_run(run, Some(leaf));
                 self.attach(parent, &mut top, child);
                 break;
             };
-            let middle = start + self.split(&mut points[start..end], &cut);
+            let middle = start + self.split(&mut points[start..end], cut);
             if middle == start || middle == end {
                 let side = if middle == start { Side::Above } else { Side::Below };
-                self.new_one_sided(&cut, side, end - start);
-                self.enter(&cut, side);
+                self.new_one_sided(cut, side, end - start);
+                self.enter(cut, side);
                 continue;
             }
             let child = self.close_run(run, None);
             self.attach(parent, &mut top, child);
-            let node = self.new_node(&cut, end - start);
+            let node = self.new_node(cut, end - start);
             let (depth, log) = (self.cell.depth(), self.log.len());
             if end - middle == 1 {
                 self.stock.nodes[node as usize].above = Child::single(self.desk.point(points[middle]));
@@ -157,7 +157,7 @@ impl<'a> Grower<'a> {
                 self.stock.nodes[node as usize].below = Child::single(self.desk.point(points[start]));
                 break;
             }
-            self.enter(&cut, Side::Below);
+            self.enter(cut, Side::Below);
             parent = Some((node, Side::Below));
             end = middle;
             run = self.stock.nodes.len();
@@ -169,7 +169,7 @@ impl<'a> Grower<'a> {
     fn grow_pair(&mut self, pair: [u32; 2]) -> Child {
         let run = self.stock.nodes.len();
         loop {
-            let Some(cut) = self.next_cut() else {
+            let Some(cut) = &self.next_cut() else {
                 let leaf = self.new_leaf(&pair);
                 return self.close_run(run, Some(leaf));
             };
@@ -178,14 +178,14 @@ impl<'a> Grower<'a> {
             let (a, b) = (side(pair[0]), side(pair[1]));
             if a != b {
                 let child = self.close_run(run, None);
-                let node = self.new_node(&cut, 2);
+                let node = self.new_node(cut, 2);
                 let new = &mut self.stock.nodes[node as usize];
                 *new.child_mut(a) = Child::single(self.desk.point(pair[0]));
                 *new.child_mut(b) = Child::single(self.desk.point(pair[1]));
                 return child;
             }
-            self.new_one_sided(&cut, a, 2);
-            self.cell.enter(&cut, a);
+            self.new_one_sided(cut, a, 2);
+            self.cell.enter(cut, a);
         }
     }
 

@@ -150,13 +150,13 @@ impl<'a> Locator<'a> {
         cell.restart(self.tree.key());
         self.tree.sink_to(cell, x, child);
         cell.settle();
-        while let Some(cut) = cell.next_cut_until(self.lifetime) {
+        while let Some(cut) = &cell.next_cut_until(self.lifetime) {
             let dim = cut.dim as usize;
             let side = Side::of(x[dim], cut.location);
             if side != Side::of(frozen[dim], cut.location) {
                 return Landing::Unseen { time: cut.time, parent: child };
             }
-            cell.enter(&cut, side);
+            cell.enter(cut, side);
         }
         Landing::Seen(child)
     }

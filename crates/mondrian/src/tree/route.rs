@@ -218,10 +218,10 @@ impl Router<'_> {
         end = start + n_left;
         while start < end {
             let cell = self.cell.as_mut().expect("frozen cells are resumed on a walk");
-            let Some(cut) = cell.next_cut_until(self.lifetime) else { break };
+            let Some(cut) = &cell.next_cut_until(self.lifetime) else { break };
             let dim = cut.dim as usize;
             let side = Side::of(frozen[dim], cut.location);
-            cell.enter(&cut, side);
+            cell.enter(cut, side);
             let stays = |row: u32| Side::of(rows[row as usize * n_dims + dim], cut.location) == side;
             let n_left = partition(&mut self.order[start..end], &mut self.scratch, stays);
             self.land_all((start + n_left, end), Landing::Unseen { time: cut.time, parent: child });
