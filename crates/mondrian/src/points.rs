@@ -1,5 +1,7 @@
 //! A checked view of a table of points, whatever order its numbers lie in.
 
+use std::borrow::Cow;
+
 use crate::{Error, Result};
 
 /// A borrowed table of finite numbers, one point a row.
@@ -58,7 +60,7 @@ impl<'a> Points<'a> {
             });
         }
         let points = Self { data, n_rows, n_columns, row_stride, column_stride };
-        match data.iter().position(|x| !x.is_finite()) {
+        match first_not_finite(data) {
             None => Ok(points),
             Some(at) => {
                 let (row, column) =
@@ -107,10 +109,21 @@ impl<'a> Points<'a> {
 
     /// A row-major copy.
     pub fn to_row_major(&self) -> Vec<f64> {
+        self.as_row_major().into_owned()
+    }
+
+    /// The numbers in row-major order, copied only if they lie in another.
+    pub fn as_row_major(&self) -> Cow<'a, [f64]> {
         if self.column_stride == 1 {
-            return self.data.to_vec();
+            return Cow::Borrowed(self.data);
         }
-        (0..self.n_rows).flat_map(|row| self.row(row)).collect()
+        Cow::Owned((0..self.n_rows).flat_map(|row| self.row(row)).collect())
+    }
+
+    /// Rows that are known to be finite.
+    pub(crate) fn of_checked(data: &'a [f64], n_columns: usize) -> Self {
+        debug_assert!(data.len().is_multiple_of(n_columns) && first_not_finite(data).is_none());
+        Self { data, n_rows: data.len() / n_columns, n_columns, row_stride: n_columns, column_stride: 1 }
     }
 
     /// Refuses a table whose width is not `expected`.
@@ -124,6 +137,12 @@ impl<'a> Points<'a> {
             Err(Error::LengthMismatch { what: "columns of X", expected, found: self.n_columns })
         }
     }
+}
+
+/// Where the first NaN or infinity is. All are looked at before one is sought: that goes by vectors.
+pub(crate) fn first_not_finite(numbers: &[f64]) -> Option<usize> {
+    let is_finite = numbers.iter().fold(true, |all, x| all & x.is_finite());
+    if is_finite { None } else { numbers.iter().position(|x| !x.is_finite()) }
 }
 
 #[cfg(test)]

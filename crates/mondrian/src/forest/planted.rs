@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::ForestParams;
 use crate::path::{Progress, no_progress, report};
+use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure};
 use crate::tree::{Columns, Frozen, Ground, Landing, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
@@ -152,15 +153,11 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// [`Error::LengthMismatch`] for rows of the wrong width, [`Error::NotFinite`] where a coordinate overflows.
     pub fn coordinates(&self, points: Points<'_>) -> Result<Vec<f64>> {
         points.check_width(self.n_dims())?;
-        let n_dims = self.n_dims();
-        let mut u = points.to_row_major();
-        for row in u.chunks_exact_mut(n_dims) {
-            row.iter_mut().enumerate().for_each(|(dim, x)| *x = self.measure.coordinate(dim, *x) + 0.0);
-        }
-        match u.iter().position(|x| !x.is_finite()) {
+        let u = self.measure.coordinates(&points.as_row_major(), self.n_dims());
+        match first_not_finite(&u) {
             None => Ok(u),
             Some(at) => {
-                let (row, column, value) = (at / n_dims, at % n_dims, u[at]);
+                let (row, column, value) = (at / self.n_dims(), at % self.n_dims(), u[at]);
                 Err(Error::NotFinite { what: "X in measure coordinates", row, column, value })
             }
         }
@@ -203,7 +200,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     }
 
     /// Grows all trees by rows that [`Forest::take_rows`] took when the box was at `rung_before`, with a report after every
-    /// few trees.
+    /// few trees. Whether they were grown anew, and all statistics gathered.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; some trees have grown then and others not, and the forest is of no more use.
@@ -213,16 +210,17 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         learned: &Learned,
         rung_before: u32,
         progress: Progress<'_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         // A wider box or a batch larger than what is there: planting anew is exact, and cheaper.
         if self.ground.rung() != rung_before || learned.points.len() * 2 > self.store.n_rows() {
-            return self.regrow_with_progress(labels, progress);
+            self.regrow_with_progress(labels, progress)?;
+            return Ok(true);
         }
         if let ([point], [_]) = (&learned.points[..], &learned.fresh[..])
             && self.trees.len() < WORTH_THREADS
         {
             self.grow_by_one(labels, *point);
-            return Ok(());
+            return Ok(false);
         }
         let mut fresh = learned.fresh.clone();
         fresh.sort_unstable();
@@ -241,11 +239,12 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         if learned.points.len() * trees.len() < WORTH_THREADS {
             let mut room = <(Touched, Vec<u32>)>::default();
             trees.iter_mut().for_each(|tree| learn(&mut room, tree));
-            return Ok(());
+            return Ok(false);
         }
         in_turns(trees, progress, |_, some| {
             some.par_iter_mut().for_each_init(<(Touched, Vec<u32>)>::default, learn);
-        })
+        })?;
+        Ok(false)
     }
 
     /// Grows all trees by a point that they do not have, on this thread.

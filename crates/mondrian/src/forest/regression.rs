@@ -1,5 +1,6 @@
 //! Mondrian forest regression (report, chapter 2), batch and online.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
@@ -10,6 +11,7 @@ use super::resolve::{Prior, resolve};
 use super::targets::{Sums, Targets};
 use super::{Forest, ForestParams, Growth, LifetimeChoice, Unseen};
 use crate::path::{Progress, no_progress};
+use crate::points::first_not_finite;
 use crate::process::Side;
 use crate::tree::Child;
 use crate::{Error, Lifetime, Points, Result};
@@ -134,8 +136,7 @@ impl RegressionForest {
         if rows.n_rows == 0 {
             return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
         }
-        let first = Points::row_major(&rows.x, points.n_columns())?;
-        let mut model = Self::unfitted(params, lifetime, first, rows.n_targets)?;
+        let mut model = Self::unfitted(params, lifetime, rows.points(points.n_columns()), rows.n_targets)?;
         model.learn_rows(&rows, progress)?;
         Ok(model)
     }
@@ -207,7 +208,7 @@ impl RegressionForest {
         self.learn_rows(&rows, progress)
     }
 
-    fn checked_rows(&self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<Rows> {
+    fn checked_rows<'a>(&self, points: Points<'a>, targets: &'a [f64], weights: Option<&[f64]>) -> Result<Rows<'a>> {
         let rows = Rows::checked(points, targets, weights)?;
         points.check_width(self.n_dims())?;
         if rows.n_targets != self.n_targets() && rows.n_rows > 0 {
@@ -217,11 +218,11 @@ impl RegressionForest {
         Ok(rows)
     }
 
-    fn learn_rows(&mut self, rows: &Rows, progress: Progress<'_>) -> Result<()> {
+    fn learn_rows(&mut self, rows: &Rows<'_>, progress: Progress<'_>) -> Result<()> {
         if rows.n_rows == 0 {
             return Ok(());
         }
-        let coordinates = self.core.forest.coordinates(Points::row_major(&rows.x, self.n_dims())?)?;
+        let coordinates = self.core.forest.coordinates(rows.points(self.n_dims()))?;
         self.take(&coordinates, &rows.y, rows.weights.as_deref(), progress)
     }
 
@@ -231,7 +232,7 @@ impl RegressionForest {
         if rows.n_rows == 0 {
             return Ok(());
         }
-        let coordinates = self.core.forest.coordinates(Points::row_major(&rows.x, self.n_dims())?)?;
+        let coordinates = self.core.forest.coordinates(rows.points(self.n_dims()))?;
         let core = Arc::make_mut(&mut self.core);
         let learned = core.forest.take_rows(&coordinates)?;
         core.targets.add(&learned.points, &rows.y, rows.weights.as_deref());
@@ -265,8 +266,8 @@ impl RegressionForest {
         let rung = core.forest.ground().rung();
         let learned = core.forest.take_rows(coordinates)?;
         let changed = core.targets.add(&learned.points, y, weights);
-        core.forest.grow(&core.targets, &learned, rung, progress)?;
-        if changed {
+        let is_gathered = core.forest.grow(&core.targets, &learned, rung, progress)?;
+        if changed && !is_gathered {
             core.forest.gather(&core.targets);
         }
         core.gaussians = OnceLock::new();
@@ -452,30 +453,30 @@ impl RegressionForest {
     }
 }
 
-/// Checked rows of positive weight.
-pub(super) struct Rows {
+/// Checked rows of positive weight; copied only where some are left out or lie in another order.
+pub(super) struct Rows<'a> {
     pub(super) n_rows: usize,
     pub(super) n_targets: usize,
-    pub(super) x: Vec<f64>,
-    pub(super) y: Vec<f64>,
+    pub(super) x: Cow<'a, [f64]>,
+    pub(super) y: Cow<'a, [f64]>,
     pub(super) weights: Option<Vec<f64>>,
 }
 
-impl Rows {
-    pub(super) fn checked(points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<Self> {
+impl<'a> Rows<'a> {
+    pub(super) fn checked(points: Points<'a>, targets: &'a [f64], weights: Option<&[f64]>) -> Result<Self> {
         let n = points.n_rows();
         if n == 0 {
-            return Ok(Self { n_rows: 0, n_targets: 0, x: Vec::new(), y: Vec::new(), weights: None });
+            return Ok(Self { n_rows: 0, n_targets: 0, x: Cow::default(), y: Cow::default(), weights: None });
         }
         if targets.is_empty() || !targets.len().is_multiple_of(n) {
             return Err(Error::LengthMismatch { what: "targets", expected: n, found: targets.len() });
         }
         let t = targets.len() / n;
-        if let Some(at) = targets.iter().position(|y| !y.is_finite()) {
+        if let Some(at) = first_not_finite(targets) {
             return Err(Error::NotFinite { what: "y", row: at / t, column: at % t, value: targets[at] });
         }
         let Some(weights) = weights else {
-            return Ok(Self { n_rows: n, n_targets: t, x: points.to_row_major(), y: targets.to_vec(), weights: None });
+            return Ok(Self { n_rows: n, n_targets: t, x: points.as_row_major(), y: targets.into(), weights: None });
         };
         if weights.len() != n {
             return Err(Error::LengthMismatch { what: "weights", expected: n, found: weights.len() });
@@ -496,6 +497,10 @@ impl Rows {
             y: kept.iter().flat_map(|row| targets[row * t..][..t].iter().copied()).collect(),
             weights: Some(kept.iter().map(|row| weights[*row]).collect()),
         })
+    }
+
+    pub(super) fn points(&self, n_dims: usize) -> Points<'_> {
+        Points::of_checked(&self.x, n_dims)
     }
 }
 

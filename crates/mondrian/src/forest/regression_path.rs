@@ -51,7 +51,7 @@ impl RegressionForest {
             }
             let x = self.core.forest.coordinates(*points)?;
             model.widen_for(&x)?;
-            sets.push(Set { x, y: rows.y });
+            sets.push(Set { x, y: rows.y.into_owned() });
         }
         let path = Mover::new(&model, sets).run(progress)?;
         let error = match validation.first() {
@@ -553,7 +553,12 @@ pub(super) fn fit_auto(
     RegressionForest::grown_to(params, lifetime, points, targets, weights, &mut part_of(progress, 0.5, 1.0))
 }
 
-fn choose_lifetime(params: &RegressionParams, rows: &Rows, n_dims: usize, progress: Progress<'_>) -> Result<Lifetime> {
+fn choose_lifetime(
+    params: &RegressionParams,
+    rows: &Rows<'_>,
+    n_dims: usize,
+    progress: Progress<'_>,
+) -> Result<Lifetime> {
     let mut hashed: Vec<(u64, usize)> =
         rows.x.chunks_exact(n_dims).enumerate().map(|(row, x)| (keyed_hash(params.forest.seed, x), row)).collect();
     // Rows of largest hash are left out of the choice: by value of the hash, so that no order of arrival matters.

@@ -2,6 +2,7 @@
 
 use super::Labels;
 use super::fixed::Scale;
+use crate::process::Side;
 use crate::tree::{Child, Kind, Touched, Tree};
 use crate::{Error, Result};
 
@@ -94,10 +95,10 @@ impl Targets {
             self.start_weighing();
             changed = true;
         }
+        points.iter().max().into_iter().for_each(|last| self.make_room(*last));
         for (i, &point) in points.iter().enumerate() {
             let (targets, weight) = (&y[i * t..][..t], weights.map_or(1.0, |w| w[i]));
             let row = self.point_of.len() as u32;
-            self.make_room(point);
             self.point_of.push(point);
             self.y.extend_from_slice(targets);
             self.weight.push(weight);
@@ -259,6 +260,24 @@ impl Targets {
         }
     }
 
+    /// As [`Targets::sum`] for a child that is or leads to a frozen cell or a leaf, zero for others.
+    #[inline]
+    fn end_sum(&self, tree: &Tree, sums: &Sums, child: Child, channel: usize) -> f64 {
+        if child.is_leaf_or_chain() {
+            let end = tree.end_of(child);
+            return if end.as_inner().is_some() { 0.0 } else { self.sum(tree, sums, end, channel) };
+        }
+        let (point, mask) = child.masked_single();
+        f64::from_bits(self.point_floats[point * self.n_channels() + channel].to_bits() & mask)
+    }
+
+    /// As [`Targets::sum`] for a child that is or leads to a node, zero for others.
+    #[inline]
+    fn inner_sum(&self, tree: &Tree, sums: &Sums, child: Child, channel: usize) -> f64 {
+        let (node, mask) = tree.end_of(child).masked_inner();
+        f64::from_bits(sums.node[node * self.n_channels() + channel].to_bits() & mask)
+    }
+
     /// Σ w·y of a target over the rows of a cell.
     #[inline]
     pub fn target_sum(&self, tree: &Tree, sums: &Sums, child: Child, target: usize) -> f64 {
@@ -290,7 +309,7 @@ impl Targets {
 
     fn sum_node(&self, tree: &Tree, id: u32, sums: &mut Sums) {
         let node = tree.node(id);
-        let [below, above] = [crate::process::Side::Below, crate::process::Side::Above].map(|side| node.child(side));
+        let [below, above] = [Side::Below, Side::Above].map(|side| node.child(side));
         let channels = self.n_channels();
         for channel in 0..channels {
             sums.node[id as usize * channels + channel] =
@@ -314,8 +333,23 @@ impl Labels for Targets {
         for leaf in 0..tree.n_leaves() as u32 {
             self.sum_leaf(tree, leaf, sums);
         }
+        // First what nodes have next to them, all waits for memory at once; then, children first, what they lead to.
+        for id in 0..tree.n_nodes() {
+            let node = tree.node(id as u32);
+            for channel in 0..channels {
+                let [below, above] =
+                    [node.child(Side::Below), node.child(Side::Above)].map(|c| self.end_sum(tree, sums, c, channel));
+                sums.node[id * channels + channel] = below + above;
+            }
+        }
         for id in tree.children_first() {
-            self.sum_node(tree, id, sums);
+            let node = tree.node(id);
+            let at = id as usize * channels;
+            for channel in 0..channels {
+                let [below, above] =
+                    [node.child(Side::Below), node.child(Side::Above)].map(|c| self.inner_sum(tree, sums, c, channel));
+                sums.node[at + channel] = (sums.node[at + channel] + below) + above;
+            }
         }
     }
 

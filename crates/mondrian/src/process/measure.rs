@@ -36,6 +36,27 @@ pub enum BuiltInMeasure {
     Quantile(QuantileMeasure),
 }
 
+impl BuiltInMeasure {
+    /// The coordinates of rows of `n_dims` numbers, without negative zeros.
+    pub(crate) fn coordinates(&self, rows: &[f64], n_dims: usize) -> Vec<f64> {
+        let mut coordinates = Vec::with_capacity(rows.len());
+        match self {
+            Self::Uniform => coordinates.extend(rows.iter().map(|x| x + 0.0)),
+            Self::Weighted(Weights(weights)) => {
+                for row in rows.chunks_exact(n_dims) {
+                    coordinates.extend(row.iter().zip(weights).map(|(x, weight)| weight * x + 0.0));
+                }
+            }
+            Self::Quantile(_) => {
+                for row in rows.chunks_exact(n_dims) {
+                    coordinates.extend(row.iter().enumerate().map(|(dim, x)| self.coordinate(dim, *x) + 0.0));
+                }
+            }
+        }
+        coordinates
+    }
+}
+
 impl Measure for BuiltInMeasure {
     #[inline]
     fn coordinate(&self, dim: usize, x: f64) -> f64 {

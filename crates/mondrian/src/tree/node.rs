@@ -80,9 +80,34 @@ impl Child {
         (self.0 & TAG == 0).then_some(self.0)
     }
 
+    /// The frozen cell's point and all bits, or 0 and none.
+    #[inline]
+    pub(crate) fn masked_single(self) -> (usize, u64) {
+        masked(self.0 ^ SINGLE)
+    }
+
+    /// The node's number and all bits, or 0 and none.
+    #[inline]
+    pub(crate) fn masked_inner(self) -> (usize, u64) {
+        masked(self.0)
+    }
+
+    /// Whether the cell has several points or is cut with an empty side: the two kinds that are seldom met.
+    #[inline]
+    pub(crate) fn is_leaf_or_chain(self) -> bool {
+        self.0 >= LEAF && !self.is_empty()
+    }
+
     pub(crate) fn is_empty(self) -> bool {
         self == Self::EMPTY
     }
+}
+
+/// A number without a tag and all bits, or 0 and none. No branch: what kind comes next, nobody can guess.
+#[inline]
+fn masked(word: u32) -> (usize, u64) {
+    let mask = u64::from(word & TAG == 0).wrapping_neg();
+    ((u64::from(word) & mask) as usize, mask)
 }
 
 impl std::fmt::Debug for Child {
@@ -211,6 +236,10 @@ mod tests {
             assert_eq!(Child::chain(number).kind(), Kind::Chain(number));
         }
         assert_eq!(Child::EMPTY.kind(), Kind::Empty);
+        let kinds = [Child::inner(7), Child::single(7), Child::leaf(7), Child::chain(7), Child::EMPTY];
+        assert_eq!(kinds.map(|child| child.masked_inner().0), [7, 0, 0, 0, 0]);
+        assert_eq!(kinds.map(Child::masked_single), [(0, 0), (7, u64::MAX), (0, 0), (0, 0), (0, 0)]);
+        assert_eq!(kinds.map(Child::is_leaf_or_chain), [false, false, true, true, false]);
         let cut = Cut { time: 1.5, dim: 12_345, level: 64, location: -2.0 };
         assert_eq!(Node::new(&cut).cut(), cut);
     }

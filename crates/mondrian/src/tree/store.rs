@@ -4,6 +4,7 @@
 
 use hashbrown::HashTable;
 
+use crate::points::first_not_finite;
 use crate::{Error, Result};
 
 /// Distinct points in measure coordinates, with how many rows have each.
@@ -168,7 +169,7 @@ impl PointStore {
                 found: coordinates.len(),
             });
         }
-        if let Some(at) = coordinates.iter().position(|x| !x.is_finite()) {
+        if let Some(at) = first_not_finite(&coordinates) {
             let (row, column, value) = (at / n_dims, at % n_dims, coordinates[at]);
             return Err(Error::NotFinite { what: "stored coordinates", row, column, value });
         }
