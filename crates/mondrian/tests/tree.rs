@@ -1,7 +1,7 @@
 //! The tree's exact promises (design, section 1): each row of the table, by equality.
 
 use mondrian::process::{Bounds, NodeKey, Side};
-use mondrian::tree::{Child, Columns, Frozen, Ground, Kind, Landing, Locator, PointStore, Touched, Tree};
+use mondrian::tree::{Child, Codes, Frozen, Ground, Kind, Landing, Locator, PointStore, Touched, Tree};
 use mondrian::{Error, Lifetime};
 
 /// Points with near-duplicates, duplicates and a constant column, by key.
@@ -86,7 +86,7 @@ fn large_trees_do_not_depend_on_how_they_were_grown() {
             bounds_of(rows).widened(30).unwrap(),
             Bounds::new(&vec![0.4; n_dims], &vec![0.4 + 1e-9; n_dims]).unwrap(),
         ];
-        let codes = boxes.map(|bounds| Columns::new(&Ground::new(0, &bounds, ground.lifetime()).unwrap(), &store));
+        let codes = boxes.map(|bounds| Codes::new(&Ground::new(0, &bounds, ground.lifetime()).unwrap(), &store));
         for codes in &codes {
             assert!(Tree::grown_by(&ground, key, &store, Some(codes)).same_as(&store, &batch, &store), "by codes");
         }

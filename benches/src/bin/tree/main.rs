@@ -15,7 +15,7 @@ use boxes::{Boxes, Scan};
 use data::Rows;
 use mondrian::Lifetime;
 use mondrian::forest::{Forest, ForestParams};
-use mondrian::tree::{Columns, Frozen, Kind, Locator, PointStore, Touched, Tree};
+use mondrian::tree::{Codes, Frozen, Kind, Locator, PointStore, Touched, Tree};
 use mondrian_benches::timed_on_thread as timed;
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
@@ -75,7 +75,7 @@ fn fit_against_boxes() -> Outcome {
     let row = |name: &str, rows: &Rows, lifetime: f64, n_runs: usize, wanted: &str| -> Outcome {
         let (store, ground) = (rows.store()?, rows.ground(lifetime)?);
         let columns = rows.columns();
-        let codes = Columns::new(&ground, &store);
+        let codes = Codes::new(&ground, &store);
         let grown = |codes| black_box(Tree::grown_by(&ground, ground.tree_key(0), &store, codes));
         let n_nodes = grown(None).n_nodes();
         let peer = |scan: Scan<'_>| drop(black_box(boxes::build(scan, rows.n_dims, lifetime, Boxes::Kept, 1)));
@@ -84,7 +84,7 @@ fn fit_against_boxes() -> Outcome {
             [
                 &mut || drop(grown(None)),
                 &mut || drop(grown(Some(&codes))),
-                &mut || drop(black_box(Columns::new(&ground, &store))),
+                &mut || drop(black_box(Codes::new(&ground, &store))),
                 &mut || peer(Scan::Plain(&columns)),
                 &mut || peer(Scan::Vectorised(&rows.x)),
             ],
@@ -228,7 +228,7 @@ fn unseen_rows() -> Outcome {
             [
                 &mut || drop(black_box(Tree::grown(&ground, ground.tree_key(0), &store))),
                 &mut || {
-                    let codes = Columns::new(&ground, &store);
+                    let codes = Codes::new(&ground, &store);
                     drop(black_box(Tree::grown_by(&ground, ground.tree_key(0), &store, Some(&codes))));
                 },
                 &mut || route(Frozen::AsItStands),

@@ -6,7 +6,7 @@ use super::ForestParams;
 use crate::path::{Progress, no_progress, report};
 use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure};
-use crate::tree::{Columns, Frozen, Ground, Landing, PointStore, Touched, Tree};
+use crate::tree::{Codes, Frozen, Ground, Landing, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
 /// What a model knows of its points beyond where they lie, and the statistics it keeps at each node of a tree.
@@ -280,13 +280,13 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let Self { ground, store, trees, .. } = self;
         // Few large trees keep all threads busy only if each is grown by several.
         let grown = if trees.len() < rayon::current_num_threads() { Tree::grown_in_parts } else { Tree::grown_by };
-        let columns = Columns::if_worth(ground, store, trees.len());
+        let codes = Codes::if_worth(ground, store, trees.len());
         in_turns(trees, progress, |first, some| {
             some.par_iter_mut().enumerate().for_each(|(at, (tree, stats))| {
                 let key = tree.key();
                 // The old tree goes first: two at a time would be the peak of memory.
                 *tree = Tree::new(key);
-                if let Some(new) = plant(first + at, &|| grown(ground, key, store, columns.as_ref())) {
+                if let Some(new) = plant(first + at, &|| grown(ground, key, store, codes.as_ref())) {
                     *tree = new;
                     labels.gather(tree, stats);
                 }

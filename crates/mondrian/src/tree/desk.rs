@@ -1,29 +1,28 @@
-//! Where growing reads coordinates: columns of codes, the store, or a copy of a small cell's rows that lie side by side.
+//! Where growing reads coordinates: codes, the store, or a copy of a small cell's codes that lie side by side.
 //!
-//! Cells high up are read once a level, in order, as codes where there are any. Further down their points are scattered
-//! over the whole store, and every look at one costs a trip to memory; there the rows of a cell are copied once, to
-//! where the rest of its subtree finds them in cache.
+//! Cells high up are read once a level, in order. Further down their points are scattered over the whole store, and every
+//! look at one costs a trip to memory; there the codes of a cell are copied once, to where the rest of its subtree finds
+//! them in cache.
 
 use super::partition::partition;
-use super::{Columns, PointStore};
+use super::{Codes, PointStore};
+use crate::process::Side;
 
 /// A copy takes at most this much: a part of a core's own cache.
 const MOST_BYTES: usize = 256 << 10;
 /// Fewer points are not worth a copy.
 const LEAST_POINTS: usize = 24;
-/// Fewer points are not read as codes: a column is as far away as a row, of which pairs will be read in the end.
+/// Fewer points are not read as codes off the desk: they are as far away as rows, of which pairs will be read in the end.
 const LEAST_CODES: usize = 200;
-/// Wider rows cost more to copy than they save: a subtree looks at some twenty coordinates a point.
-const MOST_DIMS: usize = 64;
 
-/// The rows that points are looked up in.
+/// What points are looked up in.
 #[derive(Debug)]
 pub(super) struct Desk<'a> {
     store: &'a PointStore,
-    columns: Option<&'a Columns>,
+    codes: Option<&'a Codes>,
     scratch: Vec<u32>,
-    /// Copied rows, and the point each is of.
-    rows: Vec<f64>,
+    /// Copied codes, a row a point, and the point that each is of.
+    rows: Vec<u16>,
     points: Vec<u32>,
     /// While it lies, tasks from this number on are of its points.
     base: Option<usize>,
@@ -32,14 +31,13 @@ pub(super) struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    pub(super) fn new(store: &'a PointStore, columns: Option<&'a Columns>) -> Self {
-        let n_dims = store.n_dims().max(1);
-        let most_points = MOST_BYTES / (n_dims * size_of::<f64>());
+    pub(super) fn new(store: &'a PointStore, codes: Option<&'a Codes>) -> Self {
+        let most_points = MOST_BYTES / (store.n_dims().max(1) * size_of::<u16>());
         // A store that is itself that small is near already.
-        let is_worth = n_dims <= MOST_DIMS && store.n_slots() > 2 * most_points;
+        let is_worth = codes.is_some_and(Codes::are_by_point) && store.n_slots() > 2 * most_points;
         Self {
             store,
-            columns,
+            codes,
             scratch: Vec::new(),
             rows: Vec::new(),
             points: Vec::new(),
@@ -48,48 +46,68 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Row-major coordinates; a point's number says which row.
+    /// The codes by which the copied points are read, while there are any.
     #[inline]
-    fn coordinates(&self) -> &[f64] {
-        if self.base.is_some() { &self.rows } else { self.store.coordinates() }
+    fn copied(&self) -> Option<&'a Codes> {
+        self.codes.filter(|_| self.base.is_some())
     }
 
-    /// The codes to read a cell of so many points by.
+    /// The codes by which to read a cell of so many points that are not copied.
     #[inline]
-    fn codes_for(&self, n_points: usize) -> Option<&'a Columns> {
-        self.columns.filter(|_| self.base.is_none() && n_points >= LEAST_CODES)
+    fn codes_for(&self, n_points: usize) -> Option<&'a Codes> {
+        self.codes.filter(|_| n_points >= LEAST_CODES)
     }
 
     /// Moves the points below a cut to the front; how many there are.
     #[inline]
-    pub(super) fn part(&mut self, points: &mut [u32], dim: usize, location: f64) -> usize {
-        let n_dims = self.store.n_dims();
-        let codes = self.codes_for(points.len());
-        let rows = if self.base.is_some() { &self.rows } else { self.store.coordinates() };
-        let coordinate = |p: u32| rows[p as usize * n_dims + dim];
-        match codes {
-            Some(codes) => partition(points, &mut self.scratch, codes.is_below(dim, location, coordinate)),
-            None => partition(points, &mut self.scratch, |p| coordinate(p) <= location),
+    pub(super) fn part(&mut self, numbers: &mut [u32], dim: usize, location: f64) -> usize {
+        let (rows, copies, n_dims, store) = (&self.rows, &self.points, self.store.n_dims(), self.store);
+        let exact = |point: u32| store.coordinates()[point as usize * n_dims + dim] <= location;
+        if let Some(codes) = self.copied() {
+            let cut = codes.of(dim, location);
+            return partition(numbers, &mut self.scratch, |number| {
+                let code = rows[number as usize * n_dims + dim];
+                if code == cut { exact(copies[number as usize]) } else { code < cut }
+            });
         }
+        let Some(codes) = self.codes_for(numbers.len()) else {
+            return partition(numbers, &mut self.scratch, exact);
+        };
+        let (cut, code_of) = (codes.of(dim, location), codes.in_dim(dim));
+        partition(numbers, &mut self.scratch, |point| {
+            let code = code_of(point);
+            if code == cut { exact(point) } else { code < cut }
+        })
     }
 
-    /// Bounds of some points in one dimension.
-    pub(super) fn range(&self, points: &[u32], dim: usize) -> (f64, f64) {
-        if let Some(codes) = self.codes_for(points.len()) {
-            return codes.range(points, dim);
-        }
-        let (rows, n_dims) = (self.coordinates(), self.store.n_dims());
-        points
-            .iter()
-            .map(|p| rows[*p as usize * n_dims + dim])
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)))
-    }
-
-    /// A row.
+    /// The side of a cut that a point is on.
     #[inline]
-    pub(super) fn row(&self, number: u32) -> &[f64] {
+    pub(super) fn side(&self, number: u32, dim: usize, location: f64) -> Side {
+        if let Some(codes) = self.copied() {
+            let (code, cut) = (self.rows[number as usize * self.store.n_dims() + dim], codes.of(dim, location));
+            if code != cut {
+                return if code < cut { Side::Below } else { Side::Above };
+            }
+        }
+        Side::of(self.store.point(self.point(number))[dim], location)
+    }
+
+    /// Bounds of some points in one dimension, not always the closest ones.
+    pub(super) fn range(&self, numbers: &[u32], dim: usize) -> (f64, f64) {
         let n_dims = self.store.n_dims();
-        &self.coordinates()[number as usize * n_dims..][..n_dims]
+        if let Some(codes) = self.copied() {
+            let (least, most) = ends(numbers.iter().map(|number| self.rows[*number as usize * n_dims + dim]));
+            return codes.bounds(dim, least, most);
+        }
+        if let Some(codes) = self.codes_for(numbers.len()) {
+            let code_of = codes.in_dim(dim);
+            let (least, most) = ends(numbers.iter().map(|point| code_of(*point)));
+            return codes.bounds(dim, least, most);
+        }
+        numbers
+            .iter()
+            .map(|point| self.store.coordinates()[*point as usize * n_dims + dim])
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)))
     }
 
     /// The point that a number stands for.
@@ -98,7 +116,7 @@ impl<'a> Desk<'a> {
         if self.base.is_some() { self.points[number as usize] } else { number }
     }
 
-    /// Copies the rows of a cell's points if that helps, and numbers them anew from 0. `n_tasks` wait elsewhere.
+    /// Copies the codes of a cell's points if that helps, and numbers them anew from 0. `n_tasks` wait elsewhere.
     #[inline]
     pub(super) fn take(&mut self, points: &mut [u32], n_tasks: usize) {
         if self.base.is_none() && (LEAST_POINTS..=self.most_points).contains(&points.len()) {
@@ -111,8 +129,9 @@ impl<'a> Desk<'a> {
         self.points.clear();
         self.points.extend_from_slice(points);
         self.rows.clear();
+        let Some(codes) = self.codes else { return };
         for (number, point) in points.iter_mut().enumerate() {
-            self.rows.extend_from_slice(self.store.point(*point));
+            self.rows.extend_from_slice(codes.of_point(*point));
             *point = number as u32;
         }
     }
@@ -129,4 +148,9 @@ impl<'a> Desk<'a> {
     pub(super) fn clear(&mut self) {
         self.base = None;
     }
+}
+
+/// The least and the most of some codes.
+fn ends(codes: impl Iterator<Item = u16>) -> (u16, u16) {
+    codes.fold((u16::MAX, 0), |(least, most), code| (least.min(code), most.max(code)))
 }

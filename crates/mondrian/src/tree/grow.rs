@@ -9,7 +9,7 @@ use super::chain::LEAST_CUTS;
 use super::desk::Desk;
 use super::parts::Part;
 use crate::process::{Cell, Cut, NodeKey, Side};
-use crate::tree::{Child, Columns, Ground, Node, PointStore, Stock, Tree};
+use crate::tree::{Child, Codes, Ground, Node, PointStore, Stock, Tree};
 
 /// A cell still to be grown: a side of a node, and its points.
 #[derive(Debug)]
@@ -61,14 +61,14 @@ impl<'a> Grower<'a> {
     /// As [`Grower::new`] for many points, read as codes where there are any.
     pub(super) fn reading(
         store: &'a PointStore,
-        columns: Option<&'a Columns>,
+        codes: Option<&'a Codes>,
         ground: &Ground,
         cell: &'a mut Cell,
         stock: &'a mut Stock,
     ) -> Self {
         Self {
             store,
-            desk: Desk::new(store, columns),
+            desk: Desk::new(store, codes),
             lifetime: ground.lifetime().get(),
             cell,
             stock,
@@ -174,7 +174,7 @@ impl<'a> Grower<'a> {
                 return self.close_run(run, Some(leaf));
             };
             let dim = cut.dim as usize;
-            let side = |number: u32| Side::of(self.desk.row(number)[dim], cut.location);
+            let side = |number: u32| self.desk.side(number, dim, cut.location);
             let (a, b) = (side(pair[0]), side(pair[1]));
             if a != b {
                 let child = self.close_run(run, None);
@@ -308,15 +308,15 @@ impl<'a> Grower<'a> {
 impl Tree {
     /// The tree of all points of the store.
     pub fn grown(ground: &Ground, key: NodeKey, store: &PointStore) -> Self {
-        Self::grown_by(ground, key, store, None)
+        Self::grown_by(ground, key, store, Codes::if_worth(ground, store, 1).as_ref())
     }
 
     /// As [`Tree::grown`], with the codes of the store's points on that ground: made once, they serve many trees.
-    pub fn grown_by(ground: &Ground, key: NodeKey, store: &PointStore, columns: Option<&Columns>) -> Self {
+    pub fn grown_by(ground: &Ground, key: NodeKey, store: &PointStore, codes: Option<&Codes>) -> Self {
         let mut points: Vec<u32> = store.points().collect();
         let mut stock = Stock { nodes: Vec::with_capacity(points.len()), ..Stock::default() };
         let mut cell = ground.root_cell(key);
-        let root = Grower::reading(store, columns, ground, &mut cell, &mut stock).grow(&mut points);
+        let root = Grower::reading(store, codes, ground, &mut cell, &mut stock).grow(&mut points);
         stock.nodes.shrink_to_fit();
         stock.leaves.shrink_to_fit();
         stock.chains.shrink_to_fit();

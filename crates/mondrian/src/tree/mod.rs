@@ -7,7 +7,7 @@
 //! are measure coordinates (see [`crate::process::Measure`]).
 
 mod chain;
-mod columns;
+mod codes;
 mod desk;
 mod forget;
 mod ground;
@@ -25,7 +25,7 @@ mod shape;
 mod store;
 
 pub use chain::Chain;
-pub use columns::Columns;
+pub use codes::Codes;
 pub use ground::Ground;
 #[cfg(test)]
 pub(crate) use ground::all_without_chains;

@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::grow::Grower;
-use super::{Child, Columns, Ground, Kind, PointStore, Stock, Tree};
+use super::{Child, Codes, Ground, Kind, PointStore, Stock, Tree};
 use crate::process::{Cell, NodeKey, Side};
 
 /// Fewer points are grown by one thread: cutting them up would take longer.
@@ -31,18 +31,18 @@ struct Grown {
 
 impl Tree {
     /// As [`Tree::grown_by`], on all threads.
-    pub fn grown_in_parts(ground: &Ground, key: NodeKey, store: &PointStore, columns: Option<&Columns>) -> Self {
+    pub fn grown_in_parts(ground: &Ground, key: NodeKey, store: &PointStore, codes: Option<&Codes>) -> Self {
         let n_parts = PARTS_A_THREAD * rayon::current_num_threads();
         if store.n_points() < LEAST_POINTS || rayon::current_num_threads() == 1 {
-            return Self::grown_by(ground, key, store, columns);
+            return Self::grown_by(ground, key, store, codes);
         }
         let (mut cell, mut stock) = (ground.root_cell(key), Stock::default());
-        let mut top = Grower::reading(store, columns, ground, &mut cell, &mut stock);
+        let mut top = Grower::reading(store, codes, ground, &mut cell, &mut stock);
         let mut points: Vec<u32> = store.points().collect();
         top.aside_from = points.len().div_ceil(n_parts);
         let root = top.grow(&mut points);
         let parts = std::mem::take(&mut top.aside);
-        let grown: Vec<Grown> = parts.into_par_iter().map(|part| part.grow(ground, store, columns)).collect();
+        let grown: Vec<Grown> = parts.into_par_iter().map(|part| part.grow(ground, store, codes)).collect();
         top.stock.nodes.reserve_exact(grown.iter().map(|part| part.stock.nodes.len()).sum());
         for part in grown {
             part.hang(&mut top);
@@ -55,9 +55,9 @@ impl Tree {
 }
 
 impl Part {
-    fn grow(mut self, ground: &Ground, store: &PointStore, columns: Option<&Columns>) -> Grown {
+    fn grow(mut self, ground: &Ground, store: &PointStore, codes: Option<&Codes>) -> Grown {
         let mut stock = Stock::default();
-        let root = Grower::reading(store, columns, ground, &mut self.cell, &mut stock).grow(&mut self.points);
+        let root = Grower::reading(store, codes, ground, &mut self.cell, &mut stock).grow(&mut self.points);
         Grown { parent: self.parent, root, stock }
     }
 }

@@ -1,17 +1,21 @@
-//! Coordinates in sixteen bits, column by column: what growing reads of large cells.
+//! Coordinates in sixteen bits: what growing reads of most cells.
 //!
-//! A large cell is parted by one coordinate of each of its points, and rows lie far apart: eight bytes that are used for
-//! every line of memory that is fetched. Codes keep the order of the coordinates, so a point and a cut whose codes differ
-//! need no other look; where they agree, the coordinate itself decides. A column of codes stays in cache.
+//! A cell is parted by one coordinate of each of its points, and rows lie far apart: eight bytes that are used for every
+//! line of memory that is fetched. Codes keep the order of the coordinates, so a point and a cut whose codes differ need no
+//! other look; where they agree, the coordinate itself decides.
 
 use super::{Ground, PointStore};
 
 /// The codes of all points of a store, for trees on one ground.
+///
+/// Those of a point lie side by side where they fit into a line of memory. Where they do not, those of a dimension do: a
+/// whole column stays in cache.
 #[derive(Debug)]
-pub struct Columns {
-    /// One column after the other, by slot.
+pub struct Codes {
     codes: Vec<u16>,
-    n_slots: usize,
+    /// How far apart those of neighbouring points and of neighbouring dimensions lie.
+    point_stride: usize,
+    dim_stride: usize,
     scales: Vec<Scale>,
 }
 
@@ -52,12 +56,14 @@ const ROWS: usize = 32;
 /// Dimensions coded together: a row's coordinates in them fill a line.
 const DIMS: usize = 8;
 
+/// As many codes fill a line of memory.
+const NARROW: usize = 32;
 /// A tree saves as much as this many columns cost, in round figures (docs/performance.md).
 const DIMS_A_TREE: usize = 64;
 /// A smaller store is in cache as it is.
 const LEAST_BYTES: usize = 1 << 20;
 
-impl Columns {
+impl Codes {
     /// The codes of all points of a store if making them pays for so many trees.
     pub(crate) fn if_worth(ground: &Ground, store: &PointStore, n_trees: usize) -> Option<Self> {
         let is_far = size_of_val(store.coordinates()) >= LEAST_BYTES;
@@ -66,46 +72,71 @@ impl Columns {
 
     /// The codes of all points of a store.
     pub fn new(ground: &Ground, store: &PointStore) -> Self {
-        let (n_dims, n_slots) = (store.n_dims(), store.n_slots());
-        let root = ground.root_box();
+        let (n_dims, n_slots, root) = (store.n_dims(), store.n_slots(), ground.root_box());
         let scales: Vec<Scale> = root.lower().iter().zip(root.upper()).map(|(lo, hi)| Scale::of(*lo, *hi)).collect();
-        let mut codes = vec![0; n_dims * n_slots];
-        // Tiles of which every line of memory, read or written, is used to its end.
-        for (block, rows) in store.coordinates().chunks(ROWS * n_dims.max(1)).enumerate() {
-            for (tile, scales) in scales.chunks(DIMS).enumerate() {
-                for (row, x) in rows.chunks_exact(n_dims).enumerate() {
-                    let slot = tile * DIMS * n_slots + block * ROWS + row;
-                    for (at, (scale, x)) in scales.iter().zip(&x[tile * DIMS..]).enumerate() {
-                        codes[slot + at * n_slots] = scale.code(*x);
-                    }
+        if n_dims <= NARROW {
+            let codes = by_point(store.coordinates(), &scales);
+            return Self { codes, point_stride: n_dims, dim_stride: 1, scales };
+        }
+        let codes = by_dim(store.coordinates(), n_slots, &scales);
+        Self { codes, point_stride: 1, dim_stride: n_slots, scales }
+    }
+
+    /// The codes of a point, if they lie side by side.
+    #[inline]
+    pub(super) fn of_point(&self, point: u32) -> &[u16] {
+        debug_assert!(self.are_by_point());
+        &self.codes[point as usize * self.point_stride..][..self.scales.len()]
+    }
+
+    /// Whether those of a point lie side by side.
+    pub(super) fn are_by_point(&self) -> bool {
+        self.dim_stride == 1
+    }
+
+    /// The code of a place.
+    #[inline]
+    pub(super) fn of(&self, dim: usize, x: f64) -> u16 {
+        self.scales[dim].code(x)
+    }
+
+    /// The codes of points in one dimension.
+    #[inline]
+    pub(super) fn in_dim(&self, dim: usize) -> impl Fn(u32) -> u16 {
+        let (codes, stride) = (&self.codes[(dim * self.dim_stride).min(self.codes.len())..], self.point_stride);
+        move |point| codes[point as usize * stride]
+    }
+
+    /// Bounds of coordinates with codes between two, not the closest ones.
+    pub(super) fn bounds(&self, dim: usize, least: u16, most: u16) -> (f64, f64) {
+        (self.scales[dim].below(least), self.scales[dim].above(most))
+    }
+}
+
+/// Row by row.
+fn by_point(coordinates: &[f64], scales: &[Scale]) -> Vec<u16> {
+    let mut codes = Vec::with_capacity(coordinates.len());
+    for row in coordinates.chunks_exact(scales.len().max(1)) {
+        codes.extend(row.iter().zip(scales).map(|(x, scale)| scale.code(*x)));
+    }
+    codes
+}
+
+/// Column by column, in tiles of which every line of memory, read or written, is used to its end.
+fn by_dim(coordinates: &[f64], n_slots: usize, scales: &[Scale]) -> Vec<u16> {
+    let n_dims = scales.len();
+    let mut codes = vec![0; n_dims * n_slots];
+    for (block, rows) in coordinates.chunks(ROWS * n_dims).enumerate() {
+        for (tile, scales) in scales.chunks(DIMS).enumerate() {
+            for (row, x) in rows.chunks_exact(n_dims).enumerate() {
+                let slot = tile * DIMS * n_slots + block * ROWS + row;
+                for (at, (scale, x)) in scales.iter().zip(&x[tile * DIMS..]).enumerate() {
+                    codes[slot + at * n_slots] = scale.code(*x);
                 }
             }
         }
-        Self { codes, n_slots, scales }
     }
-
-    #[inline]
-    fn column(&self, dim: usize) -> &[u16] {
-        &self.codes[dim * self.n_slots..][..self.n_slots]
-    }
-
-    /// Whether points lie below a cut, as [`Side::of`](crate::process::Side::of) says; `exact` gives a coordinate.
-    #[inline]
-    pub(super) fn is_below(&self, dim: usize, location: f64, exact: impl Fn(u32) -> f64) -> impl Fn(u32) -> bool {
-        let (column, cut) = (self.column(dim), self.scales[dim].code(location));
-        move |point| {
-            let code = column[point as usize];
-            if code == cut { exact(point) <= location } else { code < cut }
-        }
-    }
-
-    /// Bounds of some points in one dimension, not the closest ones.
-    pub(super) fn range(&self, points: &[u32], dim: usize) -> (f64, f64) {
-        let (column, scale) = (self.column(dim), self.scales[dim]);
-        let codes = points.iter().map(|point| column[*point as usize]);
-        let (least, most) = codes.fold((u16::MAX, 0), |(least, most), code| (least.min(code), most.max(code)));
-        (scale.below(least), scale.above(most))
-    }
+    codes
 }
 
 #[cfg(test)]
