@@ -1,7 +1,7 @@
 //! The tree's exact promises (design, section 1): each row of the table, by equality.
 
 use mondrian::process::{Bounds, NodeKey, Side};
-use mondrian::tree::{Child, Codes, Frozen, Ground, Kind, Landing, Locator, PointStore, Touched, Tree};
+use mondrian::tree::{Child, CodedRows, Codes, Frozen, Ground, Kind, Landing, Locator, PointStore, Touched, Tree};
 use mondrian::{Error, Lifetime};
 
 /// Points with near-duplicates, duplicates and a constant column, by key.
@@ -224,8 +224,8 @@ fn rows_routed_together_land_where_each_lands_alone() {
         for lifetime in LIFETIMES {
             let lifetime = Lifetime::new(lifetime).unwrap();
             let mut locator = Locator::new(&tree, ground, &store, lifetime);
-            let exact = tree.route(ground, &store, &queries, lifetime, Frozen::Resumed);
-            let stored = tree.route(ground, &store, &queries, lifetime, Frozen::AsItStands);
+            let exact = tree.route(ground, &store, &CodedRows::new(ground, &queries), lifetime, Frozen::Resumed);
+            let stored = tree.route(ground, &store, &CodedRows::new(ground, &queries), lifetime, Frozen::AsItStands);
             for ((x, exact), stored) in queries.chunks_exact(ground.n_dims()).zip(exact).zip(stored) {
                 assert_eq!(exact, locator.locate(x));
                 match exact {
@@ -409,8 +409,8 @@ fn queries_find_the_same_cells_with_and_without_chains() {
             let lifetime = Lifetime::new(lifetime).unwrap();
             let mut locator = Locator::new(&tree, ground, &store, lifetime);
             let mut plain_locator = Locator::new(&plain, ground, &store, lifetime);
-            let together = tree.route(ground, &store, &queries, lifetime, Frozen::Resumed);
-            let cells = tree.cells(ground, &store, &queries, lifetime, Frozen::Resumed);
+            let together = tree.route(ground, &store, &CodedRows::new(ground, &queries), lifetime, Frozen::Resumed);
+            let cells = tree.cells(ground, &store, &CodedRows::new(ground, &queries), lifetime, Frozen::Resumed);
             for ((x, landing), shared) in queries.chunks_exact(ground.n_dims()).zip(together).zip(cells) {
                 assert_eq!(locator.locate(x), landing);
                 let cell = locator.cell_of(x);

@@ -15,7 +15,7 @@ use boxes::{Boxes, Scan};
 use data::Rows;
 use mondrian::Lifetime;
 use mondrian::forest::{Forest, ForestParams};
-use mondrian::tree::{Codes, Frozen, Kind, Locator, PointStore, Touched, Tree};
+use mondrian::tree::{CodedRows, Codes, Frozen, Kind, Locator, PointStore, Touched, Tree};
 use mondrian_benches::timed_on_thread as timed;
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
@@ -214,7 +214,8 @@ fn unseen_rows() -> Outcome {
         let ground = mondrian::tree::Ground::new(1, &bounds, Lifetime::new(lifetime)?)?;
         let tree = Tree::grown(&ground, ground.tree_key(0), &store);
         let route = |frozen| {
-            black_box(tree.cells(&ground, &store, &unseen.x, ground.lifetime(), frozen));
+            let rows = CodedRows::new(&ground, &unseen.x);
+            black_box(tree.cells(&ground, &store, &rows, ground.lifetime(), frozen));
         };
         let one_by_one = || {
             let mut locator = Locator::new(&tree, &ground, &store, ground.lifetime());
@@ -296,7 +297,8 @@ fn with_chains_and_without(name: &str, rows: &Rows) -> Outcome {
         ground.clamp(x);
     }
     let route = |which: usize, x: &[f64]| {
-        black_box(trees[which].cells(&grounds[which], &store, x, Lifetime::INFINITE, Frozen::AsItStands));
+        let rows = CodedRows::new(&grounds[which], x);
+        black_box(trees[which].cells(&grounds[which], &store, &rows, Lifetime::INFINITE, Frozen::AsItStands));
     };
     let locate = |which: usize, x: &[f64]| {
         let mut locator = Locator::new(&trees[which], &grounds[which], &store, Lifetime::INFINITE);

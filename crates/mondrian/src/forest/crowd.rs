@@ -5,7 +5,7 @@
 
 use super::posterior::{Belief, Gaussian, Reader};
 use crate::process::Side;
-use crate::tree::{Child, Ground, Kind, Replay, partition};
+use crate::tree::{Child, CodedRows, Ground, Kind, Replay, partition};
 
 /// Rows that wait in a cell.
 #[derive(Clone, Copy)]
@@ -22,8 +22,7 @@ pub(super) struct Crowd<'a> {
     reader: &'a Reader<'a>,
     gaussians: &'a [Gaussian],
     ground: &'a Ground,
-    rows: &'a [f64],
-    n_dims: usize,
+    rows: &'a CodedRows<'a>,
     lifetime: f64,
     order: Vec<u32>,
     scratch: Vec<u32>,
@@ -35,23 +34,20 @@ pub(super) struct Crowd<'a> {
 }
 
 impl<'a> Crowd<'a> {
-    /// Rows, row-major and inside the root box.
     pub(super) fn new(
         reader: &'a Reader<'a>,
         gaussians: &'a [Gaussian],
         ground: &'a Ground,
-        rows: &'a [f64],
+        rows: &'a CodedRows<'a>,
         lifetime: f64,
     ) -> Self {
-        let n_dims = ground.n_dims();
         Self {
             reader,
             gaussians,
             ground,
             rows,
-            n_dims,
             lifetime,
-            order: (0..(rows.len() / n_dims) as u32).collect(),
+            order: (0..rows.n_rows() as u32).collect(),
             scratch: Vec::new(),
             tasks: Vec::new(),
             waiting: Vec::new(),
@@ -108,10 +104,8 @@ impl<'a> Crowd<'a> {
             if node.time() > self.lifetime {
                 break;
             }
-            let (dim, location) = (node.dim(), node.location());
-            let (rows, n_dims) = (self.rows, self.n_dims);
-            let is_below = |row: u32| rows[row as usize * n_dims + dim] <= location;
-            let middle = start + partition(&mut self.order[start..end], &mut self.scratch, is_below);
+            let order = &mut self.order[start..end];
+            let middle = start + self.rows.part(order, &mut self.scratch, node.dim(), node.location());
             let (below, above) = (node.child(Side::Below), node.child(Side::Above));
             if node.separates() {
                 is_in_root_block = false;
@@ -138,8 +132,8 @@ impl<'a> Crowd<'a> {
     /// A lifetime that ends inside the run leaves some there. Outside the root block they believe the same as those
     /// that have left, so only in the root block is looked when each row leaves.
     fn pass_chain(&mut self, id: u32, (start, end): (usize, usize), is_in_root_block: bool) -> usize {
-        let (tree, rows, n_dims) = (self.reader.tree, self.rows, self.n_dims);
-        let x = |row: u32| &rows[row as usize * n_dims..][..n_dims];
+        let (tree, rows) = (self.reader.tree, self.rows);
+        let x = |row: u32| rows.row(row);
         let order = &mut self.order[start..end];
         let chain = tree.chain(id);
         if chain.last_time() <= self.lifetime || !is_in_root_block {

@@ -6,7 +6,7 @@ use super::ForestParams;
 use crate::path::{Progress, no_progress, report};
 use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure};
-use crate::tree::{Codes, Frozen, Ground, Landing, PointStore, Touched, Tree};
+use crate::tree::{CodedRows, Codes, Frozen, Ground, Landing, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
 /// What a model knows of its points beyond where they lie, and the statistics it keeps at each node of a tree.
@@ -390,28 +390,25 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// # Errors
     /// [`Error::LengthMismatch`] for rows of the wrong width.
     pub fn apply(&self, points: Points<'_>, lifetime: Lifetime) -> Result<Vec<i64>> {
-        let coordinates = self.coordinates(points)?;
-        let columns: Vec<Vec<i64>> = (0..self.n_trees())
-            .into_par_iter()
-            .map(|index| {
-                let numbers = self.trees[index].0.cell_numbers(lifetime);
+        let mut inside = self.coordinates(points)?;
+        for x in inside.chunks_exact_mut(self.n_dims()) {
+            self.ground.clamp(x);
+        }
+        let rows = CodedRows::new(&self.ground, &inside);
+        let columns: Vec<Vec<i64>> = self
+            .trees
+            .par_iter()
+            .map(|(tree, _)| {
+                let numbers = tree.cell_numbers(lifetime);
                 let number = |landing| match landing {
                     Landing::Seen(child) => i64::from(numbers[&child]),
                     Landing::Unseen { .. } => -1,
                 };
-                self.landings(index, &coordinates, lifetime).into_iter().map(number).collect()
+                let landings = tree.route(&self.ground, &self.store, &rows, lifetime, Frozen::Resumed);
+                landings.into_iter().map(number).collect()
             })
             .collect();
         Ok((0..points.n_rows()).flat_map(|row| columns.iter().map(move |column| column[row])).collect())
-    }
-
-    /// The cell of each row (in measure coordinates, inside the root box or nearest to it) in one tree.
-    pub fn landings(&self, tree: usize, coordinates: &[f64], lifetime: Lifetime) -> Vec<Landing> {
-        let mut inside = coordinates.to_vec();
-        for x in inside.chunks_exact_mut(self.n_dims()) {
-            self.ground.clamp(x);
-        }
-        self.trees[tree].0.route(&self.ground, &self.store, &inside, lifetime, Frozen::Resumed)
     }
 }
 

@@ -7,7 +7,7 @@ use super::crowd::Crowd;
 use super::mixture::{Normal, quantile};
 use super::posterior::{Belief, Mixture, Reader, Way};
 use super::regression::{LeafModel, Prediction, RegressionForest};
-use crate::tree::{Child, Frozen, Locator};
+use crate::tree::{Child, CodedRows, Frozen, Locator};
 use crate::{Error, Points, Result};
 
 /// Rows predicted together where little is kept of each: the more, the fewer nodes a row has to itself.
@@ -104,7 +104,7 @@ impl RegressionForest {
 struct Chunk<'a> {
     model: &'a RegressionForest,
     /// The points of the root box nearest to the rows, and how far those lie from them.
-    inside: &'a [f64],
+    inside: CodedRows<'a>,
     distances: Vec<f64>,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Chunk<'a> {
     fn new(model: &'a RegressionForest, coordinates: &'a mut [f64]) -> Self {
         let ground = model.core.forest.ground();
         let distances = coordinates.chunks_exact_mut(model.n_dims()).map(|x| ground.clamp(x)).collect();
-        Self { model, inside: coordinates, distances }
+        Self { model, inside: CodedRows::new(ground, coordinates), distances }
     }
 
     fn len(&self) -> usize {
@@ -135,7 +135,7 @@ impl<'a> Chunk<'a> {
     }
 
     fn rows(&self) -> impl Iterator<Item = (&[f64], f64)> {
-        self.inside.chunks_exact(self.model.n_dims()).zip(self.distances.iter().copied())
+        (0..self.len() as u32).map(|row| self.inside.row(row)).zip(self.distances.iter().copied())
     }
 
     fn hierarchical(&self, reader: &Reader<'_>, beliefs: &mut Vec<Belief>) {
@@ -143,7 +143,7 @@ impl<'a> Chunk<'a> {
         let together = self.len() >= FEW;
         if together {
             let ground = self.model.core.forest.ground();
-            Crowd::new(reader, gaussians, ground, self.inside, lifetime).believe(beliefs);
+            Crowd::new(reader, gaussians, ground, &self.inside, lifetime).believe(beliefs);
         }
         let mut way = Way::default();
         for (row, (x, distance)) in self.rows().enumerate() {
@@ -193,7 +193,7 @@ impl<'a> Chunk<'a> {
             let mut locator = Locator::new(reader.tree, ground, store, view);
             return self.rows().map(|(x, _)| locator.locate_in_law(x)).collect();
         }
-        let cells = reader.tree.cells(ground, store, self.inside, view, Frozen::Resumed);
+        let cells = reader.tree.cells(ground, store, &self.inside, view, Frozen::Resumed);
         cells.into_iter().map(|cell| (cell, 1.0)).collect()
     }
 }

@@ -10,8 +10,11 @@ use crate::forest::{Forest, ForestParams};
 use crate::model_file::ModelFileError;
 use crate::path::{Progress, no_progress};
 use crate::ridge::{CellArray, Features, UNSEEN};
-use crate::tree::{Child, Kind, Locator, Tree};
+use crate::tree::{Child, CodedRows, Frozen, Kind, Locator, Tree};
 use crate::{Error, Lifetime, Points, Result};
+
+/// Fewer rows go down one by one: together they would still meet at few nodes.
+const FEW: usize = 16;
 
 /// The cells that points fall into, in each of M Mondrian trees seen at one lifetime.
 ///
@@ -207,8 +210,9 @@ impl MondrianFeatures {
             let distance = self.forest.ground().clamp(x);
             factors.push(if distance > 0.0 { exp_minus(self.lifetime.get() * distance) } else { 1.0 });
         }
+        let rows = CodedRows::new(self.forest.ground(), &inside);
         let per_tree: Vec<Vec<u32>> =
-            (0..self.n_trees()).into_par_iter().map(|tree| self.look_up(tree, &inside)).collect();
+            (0..self.n_trees()).into_par_iter().map(|tree| self.look_up(tree, &rows)).collect();
         let cells = CellArray::new(per_tree.concat(), points.n_rows(), self.n_trees(), self.n_columns)?;
         if factors.iter().all(|&f| f == 1.0) {
             return Ok(cells);
@@ -216,12 +220,16 @@ impl MondrianFeatures {
         cells.with_factors(factors.repeat(self.n_trees()))
     }
 
-    fn look_up(&self, tree: usize, inside: &[f64]) -> Vec<u32> {
+    fn look_up(&self, tree: usize, rows: &CodedRows<'_>) -> Vec<u32> {
         let columns = &self.columns[tree];
         let (forest, tree) = (&self.forest, &self.forest.trees()[tree].0);
-        let mut locator = Locator::new(tree, forest.ground(), forest.store(), self.lifetime);
-        let find = |x| locator.cell_of(x).map_or(UNSEEN, |child| columns.of(child));
-        inside.chunks_exact(self.n_dims()).map(find).collect()
+        if rows.n_rows() < FEW {
+            let mut locator = Locator::new(tree, forest.ground(), forest.store(), self.lifetime);
+            let find = |row| locator.cell_of(rows.row(row)).map_or(UNSEEN, |child| columns.of(child));
+            return (0..rows.n_rows() as u32).map(find).collect();
+        }
+        let cells = tree.cells(forest.ground(), forest.store(), rows, self.lifetime, Frozen::Resumed);
+        cells.into_iter().map(|child| if child == Child::EMPTY { UNSEEN } else { columns.of(child) }).collect()
     }
 
     /// Brings the columns up to date with the trees: a cell with a known point keeps that point's column, others get

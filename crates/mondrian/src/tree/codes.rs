@@ -4,6 +4,7 @@
 //! line of memory that is fetched. Codes keep the order of the coordinates, so a point and a cut whose codes differ need no
 //! other look; where they agree, the coordinate itself decides.
 
+use super::partition::partition;
 use super::{Ground, PointStore};
 
 /// The codes of all points of a store, for trees on one ground.
@@ -72,14 +73,34 @@ impl Codes {
 
     /// The codes of all points of a store.
     pub fn new(ground: &Ground, store: &PointStore) -> Self {
-        let (n_dims, n_slots, root) = (store.n_dims(), store.n_slots(), ground.root_box());
+        Self::of_rows(ground, store.coordinates())
+    }
+
+    /// The codes of rows, row-major.
+    fn of_rows(ground: &Ground, rows: &[f64]) -> Self {
+        let (n_dims, root) = (ground.n_dims(), ground.root_box());
         let scales: Vec<Scale> = root.lower().iter().zip(root.upper()).map(|(lo, hi)| Scale::of(*lo, *hi)).collect();
         if n_dims <= NARROW {
-            let codes = by_point(store.coordinates(), &scales);
-            return Self { codes, point_stride: n_dims, dim_stride: 1, scales };
+            return Self { codes: by_point(rows, &scales), point_stride: n_dims, dim_stride: 1, scales };
         }
-        let codes = by_dim(store.coordinates(), n_slots, &scales);
-        Self { codes, point_stride: 1, dim_stride: n_slots, scales }
+        let n_rows = rows.len() / n_dims;
+        Self { codes: by_dim(rows, n_rows, &scales), point_stride: 1, dim_stride: n_rows, scales }
+    }
+
+    /// Moves the points below a cut to the front; how many there are. Where codes agree, `exact` says whether a point is.
+    #[inline]
+    pub(super) fn part(
+        &self,
+        points: &mut [u32],
+        scratch: &mut Vec<u32>,
+        (dim, location): (usize, f64),
+        exact: impl Fn(u32) -> bool,
+    ) -> usize {
+        let (cut, code_of) = (self.of(dim, location), self.in_dim(dim));
+        partition(points, scratch, |point| {
+            let code = code_of(point);
+            if code == cut { exact(point) } else { code < cut }
+        })
     }
 
     /// The codes of a point, if they lie side by side.
@@ -110,6 +131,50 @@ impl Codes {
     /// Bounds of coordinates with codes between two, not the closest ones.
     pub(super) fn bounds(&self, dim: usize, least: u16, most: u16) -> (f64, f64) {
         (self.scales[dim].below(least), self.scales[dim].above(most))
+    }
+}
+
+/// Rows that go down trees together, with codes if there are many.
+#[derive(Debug)]
+pub struct CodedRows<'a> {
+    rows: &'a [f64],
+    n_dims: usize,
+    codes: Option<Codes>,
+}
+
+impl<'a> CodedRows<'a> {
+    /// Rows in measure coordinates, row-major and inside the root box.
+    pub fn new(ground: &Ground, rows: &'a [f64]) -> Self {
+        let n_dims = ground.n_dims();
+        let is_worth = n_dims <= NARROW && size_of_val(rows) >= LEAST_BYTES;
+        Self { rows, n_dims, codes: is_worth.then(|| Codes::of_rows(ground, rows)) }
+    }
+
+    /// Their number.
+    pub fn n_rows(&self) -> usize {
+        self.rows.len() / self.n_dims
+    }
+
+    /// One of them.
+    #[inline]
+    pub(crate) fn row(&self, row: u32) -> &'a [f64] {
+        &self.rows[row as usize * self.n_dims..][..self.n_dims]
+    }
+
+    /// Whether a row lies below a cut.
+    #[inline]
+    pub(crate) fn is_below(&self, row: u32, dim: usize, location: f64) -> bool {
+        self.rows[row as usize * self.n_dims + dim] <= location
+    }
+
+    /// Moves the rows below a cut to the front; how many there are.
+    #[inline]
+    pub(crate) fn part(&self, order: &mut [u32], scratch: &mut Vec<u32>, dim: usize, location: f64) -> usize {
+        let exact = |row: u32| self.is_below(row, dim, location);
+        match &self.codes {
+            Some(codes) => codes.part(order, scratch, (dim, location), exact),
+            None => partition(order, scratch, exact),
+        }
     }
 }
 

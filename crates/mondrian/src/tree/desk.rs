@@ -73,11 +73,7 @@ impl<'a> Desk<'a> {
         let Some(codes) = self.codes_for(numbers.len()) else {
             return partition(numbers, &mut self.scratch, exact);
         };
-        let (cut, code_of) = (codes.of(dim, location), codes.in_dim(dim));
-        partition(numbers, &mut self.scratch, |point| {
-            let code = code_of(point);
-            if code == cut { exact(point) } else { code < cut }
-        })
+        codes.part(numbers, &mut self.scratch, (dim, location), exact)
     }
 
     /// The side of a cut that a point is on.

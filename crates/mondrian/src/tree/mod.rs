@@ -25,7 +25,7 @@ mod shape;
 mod store;
 
 pub use chain::Chain;
-pub use codes::Codes;
+pub use codes::{CodedRows, Codes};
 pub use ground::Ground;
 #[cfg(test)]
 pub(crate) use ground::all_without_chains;

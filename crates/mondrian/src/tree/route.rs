@@ -7,7 +7,7 @@
 use super::node::Kind;
 use super::partition::partition;
 use super::replay::Replay;
-use super::{Child, Ground, Landing, PointStore, Tree};
+use super::{Child, CodedRows, Ground, Landing, PointStore, Tree};
 use crate::Lifetime;
 use crate::process::{Cell, Side};
 
@@ -30,30 +30,53 @@ struct Task {
     depth: usize,
 }
 
-struct Router<'a> {
+/// What is kept of where a row lands.
+trait Kept: Copy {
+    /// Whether it matters when a row leaves a chain.
+    const IS_TIMED: bool;
+
+    fn of(landing: Landing) -> Self;
+}
+
+impl Kept for Landing {
+    const IS_TIMED: bool = true;
+
+    fn of(landing: Landing) -> Self {
+        landing
+    }
+}
+
+/// The points that a row shares its cell with; none if it left them, whenever that was.
+impl Kept for Child {
+    const IS_TIMED: bool = false;
+
+    fn of(landing: Landing) -> Self {
+        if let Landing::Seen(child) = landing { child } else { Self::EMPTY }
+    }
+}
+
+struct Router<'a, K> {
     tree: &'a Tree,
     ground: &'a Ground,
     store: &'a PointStore,
-    rows: &'a [f64],
+    rows: &'a CodedRows<'a>,
     lifetime: f64,
-    /// Whether it matters when a row leaves a chain.
-    is_timed: bool,
     /// The walk at the current cell, if frozen cells are resumed.
     cell: Option<Cell>,
     /// Another walk, once rows have left a chain.
     replay: Option<Replay>,
     order: Vec<u32>,
     scratch: Vec<u32>,
-    landings: Vec<Landing>,
+    landings: Vec<K>,
 }
 
 impl Tree {
-    /// The cell of each row, row-major and inside the root box, at a lifetime of at most the ground's.
+    /// The cell of each row at a lifetime of at most the ground's.
     pub fn route(
         &self,
         ground: &Ground,
         store: &PointStore,
-        rows: &[f64],
+        rows: &CodedRows<'_>,
         lifetime: Lifetime,
         frozen: Frozen,
     ) -> Vec<Landing> {
@@ -68,45 +91,42 @@ impl Tree {
         &self,
         ground: &Ground,
         store: &PointStore,
-        rows: &[f64],
+        rows: &CodedRows<'_>,
         lifetime: Lifetime,
         frozen: Frozen,
     ) -> Vec<Child> {
         let mut router = Router::new(self, ground, store, rows, lifetime, frozen);
-        router.is_timed = false;
         router.run();
-        let cell = |landing| if let Landing::Seen(child) = landing { child } else { Child::EMPTY };
-        router.landings.into_iter().map(cell).collect()
+        router.landings
     }
 }
 
-impl<'a> Router<'a> {
+impl<'a, K: Kept> Router<'a, K> {
     fn new(
         tree: &'a Tree,
         ground: &'a Ground,
         store: &'a PointStore,
-        rows: &'a [f64],
+        rows: &'a CodedRows<'a>,
         lifetime: Lifetime,
         frozen: Frozen,
     ) -> Self {
-        let n_rows = rows.len() / ground.n_dims();
+        let n_rows = rows.n_rows();
         Self {
             tree,
             ground,
             store,
             rows,
             lifetime: lifetime.min(ground.lifetime()).get(),
-            is_timed: true,
             cell: (frozen == Frozen::Resumed).then(|| ground.root_cell(tree.key())),
             replay: None,
             order: (0..n_rows as u32).collect(),
             scratch: Vec::new(),
-            landings: vec![Landing::Seen(tree.root); n_rows],
+            landings: vec![K::of(Landing::Seen(tree.root)); n_rows],
         }
     }
 }
 
-impl Router<'_> {
+impl<K: Kept> Router<'_, K> {
     fn run(&mut self) {
         let mut tasks: Vec<Task> = Vec::new();
         self.descend(self.tree.root, (0, self.order.len()), None, &mut tasks);
@@ -141,9 +161,8 @@ impl Router<'_> {
             if node.time > self.lifetime {
                 return self.land_all((start, end), Landing::Seen(child));
             }
-            let (rows, n_dims, dim) = (self.rows, self.store.n_dims(), node.dim());
-            let is_below = |row: u32| rows[row as usize * n_dims + dim] <= node.location;
-            let middle = start + partition(&mut self.order[start..end], &mut self.scratch, is_below);
+            let order = &mut self.order[start..end];
+            let middle = start + self.rows.part(order, &mut self.scratch, node.dim(), node.location);
             let side = if middle == start { Side::Above } else { Side::Below };
             if middle != start && middle != end {
                 let depth = self.cell.as_ref().map_or(0, Cell::depth);
@@ -158,12 +177,12 @@ impl Router<'_> {
 
     /// Takes rows past a chain: those that stay come first and end at what is returned, the others have landed.
     fn pass_chain(&mut self, id: u32, (start, end): (usize, usize)) -> usize {
-        let (tree, rows, n_dims) = (self.tree, self.rows, self.store.n_dims());
+        let (tree, rows) = (self.tree, self.rows);
         let chain = tree.chain(id);
-        let x = |row: u32| &rows[row as usize * n_dims..][..n_dims];
+        let x = |row: u32| rows.row(row);
         let n_staying = partition(&mut self.order[start..end], &mut self.scratch, |row| tree.chain_holds(id, x(row)));
         let (middle, mut last) = (start + n_staying, end);
-        if !self.is_timed && chain.last_time() <= self.lifetime {
+        if !K::IS_TIMED && chain.last_time() <= self.lifetime {
             let time = chain.last_time();
             self.land_all((middle, end), Landing::Unseen { time, parent: chain.end() });
         } else if middle < end && chain.first_time() <= self.lifetime {
@@ -203,6 +222,7 @@ impl Router<'_> {
     }
 
     fn land_all(&mut self, (start, end): (usize, usize), landing: Landing) {
+        let landing = K::of(landing);
         for row in &self.order[start..end] {
             self.landings[*row as usize] = landing;
         }
@@ -210,22 +230,28 @@ impl Router<'_> {
 
     /// Cuts a frozen cell on until all rows have parted from its point or the lifetime ends.
     fn resume(&mut self, child: Child, point: u32, (start, mut end): (usize, usize)) {
-        let (rows, n_dims, frozen) = (self.rows, self.store.n_dims(), self.store.point(point));
-        // Rows at the point itself never part from it; those from `end` on have landed.
-        let differs = |row: u32| &rows[row as usize * n_dims..][..n_dims] != frozen;
-        let n_left = partition(&mut self.order[start..end], &mut self.scratch, differs);
-        self.land_all((start + n_left, end), Landing::Seen(child));
-        end = start + n_left;
+        let (rows, frozen, lifetime) = (self.rows, self.store.point(point), self.lifetime);
+        // Those from `end` on have landed.
+        let mut is_first = true;
         while start < end {
-            let cell = self.cell.as_mut().expect("frozen cells are resumed on a walk");
-            let Some(cut) = &cell.next_cut_until(self.lifetime) else { break };
+            let Some(cut) = &self.cell.as_ref().and_then(|cell| cell.next_cut_until(lifetime)) else { break };
             let dim = cut.dim as usize;
             let side = Side::of(frozen[dim], cut.location);
-            cell.enter(cut, side);
-            let stays = |row: u32| Side::of(rows[row as usize * n_dims + dim], cut.location) == side;
+            let stays = |row: u32| rows.is_below(row, dim, cut.location) == (side == Side::Below);
             let n_left = partition(&mut self.order[start..end], &mut self.scratch, stays);
             self.land_all((start + n_left, end), Landing::Unseen { time: cut.time, parent: child });
             end = start + n_left;
+            if start == end {
+                break;
+            }
+            self.cell.as_mut().expect("it was just cut").enter(cut, side);
+            if std::mem::take(&mut is_first) {
+                // Rows at the point itself never part from it. Most others have by now, which saves a look at all of them.
+                let differs = |row: u32| rows.row(row) != frozen;
+                let n_left = partition(&mut self.order[start..end], &mut self.scratch, differs);
+                self.land_all((start + n_left, end), Landing::Seen(child));
+                end = start + n_left;
+            }
         }
         self.land_all((start, end), Landing::Seen(child));
     }
