@@ -72,13 +72,14 @@ fn grown_trees_are_well_formed() {
 
 #[test]
 fn large_trees_do_not_depend_on_how_they_were_grown() {
-    // Enough points for rows to be copied near each other, and for parts to be grown apart.
+    // Enough points for codes to be copied near each other, and for parts to be grown apart.
     let (scattered, clustered) = (cloud(50_000, 8, 5), clusters(35_000, 3, 6));
     for (rows, lifetime) in [(&scattered, 3.0), (&scattered, f64::INFINITY), (&clustered, f64::INFINITY)] {
         let store = store_of(rows);
         let ground = ground(rows, lifetime);
         let key = ground.tree_key(0);
-        let batch = Tree::grown(&ground, key, &store);
+        let batch = Tree::grown_by(&ground, key, &store, None);
+        assert!(Tree::grown(&ground, key, &store).same_as(&store, &batch, &store));
         // Codes on a box that is much too large, or too small, decide little: coordinates do.
         let n_dims = ground.n_dims();
         let boxes = [
@@ -237,6 +238,34 @@ fn rows_routed_together_land_where_each_lands_alone() {
             }
         }
     });
+}
+
+#[test]
+fn rows_read_by_codes_land_where_each_lands_alone() {
+    // More than a megabyte of them, so that they are coded: rows of the tree, rows near them, rows anywhere.
+    let rows = cloud(4000, 8, 15);
+    let (store, ground) = (store_of(&rows), ground(&rows, f64::INFINITY));
+    let tree = Tree::grown(&ground, ground.tree_key(0), &store);
+    let mut queries: Vec<f64> = Vec::new();
+    for (at, x) in cloud(20_000, 8, 16).iter().enumerate() {
+        let near = &rows[at % rows.len()];
+        queries.extend(x.iter().zip(near).map(|(a, b)| [*b, *a, b + 1e-9 * a, b + 0.1 * a][at % 4]));
+    }
+    for x in queries.chunks_exact_mut(ground.n_dims()) {
+        ground.clamp(x);
+    }
+    assert!(size_of_val(&queries[..]) > 1 << 20);
+    let coded = CodedRows::new(&ground, &queries);
+    for lifetime in [0.5, 3.0, f64::INFINITY] {
+        let lifetime = Lifetime::new(lifetime).unwrap();
+        let mut locator = Locator::new(&tree, &ground, &store, lifetime);
+        let landings = tree.route(&ground, &store, &coded, lifetime, Frozen::Resumed);
+        let cells = tree.cells(&ground, &store, &coded, lifetime, Frozen::Resumed);
+        for ((x, landing), cell) in queries.chunks_exact(ground.n_dims()).zip(landings).zip(cells) {
+            assert_eq!(landing, locator.locate(x));
+            assert_eq!(locator.cell_of(x), Some(cell).filter(|child| *child != Child::EMPTY));
+        }
+    }
 }
 
 #[test]

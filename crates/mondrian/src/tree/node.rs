@@ -103,10 +103,12 @@ impl Child {
     }
 }
 
-/// A number without a tag and all bits, or 0 and none. No branch: what kind comes next, nobody can guess.
+/// A number without a tag and all bits, or 0 and none.
+///
+/// What kind comes next, nobody can guess, and of a mask that it sees through the compiler makes a branch.
 #[inline]
 fn masked(word: u32) -> (usize, u64) {
-    let mask = u64::from(word & TAG == 0).wrapping_neg();
+    let mask = std::hint::black_box(u64::from(word & TAG == 0)).wrapping_neg();
     ((u64::from(word) & mask) as usize, mask)
 }
 
