@@ -359,3 +359,19 @@ fn rows_predicted_together_get_what_each_gets_alone() {
         }
     }
 }
+
+#[test]
+fn a_great_many_rows_get_what_a_few_get() {
+    // More than a megabyte on one thread is read by codes, a thousand rows are not.
+    let (train, queries) = (data(3000, 3, 18), data(50_000, 3, 19));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    for leaf_model in [LeafModel::Hierarchical, LeafModel::Independent] {
+        let model = fit(&params(30.0, leaf_model), &train);
+        let all = pool.install(|| model.predict_with_deviation(queries.points()).unwrap());
+        for (at, x) in queries.x.chunks(3000).enumerate() {
+            let some = model.predict_with_deviation(Points::row_major(x, 3).unwrap()).unwrap();
+            assert_eq!(some.mean, all.mean[1000 * at..][..1000], "{leaf_model:?}");
+            assert_eq!(some.deviation, all.deviation[1000 * at..][..1000], "{leaf_model:?}");
+        }
+    }
+}

@@ -221,6 +221,21 @@ fn an_unseen_cell_is_one_that_no_training_point_shares() {
 }
 
 #[test]
+fn rows_transformed_together_have_the_cells_of_each_alone() {
+    let (train, queries) = (uniforms(3, 200), uniforms(4, 2 * 700));
+    let mut map = mondrian(20, 5, &train, 2, 4.0);
+    map.learn(points(&train, 2)).unwrap();
+    let queries: Vec<f64> = queries.iter().map(|x| 1.2 * x).collect();
+    let all = map.cells(points(&queries, 2)).unwrap();
+    for (first, x) in queries.chunks(2 * 7).enumerate() {
+        let some = map.cells(points(x, 2)).unwrap();
+        for row in 0..7 {
+            assert!(some.row(row).eq(all.row(7 * first + row)), "row {row} of {first}");
+        }
+    }
+}
+
+#[test]
 fn far_outside_the_box_the_prediction_is_the_mean_and_the_variance_the_priors() {
     let (x, y) = (uniforms(27, 100), normals(28, 50));
     let model = KernelRidge::params().n_trees(40).lifetime(lifetime(2.0)).alpha(0.5).seed(1);
