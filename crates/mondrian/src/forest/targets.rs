@@ -309,11 +309,13 @@ impl Targets {
 
     fn sum_node(&self, tree: &Tree, id: u32, sums: &mut Sums) {
         let node = tree.node(id);
-        let [below, above] = [Side::Below, Side::Above].map(|side| node.child(side));
+        let (below, above) = (node.child(Side::Below), node.child(Side::Above));
         let channels = self.n_channels();
         for channel in 0..channels {
+            // At most two of the four are not zero. Those next to the node do not wait for those further down.
+            let ends = self.end_sum(tree, sums, below, channel) + self.end_sum(tree, sums, above, channel);
             sums.node[id as usize * channels + channel] =
-                self.sum(tree, sums, below, channel) + self.sum(tree, sums, above, channel);
+                (ends + self.inner_sum(tree, sums, below, channel)) + self.inner_sum(tree, sums, above, channel);
         }
     }
 }
@@ -333,23 +335,8 @@ impl Labels for Targets {
         for leaf in 0..tree.n_leaves() as u32 {
             self.sum_leaf(tree, leaf, sums);
         }
-        // First what nodes have next to them, all waits for memory at once; then, children first, what they lead to.
-        for id in 0..tree.n_nodes() {
-            let node = tree.node(id as u32);
-            for channel in 0..channels {
-                let [below, above] =
-                    [node.child(Side::Below), node.child(Side::Above)].map(|c| self.end_sum(tree, sums, c, channel));
-                sums.node[id * channels + channel] = below + above;
-            }
-        }
         for id in tree.children_first() {
-            let node = tree.node(id);
-            let at = id as usize * channels;
-            for channel in 0..channels {
-                let [below, above] =
-                    [node.child(Side::Below), node.child(Side::Above)].map(|c| self.inner_sum(tree, sums, c, channel));
-                sums.node[at + channel] = (sums.node[at + channel] + below) + above;
-            }
+            self.sum_node(tree, id, sums);
         }
     }
 
