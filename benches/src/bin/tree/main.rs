@@ -69,30 +69,30 @@ fn keep_least<const N: usize>(least: &mut [f64; N], seconds: [f64; N]) {
 
 fn fit_against_boxes() -> Outcome {
     println!(
-        "| (a) data | lifetime | runs | nodes a point | without codes s | by codes s | making them s | plain boxes s | over by codes, 10 trees | 1 tree | vectorised boxes s | over by codes, 10 trees | wanted |"
+        "| (a) data | lifetime | runs | nodes a point | a tree alone s | by codes s | making them s | plain boxes s | over a tree of 10 | over one alone | vectorised boxes s | over a tree of 10 | wanted |"
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     let row = |name: &str, rows: &Rows, lifetime: f64, n_runs: usize, wanted: &str| -> Outcome {
         let (store, ground) = (rows.store()?, rows.ground(lifetime)?);
         let columns = rows.columns();
         let codes = Codes::new(&ground, &store);
-        let grown = |codes| black_box(Tree::grown_by(&ground, ground.tree_key(0), &store, codes));
-        let n_nodes = grown(None).n_nodes();
+        let key = ground.tree_key(0);
+        let n_nodes = Tree::grown(&ground, key, &store).n_nodes();
         let peer = |scan: Scan<'_>| drop(black_box(boxes::build(scan, rows.n_dims, lifetime, Boxes::Kept, 1)));
-        let [plainly, by_codes, making, plain, vectorised] = alternate(
+        let [alone, by_codes, making, plain, vectorised] = alternate(
             n_runs,
             [
-                &mut || drop(grown(None)),
-                &mut || drop(grown(Some(&codes))),
+                &mut || drop(black_box(Tree::grown(&ground, key, &store))),
+                &mut || drop(black_box(Tree::grown_by(&ground, key, &store, Some(&codes)))),
                 &mut || drop(black_box(Codes::new(&ground, &store))),
                 &mut || peer(Scan::Plain(&columns)),
                 &mut || peer(Scan::Vectorised(&rows.x)),
             ],
         );
         // A forest makes the codes once. The peers are given their columns, or need none.
-        let (of_ten, alone) = (by_codes + making / 10.0, by_codes + making);
+        let of_ten = by_codes + making / 10.0;
         println!(
-            "| {name} | {lifetime} | {n_runs} | {:.1} | {plainly:.4} | {by_codes:.4} | {making:.4} | {plain:.3} | {:.1} | {:.1} | {vectorised:.3} | {:.1} | {wanted} |",
+            "| {name} | {lifetime} | {n_runs} | {:.1} | {alone:.4} | {by_codes:.4} | {making:.4} | {plain:.3} | {:.1} | {:.1} | {vectorised:.3} | {:.1} | {wanted} |",
             n_nodes as f64 / store.n_points() as f64,
             plain / of_ten,
             plain / alone,
@@ -224,14 +224,10 @@ fn unseen_rows() -> Outcome {
             }
         };
         let n_runs = runs(7);
-        let [fit, by_codes, batch, batch_exact, exact] = alternate(
+        let [fit, batch, batch_exact, exact] = alternate(
             n_runs,
             [
                 &mut || drop(black_box(Tree::grown(&ground, ground.tree_key(0), &store))),
-                &mut || {
-                    let codes = Codes::new(&ground, &store);
-                    drop(black_box(Tree::grown_by(&ground, ground.tree_key(0), &store, Some(&codes))));
-                },
                 &mut || route(Frozen::AsItStands),
                 &mut || route(Frozen::Resumed),
                 &mut { one_by_one },
@@ -239,7 +235,6 @@ fn unseen_rows() -> Outcome {
         );
         let ways = [
             ("fit", fit, "-"),
-            ("fit by codes, and making them", by_codes, "-"),
             ("batch", batch, "1"),
             ("batch, exact cells", batch_exact, "1.5"),
             ("one by one, exact cells", exact, "-"),
