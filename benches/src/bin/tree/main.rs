@@ -1,7 +1,7 @@
 //! The tree's cost: batch fit, dimensions, online learning, location, memory, forgetting and merging, as ratios.
 //!
 //! `tree [a|b|c|d|e|f|g ...]`, by default all; one thread. Every time is processor time of that thread (the clock's for
-//! work under 40 ms), the minimum over alternating runs, whose number stands in the table: at least 7, fewer only where
+//! work under 200 ms), the minimum over alternating runs, whose number stands in the table: at least 7, fewer only where
 //! a run takes many seconds. `RUNS=n` changes it.
 //! a: fit against bounding boxes; b: dimensions; c: row-at-a-time learning; d: location of unseen rows; e: bytes a
 //! point and times, before chains and after; f: forgetting and merging against fitting; g: a million rows.
