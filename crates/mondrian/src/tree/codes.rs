@@ -8,15 +8,14 @@ use super::partition::partition;
 use super::{Ground, PointStore};
 
 /// The codes of all points of a store, for trees on one ground.
-///
-/// Those of a point lie side by side where they fit into a line of memory. Where they do not, those of a dimension do: a
-/// whole column stays in cache.
 #[derive(Debug)]
 pub struct Codes {
-    codes: Vec<u16>,
-    /// How far apart those of neighbouring points and of neighbouring dimensions lie.
-    point_stride: usize,
-    dim_stride: usize,
+    /// Those of a point side by side, one point after the other.
+    by_point: Vec<u16>,
+    /// Where those of a point take more than a line of memory, they are kept column by column too: large cells are parted by
+    /// a column, which stays in cache.
+    by_dim: Vec<u16>,
+    n_points: usize,
     scales: Vec<Scale>,
 }
 
@@ -52,11 +51,11 @@ impl Scale {
     }
 }
 
-/// Rows coded together: their codes in a column fill a line of memory.
-const ROWS: usize = 32;
-/// Dimensions coded together: a row's coordinates in them fill a line.
-const DIMS: usize = 8;
+/// Points and dimensions turned together: their codes fill a line of memory either way.
+const TILE: usize = 32;
 
+/// Fewer points are not read by a column, of which they would use a code for every line of memory.
+const LEAST_BY_COLUMN: usize = 500;
 /// As many codes fill a line of memory.
 const NARROW: usize = 32;
 /// A tree saves as much as this many columns cost, in round figures (docs/performance.md).
@@ -80,11 +79,9 @@ impl Codes {
     fn of_rows(ground: &Ground, rows: &[f64]) -> Self {
         let (n_dims, root) = (ground.n_dims(), ground.root_box());
         let scales: Vec<Scale> = root.lower().iter().zip(root.upper()).map(|(lo, hi)| Scale::of(*lo, *hi)).collect();
-        if n_dims <= NARROW {
-            return Self { codes: by_point(rows, &scales), point_stride: n_dims, dim_stride: 1, scales };
-        }
-        let n_rows = rows.len() / n_dims;
-        Self { codes: by_dim(rows, n_rows, &scales), point_stride: 1, dim_stride: n_rows, scales }
+        let (by_point, n_points) = (by_point(rows, &scales), rows.len() / n_dims);
+        let by_dim = if n_dims > NARROW { by_dim(&by_point, n_dims) } else { Vec::new() };
+        Self { by_point, by_dim, n_points, scales }
     }
 
     /// Moves the points below a cut to the front; how many there are. Where codes agree, `exact` says whether a point is.
@@ -96,23 +93,23 @@ impl Codes {
         (dim, location): (usize, f64),
         exact: impl Fn(u32) -> bool,
     ) -> usize {
-        let (cut, code_of) = (self.of(dim, location), self.in_dim(dim));
+        let (cut, code_of) = (self.of(dim, location), self.in_dim(dim, points.len()));
         partition(points, scratch, |point| {
             let code = code_of(point);
             if code == cut { exact(point) } else { code < cut }
         })
     }
 
-    /// The codes of a point, if they lie side by side.
+    /// The codes of a point.
     #[inline]
     pub(super) fn of_point(&self, point: u32) -> &[u16] {
-        debug_assert!(self.are_by_point());
-        &self.codes[point as usize * self.point_stride..][..self.scales.len()]
+        let n_dims = self.scales.len();
+        &self.by_point[point as usize * n_dims..][..n_dims]
     }
 
-    /// Whether those of a point lie side by side.
-    pub(super) fn are_by_point(&self) -> bool {
-        self.dim_stride == 1
+    /// Whether those of a point fit into a line of memory.
+    pub(super) fn are_narrow(&self) -> bool {
+        self.scales.len() <= NARROW
     }
 
     /// The code of a place.
@@ -121,11 +118,15 @@ impl Codes {
         self.scales[dim].code(x)
     }
 
-    /// The codes of points in one dimension.
+    /// The codes of so many points in one dimension.
     #[inline]
-    pub(super) fn in_dim(&self, dim: usize) -> impl Fn(u32) -> u16 {
-        let (codes, stride) = (&self.codes[(dim * self.dim_stride).min(self.codes.len())..], self.point_stride);
-        move |point| codes[point as usize * stride]
+    pub(super) fn in_dim(&self, dim: usize, n_points: usize) -> impl Fn(u32) -> u16 {
+        let (codes, stride, at) = if n_points < LEAST_BY_COLUMN || self.by_dim.is_empty() {
+            (&self.by_point[..], self.scales.len(), dim)
+        } else {
+            (&self.by_dim[..], 1, dim * self.n_points)
+        };
+        move |point| codes[point as usize * stride + at]
     }
 
     /// Bounds of coordinates with codes between two, not the closest ones.
@@ -187,16 +188,16 @@ fn by_point(coordinates: &[f64], scales: &[Scale]) -> Vec<u16> {
     codes
 }
 
-/// Column by column, in tiles of which every line of memory, read or written, is used to its end.
-fn by_dim(coordinates: &[f64], n_slots: usize, scales: &[Scale]) -> Vec<u16> {
-    let n_dims = scales.len();
-    let mut codes = vec![0; n_dims * n_slots];
-    for (block, rows) in coordinates.chunks(ROWS * n_dims).enumerate() {
-        for (tile, scales) in scales.chunks(DIMS).enumerate() {
-            for (row, x) in rows.chunks_exact(n_dims).enumerate() {
-                let slot = tile * DIMS * n_slots + block * ROWS + row;
-                for (at, (scale, x)) in scales.iter().zip(&x[tile * DIMS..]).enumerate() {
-                    codes[slot + at * n_slots] = scale.code(*x);
+/// Column by column from row by row, in tiles of which every line of memory, read or written, is used to its end.
+fn by_dim(by_point: &[u16], n_dims: usize) -> Vec<u16> {
+    let n_points = by_point.len() / n_dims;
+    let mut codes = vec![0; by_point.len()];
+    for (block, rows) in by_point.chunks(TILE * n_dims).enumerate() {
+        for first in (0..n_dims).step_by(TILE) {
+            for dim in first..(first + TILE).min(n_dims) {
+                let column = &mut codes[dim * n_points + block * TILE..][..rows.len() / n_dims];
+                for (code, row) in column.iter_mut().zip(rows.chunks_exact(n_dims)) {
+                    *code = row[dim];
                 }
             }
         }

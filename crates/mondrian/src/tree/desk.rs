@@ -12,8 +12,6 @@ use crate::process::Side;
 const MOST_BYTES: usize = 256 << 10;
 /// Fewer points are not worth a copy.
 const LEAST_POINTS: usize = 24;
-/// Fewer points are not read as codes off the desk: they are as far away as rows, of which pairs will be read in the end.
-const LEAST_CODES: usize = 200;
 
 /// What points are looked up in.
 #[derive(Debug)]
@@ -34,7 +32,7 @@ impl<'a> Desk<'a> {
     pub(super) fn new(store: &'a PointStore, codes: Option<&'a Codes>) -> Self {
         let most_points = MOST_BYTES / (store.n_dims().max(1) * size_of::<u16>());
         // A store that is itself that small is near already.
-        let is_worth = codes.is_some_and(Codes::are_by_point) && store.n_slots() > 2 * most_points;
+        let is_worth = codes.is_some_and(Codes::are_narrow) && store.n_slots() > 2 * most_points;
         Self {
             store,
             codes,
@@ -52,12 +50,6 @@ impl<'a> Desk<'a> {
         self.codes.filter(|_| self.base.is_some())
     }
 
-    /// The codes by which to read a cell of so many points that are not copied.
-    #[inline]
-    fn codes_for(&self, n_points: usize) -> Option<&'a Codes> {
-        self.codes.filter(|_| n_points >= LEAST_CODES)
-    }
-
     /// Moves the points below a cut to the front; how many there are.
     #[inline]
     pub(super) fn part(&mut self, numbers: &mut [u32], dim: usize, location: f64) -> usize {
@@ -70,17 +62,18 @@ impl<'a> Desk<'a> {
                 if code == cut { exact(copies[number as usize]) } else { code < cut }
             });
         }
-        let Some(codes) = self.codes_for(numbers.len()) else {
-            return partition(numbers, &mut self.scratch, exact);
-        };
-        codes.part(numbers, &mut self.scratch, (dim, location), exact)
+        match self.codes {
+            Some(codes) => codes.part(numbers, &mut self.scratch, (dim, location), exact),
+            None => partition(numbers, &mut self.scratch, exact),
+        }
     }
 
     /// The side of a cut that a point is on.
     #[inline]
     pub(super) fn side(&self, number: u32, dim: usize, location: f64) -> Side {
-        if let Some(codes) = self.copied() {
-            let (code, cut) = (self.rows[number as usize * self.store.n_dims() + dim], codes.of(dim, location));
+        if let Some(codes) = self.codes {
+            let row = if self.base.is_some() { self.copied_row(number) } else { codes.of_point(number) };
+            let (code, cut) = (row[dim], codes.of(dim, location));
             if code != cut {
                 return if code < cut { Side::Below } else { Side::Above };
             }
@@ -95,8 +88,8 @@ impl<'a> Desk<'a> {
             let (least, most) = ends(numbers.iter().map(|number| self.rows[*number as usize * n_dims + dim]));
             return codes.bounds(dim, least, most);
         }
-        if let Some(codes) = self.codes_for(numbers.len()) {
-            let code_of = codes.in_dim(dim);
+        if let Some(codes) = self.codes {
+            let code_of = codes.in_dim(dim, numbers.len());
             let (least, most) = ends(numbers.iter().map(|point| code_of(*point)));
             return codes.bounds(dim, least, most);
         }
@@ -104,6 +97,12 @@ impl<'a> Desk<'a> {
             .iter()
             .map(|point| self.store.coordinates()[*point as usize * n_dims + dim])
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)))
+    }
+
+    #[inline]
+    fn copied_row(&self, number: u32) -> &[u16] {
+        let n_dims = self.store.n_dims();
+        &self.rows[number as usize * n_dims..][..n_dims]
     }
 
     /// The point that a number stands for.
