@@ -73,8 +73,9 @@ fn grown_trees_are_well_formed() {
 #[test]
 fn large_trees_do_not_depend_on_how_they_were_grown() {
     // Enough points for codes to be copied near each other, and for parts to be grown apart.
-    let (scattered, clustered) = (cloud(50_000, 8, 5), clusters(35_000, 3, 6));
-    for (rows, lifetime) in [(&scattered, 3.0), (&scattered, f64::INFINITY), (&clustered, f64::INFINITY)] {
+    let (scattered, clustered, wide) = (cloud(50_000, 8, 5), clusters(35_000, 3, 6), cloud(5000, 40, 7));
+    let cases = [(&scattered, 3.0), (&scattered, f64::INFINITY), (&clustered, f64::INFINITY), (&wide, f64::INFINITY)];
+    for (rows, lifetime) in cases {
         let store = store_of(rows);
         let ground = ground(rows, lifetime);
         let key = ground.tree_key(0);
