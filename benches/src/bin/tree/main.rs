@@ -188,7 +188,7 @@ fn online() -> Outcome {
             let mut forest: Forest = Forest::on_ground(&params, first, Lifetime::INFINITE)?;
             let whole = one_thread.install(|| {
                 Pace::of(n, |row| {
-                    let learned = forest.take_rows(rows.row(row)).expect("the row fits");
+                    let learned = forest.take_rows(rows.row(row).to_vec()).expect("the row fits");
                     forest.grow(&(), &learned, 0, &mut mondrian::path::no_progress()).expect("nobody cancels");
                 })
             });

@@ -150,10 +150,10 @@ impl DensityForest {
     fn learn_in_place(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<()> {
         self.check_all_inside(points)?;
         let coordinates = self.forest.coordinates(points)?;
-        self.take(&coordinates, progress)
+        self.take(coordinates, progress)
     }
 
-    fn take(&mut self, coordinates: &[f64], progress: Progress<'_>) -> Result<()> {
+    fn take(&mut self, coordinates: Vec<f64>, progress: Progress<'_>) -> Result<()> {
         let rung = self.forest.ground().rung();
         let learned = self.forest.take_rows(coordinates)?;
         self.forest.grow(&(), &learned, rung, progress)?;
@@ -196,7 +196,7 @@ impl DensityForest {
                 coordinates.extend_from_slice(store.point(point));
             }
         }
-        self.take(&coordinates, &mut no_progress())
+        self.take(coordinates, &mut no_progress())
     }
 
     /// Forgets rows: the model that never saw them, on this box with this lifetime.
@@ -351,7 +351,7 @@ impl DensityForest {
             .zip(rows)
             .flat_map(|(x, n)| std::iter::repeat_n(x, *n as usize).flatten().copied())
             .collect();
-        self.take(&repeated, &mut no_progress())
+        self.take(repeated, &mut no_progress())
     }
 }
 

@@ -168,8 +168,8 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     ///
     /// # Errors
     /// [`Error::TooLarge`] for points too far away or too many.
-    pub fn take_rows(&mut self, coordinates: &[f64]) -> Result<Learned> {
-        let rung = self.rung_for(coordinates)?;
+    pub fn take_rows(&mut self, coordinates: Vec<f64>) -> Result<Learned> {
+        let rung = self.rung_for(&coordinates)?;
         let n_dims = self.n_dims();
         let room = crate::tree::PointStore::CAPACITY - self.store.n_slots();
         if coordinates.len() / n_dims > room || self.store.n_rows() + coordinates.len() / n_dims > u32::MAX as usize {
@@ -177,6 +177,10 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             return Err(Error::TooLarge { what: "rows", expected, limit: crate::tree::PointStore::CAPACITY as f64 });
         }
         self.ground.set_rung(rung)?;
+        if self.store.n_slots() == 0 {
+            let points = self.store.adopt(coordinates);
+            return Ok(Learned { points, fresh: self.store.points().collect() });
+        }
         let mut learned = Learned::default();
         self.store.reserve(coordinates.len() / n_dims);
         for x in coordinates.chunks_exact(n_dims) {

@@ -223,7 +223,7 @@ impl RegressionForest {
             return Ok(());
         }
         let coordinates = self.core.forest.coordinates(rows.points(self.n_dims()))?;
-        self.take(&coordinates, &rows.y, rows.weights.as_deref(), progress)
+        self.take(coordinates, &rows.y, rows.weights.as_deref(), progress)
     }
 
     /// Takes rows into the store and leaves the trees as they are, until [`RegressionForest::grow_sown`].
@@ -234,7 +234,7 @@ impl RegressionForest {
         }
         let coordinates = self.core.forest.coordinates(rows.points(self.n_dims()))?;
         let core = Arc::make_mut(&mut self.core);
-        let learned = core.forest.take_rows(&coordinates)?;
+        let learned = core.forest.take_rows(coordinates)?;
         core.targets.add(&learned.points, &rows.y, rows.weights.as_deref());
         Ok(())
     }
@@ -261,7 +261,13 @@ impl RegressionForest {
     }
 
     /// Learns checked rows given in measure coordinates. On error nothing has changed, unless it was cancelled.
-    fn take(&mut self, coordinates: &[f64], y: &[f64], weights: Option<&[f64]>, progress: Progress<'_>) -> Result<()> {
+    fn take(
+        &mut self,
+        coordinates: Vec<f64>,
+        y: &[f64],
+        weights: Option<&[f64]>,
+        progress: Progress<'_>,
+    ) -> Result<()> {
         let core = Arc::make_mut(&mut self.core);
         let rung = core.forest.ground().rung();
         let learned = core.forest.take_rows(coordinates)?;
@@ -318,7 +324,7 @@ impl RegressionForest {
             y.extend_from_slice(targets);
             w.push(weight);
         }
-        self.take(&coordinates, &y, Some(&w), &mut no_progress())
+        self.take(coordinates, &y, Some(&w), &mut no_progress())
     }
 
     /// The model at a smaller lifetime, without retraining; a larger one is cut to what was grown.

@@ -352,7 +352,7 @@ impl MondrianFeatures {
         self.check_room(points.n_rows())?;
         let rung = self.forest.ground().rung();
         let forest = Arc::make_mut(&mut self.forest);
-        let learned = forest.take_rows(&coordinates)?;
+        let learned = forest.take_rows(coordinates)?;
         forest.grow(&(), &learned, rung, progress)?;
         self.number(&learned.points);
         self.rows.extend_from_slice(&learned.points);

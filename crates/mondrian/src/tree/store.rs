@@ -114,6 +114,33 @@ impl PointStore {
         Ok((point, true))
     }
 
+    /// The rows of a whole table, without negative zeros, as those of a store that has none: their points.
+    pub(crate) fn adopt(&mut self, coordinates: Vec<f64>) -> Vec<u32> {
+        debug_assert!(self.multiplicity.is_empty() && coordinates.iter().all(|x| *x != 0.0 || x.is_sign_positive()));
+        let (n_dims, n_rows) = (self.n_dims, coordinates.len() / self.n_dims);
+        (self.coordinates, self.n_rows) = (coordinates, n_rows);
+        (self.multiplicity, self.numbers) = (Vec::with_capacity(n_rows), HashTable::with_capacity(n_rows));
+        let mut points = Vec::with_capacity(n_rows);
+        for row in 0..n_rows {
+            // The next point's place. Rows move up to it where points before them came again.
+            let point = self.multiplicity.len() as u32;
+            if point as usize != row {
+                self.coordinates.copy_within(row * n_dims..(row + 1) * n_dims, point as usize * n_dims);
+            }
+            let hash = hash(self.point(point));
+            if let Some(held) = self.find_hashed(hash, self.point(point)) {
+                self.multiplicity[held as usize] += 1;
+                points.push(held);
+            } else {
+                self.link(hash, point);
+                self.multiplicity.push(1);
+                points.push(point);
+            }
+        }
+        self.coordinates.truncate(self.multiplicity.len() * n_dims);
+        points
+    }
+
     /// Takes a point into the table that is not there yet.
     fn link(&mut self, hash_of_point: u64, point: u32) {
         let Self { n_dims, coordinates, numbers, .. } = self;
@@ -215,6 +242,23 @@ fn hash(coordinates: &[f64]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_is_adopted_as_its_rows_are_added() {
+        let key = crate::process::NodeKey::root(3, 3);
+        for (n_rows, n_dims, n_values) in [(0, 2, 1), (1, 3, 1), (200, 1, 7), (300, 2, 5), (300, 3, 1000)] {
+            let value = |at: usize| (key.draw(at as u32).uniform() * f64::from(n_values)).floor();
+            let table: Vec<f64> = (0..n_rows * n_dims).map(value).collect();
+            let (mut adopted, mut added) = (PointStore::new(n_dims), PointStore::new(n_dims));
+            let points = adopted.adopt(table.clone());
+            let one_by_one: Vec<u32> = table.chunks_exact(n_dims).map(|x| added.add(x).unwrap().0).collect();
+            assert_eq!(points, one_by_one);
+            assert_eq!(adopted.coordinates(), added.coordinates());
+            assert_eq!((adopted.n_rows(), adopted.n_points()), (added.n_rows(), added.n_points()));
+            assert!(added.points().all(|p| adopted.multiplicity(p) == added.multiplicity(p)));
+            assert!(added.points().all(|p| adopted.find(added.point(p)) == Some(p)));
+        }
+    }
 
     #[test]
     fn rows_of_one_point_are_counted_and_forgotten() {

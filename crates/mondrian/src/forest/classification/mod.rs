@@ -185,19 +185,19 @@ impl ClassificationForest {
         let n_classes = n_classes.max(self.n_classes());
         check_labels(points.n_rows(), labels, n_classes)?;
         let coordinates = self.planted.forest.coordinates(points)?;
-        self.take(&coordinates, labels, n_classes, progress)
+        self.take(coordinates, labels, n_classes, progress)
     }
 
     /// Takes rows in measure coordinates. On error nothing has changed, unless it was cancelled.
-    fn take(&mut self, coordinates: &[f64], labels: &[u32], n_classes: usize, progress: Progress<'_>) -> Result<()> {
+    fn take(&mut self, coordinates: Vec<f64>, labels: &[u32], n_classes: usize, progress: Progress<'_>) -> Result<()> {
         let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
         let rung = forest.ground().rung();
         let learned = forest.take_rows(coordinates)?;
         let n_words = classes.n_words();
         classes.set_n_classes(n_classes);
         learned.points.iter().zip(labels).for_each(|(point, class)| classes.add(*point, *class));
-        forest.grow(classes, &learned, rung, progress)?;
-        if classes.n_words() != n_words {
+        let is_gathered = forest.grow(classes, &learned, rung, progress)?;
+        if classes.n_words() != n_words && !is_gathered {
             forest.gather(classes);
         }
         self.forget_automatic();
@@ -209,7 +209,7 @@ impl ClassificationForest {
         check_labels(points.n_rows(), labels, self.n_classes())?;
         let coordinates = self.planted.forest.coordinates(points)?;
         let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
-        let learned = forest.take_rows(&coordinates)?;
+        let learned = forest.take_rows(coordinates)?;
         learned.points.iter().zip(labels).for_each(|(point, class)| classes.add(*point, *class));
         Ok(())
     }
@@ -277,7 +277,7 @@ impl ClassificationForest {
         }
         let (coordinates, labels) = other.rows();
         let n_classes = self.n_classes().max(other.n_classes());
-        self.take(&coordinates, &labels, n_classes, &mut no_progress())?;
+        self.take(coordinates, &labels, n_classes, &mut no_progress())?;
         let terminal = other.planted.forest.ground().lifetime();
         if terminal > self.planted.forest.ground().lifetime() {
             let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
