@@ -58,8 +58,9 @@ const TILE: usize = 32;
 const LEAST_BY_COLUMN: usize = 500;
 /// As many codes fill a line of memory.
 const NARROW: usize = 32;
-/// A tree saves as much as this many columns cost, in round figures (docs/performance.md).
-const DIMS_A_TREE: usize = 64;
+/// A tree saves as much as this many columns cost, in round figures: 56 where points are uniform, 470 for images
+/// (docs/performance.md).
+const DIMS_A_TREE: usize = 80;
 /// A smaller store is in cache as it is.
 const LEAST_BYTES: usize = 1 << 20;
 
@@ -208,7 +209,8 @@ fn by_dim(by_point: &[u16], n_dims: usize) -> Vec<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::NodeKey;
+    use crate::Lifetime;
+    use crate::process::{Bounds, NodeKey};
 
     /// Coordinates around an interval, its ends and their neighbours among them.
     fn around(lower: f64, upper: f64) -> Vec<f64> {
@@ -239,6 +241,21 @@ mod tests {
                 assert!(all[..i].iter().all(|smaller| *smaller < above));
             }
         }
+    }
+
+    #[test]
+    fn codes_are_made_where_they_pay() {
+        let is_worth = |n_points: usize, n_dims: usize, n_trees: usize| {
+            let ground =
+                Ground::new(0, &Bounds::new(&vec![0.0; n_dims], &vec![1.0; n_dims]).unwrap(), Lifetime::INFINITE);
+            let mut store = PointStore::new(n_dims);
+            store.adopt((0..n_points * n_dims).map(|i| NodeKey::root(2, i as u64).draw(0).uniform()).collect());
+            Codes::if_worth(&ground.unwrap(), &store, n_trees).is_some()
+        };
+        // Near as they are; narrow ones for one tree; images for the ten trees of the benchmarks, not for one.
+        assert!(!is_worth(100, 10, 10));
+        assert!(is_worth(14_000, 10, 1));
+        assert!(is_worth(200, 784, 10) && !is_worth(200, 784, 1));
     }
 
     #[test]
