@@ -14,8 +14,6 @@ use crate::{Error, Points, Result};
 const LARGE: usize = 1 << 16;
 /// Rows predicted together where every tree's belief is kept.
 const SMALL: usize = 1 << 11;
-/// Fewer rows go down one by one: together they would still meet at few nodes.
-const FEW: usize = 16;
 
 impl RegressionForest {
     /// Predictive means, row-major by target.
@@ -140,7 +138,7 @@ impl<'a> Chunk<'a> {
 
     fn hierarchical(&self, reader: &Reader<'_>, beliefs: &mut Vec<Belief>) {
         let (lifetime, gaussians) = (self.model.view.get(), self.model.gaussians());
-        let together = self.len() >= FEW;
+        let together = !self.inside.are_few();
         if together {
             let ground = self.model.core.forest.ground();
             Crowd::new(reader, gaussians, ground, &self.inside, lifetime).believe(beliefs);

@@ -10,11 +10,8 @@ use crate::forest::{Forest, ForestParams};
 use crate::model_file::ModelFileError;
 use crate::path::{Progress, no_progress};
 use crate::ridge::{CellArray, Features, UNSEEN};
-use crate::tree::{Child, CodedRows, Frozen, Kind, Locator, Tree};
+use crate::tree::{Child, CodedRows, Frozen, Kind, Tree};
 use crate::{Error, Lifetime, Points, Result};
-
-/// Fewer rows go down one by one: together they would still meet at few nodes.
-const FEW: usize = 16;
 
 /// The cells that points fall into, in each of M Mondrian trees seen at one lifetime.
 ///
@@ -223,11 +220,6 @@ impl MondrianFeatures {
     fn look_up(&self, tree: usize, rows: &CodedRows<'_>) -> Vec<u32> {
         let columns = &self.columns[tree];
         let (forest, tree) = (&self.forest, &self.forest.trees()[tree].0);
-        if rows.n_rows() < FEW {
-            let mut locator = Locator::new(tree, forest.ground(), forest.store(), self.lifetime);
-            let find = |row| locator.cell_of(rows.row(row)).map_or(UNSEEN, |child| columns.of(child));
-            return (0..rows.n_rows() as u32).map(find).collect();
-        }
         let cells = tree.cells(forest.ground(), forest.store(), rows, self.lifetime, Frozen::Resumed);
         cells.into_iter().map(|child| if child == Child::EMPTY { UNSEEN } else { columns.of(child) }).collect()
     }

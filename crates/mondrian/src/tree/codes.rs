@@ -51,13 +51,10 @@ impl Scale {
     }
 }
 
-/// Points and dimensions turned together: their codes fill a line of memory either way.
-const TILE: usize = 32;
-
 /// Fewer points are not read by a column, of which they would use a code for every line of memory.
 const LEAST_BY_COLUMN: usize = 500;
 /// As many codes fill a line of memory.
-const NARROW: usize = 32;
+const LINE: usize = 32;
 /// A tree saves as much as this many columns cost, in round figures: 56 where points are uniform, 470 for images
 /// (docs/performance.md).
 const DIMS_A_TREE: usize = 80;
@@ -81,24 +78,23 @@ impl Codes {
         let (n_dims, root) = (ground.n_dims(), ground.root_box());
         let scales: Vec<Scale> = root.lower().iter().zip(root.upper()).map(|(lo, hi)| Scale::of(*lo, *hi)).collect();
         let (by_point, n_points) = (by_point(rows, &scales), rows.len() / n_dims);
-        let by_dim = if n_dims > NARROW { by_dim(&by_point, n_dims) } else { Vec::new() };
+        let by_dim = if n_dims > LINE { by_dim(&by_point, n_dims) } else { Vec::new() };
         Self { by_point, by_dim, n_points, scales }
     }
 
-    /// Moves the points below a cut to the front; how many there are. Where codes agree, `exact` says whether a point is.
+    /// Whether a number stands for a point below a cut: by its code, or where that is the cut's, as `exact` says.
     #[inline]
-    pub(super) fn part(
+    pub(super) fn below(
         &self,
-        points: &mut [u32],
-        scratch: &mut Vec<u32>,
         (dim, location): (usize, f64),
+        code_of: impl Fn(u32) -> u16,
         exact: impl Fn(u32) -> bool,
-    ) -> usize {
-        let (cut, code_of) = (self.of(dim, location), self.in_dim(dim, points.len()));
-        partition(points, scratch, |point| {
-            let code = code_of(point);
-            if code == cut { exact(point) } else { code < cut }
-        })
+    ) -> impl Fn(u32) -> bool {
+        let cut = self.scales[dim].code(location);
+        move |number| {
+            let code = code_of(number);
+            if code == cut { exact(number) } else { code < cut }
+        }
     }
 
     /// The codes of a point.
@@ -110,13 +106,7 @@ impl Codes {
 
     /// Whether those of a point fit into a line of memory.
     pub(super) fn are_narrow(&self) -> bool {
-        self.scales.len() <= NARROW
-    }
-
-    /// The code of a place.
-    #[inline]
-    pub(super) fn of(&self, dim: usize, x: f64) -> u16 {
-        self.scales[dim].code(x)
+        self.scales.len() <= LINE
     }
 
     /// The codes of so many points in one dimension.
@@ -130,11 +120,15 @@ impl Codes {
         move |point| codes[point as usize * stride + at]
     }
 
-    /// Bounds of coordinates with codes between two, not the closest ones.
-    pub(super) fn bounds(&self, dim: usize, least: u16, most: u16) -> (f64, f64) {
+    /// Bounds of coordinates with these codes, not the closest ones.
+    pub(super) fn range(&self, dim: usize, codes: impl Iterator<Item = u16>) -> (f64, f64) {
+        let (least, most) = codes.fold((u16::MAX, 0), |(least, most), code| (least.min(code), most.max(code)));
         (self.scales[dim].below(least), self.scales[dim].above(most))
     }
 }
+
+/// Fewer rows than this meet at few nodes.
+const FEW: usize = 16;
 
 /// Rows that go down trees together, with codes if there are many.
 #[derive(Debug)]
@@ -148,8 +142,13 @@ impl<'a> CodedRows<'a> {
     /// Rows in measure coordinates, row-major and inside the root box.
     pub fn new(ground: &Ground, rows: &'a [f64]) -> Self {
         let n_dims = ground.n_dims();
-        let is_worth = n_dims <= NARROW && size_of_val(rows) >= LEAST_BYTES;
+        let is_worth = n_dims <= LINE && size_of_val(rows) >= LEAST_BYTES;
         Self { rows, n_dims, codes: is_worth.then(|| Codes::of_rows(ground, rows)) }
+    }
+
+    /// Whether they are better sent down one by one: together they would still meet at few nodes.
+    pub(crate) fn are_few(&self) -> bool {
+        self.n_rows() < FEW
     }
 
     /// Their number.
@@ -174,7 +173,10 @@ impl<'a> CodedRows<'a> {
     pub(crate) fn part(&self, order: &mut [u32], scratch: &mut Vec<u32>, dim: usize, location: f64) -> usize {
         let exact = |row: u32| self.is_below(row, dim, location);
         match &self.codes {
-            Some(codes) => codes.part(order, scratch, (dim, location), exact),
+            Some(codes) => {
+                let code_of = codes.in_dim(dim, order.len());
+                partition(order, scratch, codes.below((dim, location), code_of, exact))
+            }
             None => partition(order, scratch, exact),
         }
     }
@@ -193,10 +195,10 @@ fn by_point(coordinates: &[f64], scales: &[Scale]) -> Vec<u16> {
 fn by_dim(by_point: &[u16], n_dims: usize) -> Vec<u16> {
     let n_points = by_point.len() / n_dims;
     let mut codes = vec![0; by_point.len()];
-    for (block, rows) in by_point.chunks(TILE * n_dims).enumerate() {
-        for first in (0..n_dims).step_by(TILE) {
-            for dim in first..(first + TILE).min(n_dims) {
-                let column = &mut codes[dim * n_points + block * TILE..][..rows.len() / n_dims];
+    for (block, rows) in by_point.chunks(LINE * n_dims).enumerate() {
+        for first in (0..n_dims).step_by(LINE) {
+            for dim in first..(first + LINE).min(n_dims) {
+                let column = &mut codes[dim * n_points + block * LINE..][..rows.len() / n_dims];
                 for (code, row) in column.iter_mut().zip(rows.chunks_exact(n_dims)) {
                     *code = row[dim];
                 }

@@ -6,7 +6,6 @@
 
 use super::partition::partition;
 use super::{Codes, PointStore};
-use crate::process::Side;
 
 /// A copy takes at most this much: a part of a core's own cache.
 const MOST_BYTES: usize = 256 << 10;
@@ -44,65 +43,52 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// The codes by which the copied points are read, while there are any.
-    #[inline]
-    fn copied(&self) -> Option<&'a Codes> {
-        self.codes.filter(|_| self.base.is_some())
-    }
-
     /// Moves the points below a cut to the front; how many there are.
     #[inline]
     pub(super) fn part(&mut self, numbers: &mut [u32], dim: usize, location: f64) -> usize {
         let (rows, copies, n_dims, store) = (&self.rows, &self.points, self.store.n_dims(), self.store);
         let exact = |point: u32| store.coordinates()[point as usize * n_dims + dim] <= location;
-        if let Some(codes) = self.copied() {
-            let cut = codes.of(dim, location);
-            return partition(numbers, &mut self.scratch, |number| {
-                let code = rows[number as usize * n_dims + dim];
-                if code == cut { exact(copies[number as usize]) } else { code < cut }
-            });
-        }
         match self.codes {
-            Some(codes) => codes.part(numbers, &mut self.scratch, (dim, location), exact),
+            Some(codes) if self.base.is_some() => {
+                let code_of = |number: u32| rows[number as usize * n_dims + dim];
+                let is_below = codes.below((dim, location), code_of, |number| exact(copies[number as usize]));
+                partition(numbers, &mut self.scratch, is_below)
+            }
+            Some(codes) => {
+                let code_of = codes.in_dim(dim, numbers.len());
+                partition(numbers, &mut self.scratch, codes.below((dim, location), code_of, exact))
+            }
             None => partition(numbers, &mut self.scratch, exact),
         }
     }
 
-    /// The side of a cut that a point is on.
+    /// Whether a point is below a cut.
     #[inline]
-    pub(super) fn side(&self, number: u32, dim: usize, location: f64) -> Side {
-        if let Some(codes) = self.codes {
-            let row = if self.base.is_some() { self.copied_row(number) } else { codes.of_point(number) };
-            let (code, cut) = (row[dim], codes.of(dim, location));
-            if code != cut {
-                return if code < cut { Side::Below } else { Side::Above };
-            }
-        }
-        Side::of(self.store.point(self.point(number))[dim], location)
+    pub(super) fn is_below(&self, number: u32, dim: usize, location: f64) -> bool {
+        let exact = |number: u32| self.store.point(self.point(number))[dim] <= location;
+        let Some(codes) = self.codes else { return exact(number) };
+        codes.below((dim, location), |number| self.codes_of(codes, number)[dim], exact)(number)
     }
 
     /// Bounds of some points in one dimension, not always the closest ones.
     pub(super) fn range(&self, numbers: &[u32], dim: usize) -> (f64, f64) {
-        let n_dims = self.store.n_dims();
-        if let Some(codes) = self.copied() {
-            let (least, most) = ends(numbers.iter().map(|number| self.rows[*number as usize * n_dims + dim]));
-            return codes.bounds(dim, least, most);
+        match self.codes {
+            Some(codes) if self.base.is_some() => {
+                codes.range(dim, numbers.iter().map(|number| self.codes_of(codes, *number)[dim]))
+            }
+            Some(codes) => codes.range(dim, numbers.iter().copied().map(codes.in_dim(dim, numbers.len()))),
+            None => numbers
+                .iter()
+                .map(|point| self.store.point(*point)[dim])
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x))),
         }
-        if let Some(codes) = self.codes {
-            let code_of = codes.in_dim(dim, numbers.len());
-            let (least, most) = ends(numbers.iter().map(|point| code_of(*point)));
-            return codes.bounds(dim, least, most);
-        }
-        numbers
-            .iter()
-            .map(|point| self.store.coordinates()[*point as usize * n_dims + dim])
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)))
     }
 
+    /// All codes of a point.
     #[inline]
-    fn copied_row(&self, number: u32) -> &[u16] {
+    fn codes_of<'b>(&'b self, codes: &'b Codes, number: u32) -> &'b [u16] {
         let n_dims = self.store.n_dims();
-        &self.rows[number as usize * n_dims..][..n_dims]
+        if self.base.is_some() { &self.rows[number as usize * n_dims..][..n_dims] } else { codes.of_point(number) }
     }
 
     /// The point that a number stands for.
@@ -143,9 +129,4 @@ impl<'a> Desk<'a> {
     pub(super) fn clear(&mut self) {
         self.base = None;
     }
-}
-
-/// The least and the most of some codes.
-fn ends(codes: impl Iterator<Item = u16>) -> (u16, u16) {
-    codes.fold((u16::MAX, 0), |(least, most), code| (least.min(code), most.max(code)))
 }

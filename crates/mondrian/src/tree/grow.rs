@@ -96,7 +96,7 @@ impl<'a> Grower<'a> {
             self.desk.go_on(self.tasks.len());
             self.return_to(task.depth, task.log);
             let cut = self.stock.nodes[task.node as usize].cut();
-            self.enter(&cut, task.side);
+            self.cell.enter(&cut, task.side);
             self.grow_cell(points, task.start, task.end, Some((task.node, task.side)));
         }
         self.desk.clear();
@@ -141,7 +141,7 @@ impl<'a> Grower<'a> {
             if middle == start || middle == end {
                 let side = if middle == start { Side::Above } else { Side::Below };
                 self.new_one_sided(cut, side, end - start);
-                self.enter(cut, side);
+                self.cell.enter(cut, side);
                 continue;
             }
             let child = self.close_run(run, None);
@@ -157,7 +157,7 @@ impl<'a> Grower<'a> {
                 self.stock.nodes[node as usize].below = Child::single(self.desk.point(points[start]));
                 break;
             }
-            self.enter(cut, Side::Below);
+            self.cell.enter(cut, Side::Below);
             parent = Some((node, Side::Below));
             end = middle;
             run = self.stock.nodes.len();
@@ -174,7 +174,8 @@ impl<'a> Grower<'a> {
                 return self.close_run(run, Some(leaf));
             };
             let dim = cut.dim as usize;
-            let side = |number: u32| self.desk.side(number, dim, cut.location);
+            let side =
+                |number: u32| if self.desk.is_below(number, dim, cut.location) { Side::Below } else { Side::Above };
             let (a, b) = (side(pair[0]), side(pair[1]));
             if a != b {
                 let child = self.close_run(run, None);
@@ -275,10 +276,6 @@ impl<'a> Grower<'a> {
             bounds.clear();
             bounds.resize(self.store.n_dims(), unknown);
         }
-    }
-
-    fn enter(&mut self, cut: &Cut, side: Side) {
-        self.cell.enter(cut, side);
     }
 
     /// Walks back up to a depth, restoring what was known of the points there.

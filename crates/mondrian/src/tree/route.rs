@@ -7,7 +7,7 @@
 use super::node::Kind;
 use super::partition::partition;
 use super::replay::Replay;
-use super::{Child, CodedRows, Ground, Landing, PointStore, Tree};
+use super::{Child, CodedRows, Ground, Landing, Locator, PointStore, Tree};
 use crate::Lifetime;
 use crate::process::{Cell, Side};
 
@@ -95,6 +95,12 @@ impl Tree {
         lifetime: Lifetime,
         frozen: Frozen,
     ) -> Vec<Child> {
+        if rows.are_few() && frozen == Frozen::Resumed {
+            let mut locator = Locator::new(self, ground, store, lifetime);
+            return (0..rows.n_rows() as u32)
+                .map(|row| locator.cell_of(rows.row(row)).unwrap_or(Child::EMPTY))
+                .collect();
+        }
         let mut router = Router::new(self, ground, store, rows, lifetime, frozen);
         router.run();
         router.landings

@@ -138,6 +138,7 @@ impl PointStore {
             }
         }
         self.coordinates.truncate(self.multiplicity.len() * n_dims);
+        self.coordinates.shrink_to_fit();
         points
     }
 
