@@ -45,7 +45,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
     random_state : int, RandomState or None, default=None
         Which rows the tuning looks at; an integer is the core's seed.
     n_jobs : int or None, default=None
-        Threads, in joblib's meaning.
+        Threads, in joblib's meaning, at most one a core.
     {step_verbose}
 
     Attributes

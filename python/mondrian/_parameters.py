@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import numbers
 
 import joblib
@@ -27,11 +28,24 @@ def seed_of(random_state):
     return int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
 
 
+#: Asked once: the answer takes longer than a prediction of one row.
+_cores = functools.cache(joblib.cpu_count)
+
+
 def threads_of(n_jobs):
-    """The number of threads that joblib's ``n_jobs`` means, in its current context."""
+    """The number of threads that joblib's ``n_jobs`` means, in its current context: at most one a core.
+
+    More would only wait for each other, and thousands take longer to start than most fits.
+
+    Examples
+    --------
+    >>> threads_of(1), threads_of(10**9) == threads_of(-1)
+    (1, True)
+    """
     if n_jobs is not None and not isinstance(n_jobs, numbers.Integral):
         raise TypeError(f"n_jobs is {n_jobs!r}, but must be an integer or None")
-    return joblib.effective_n_jobs(n_jobs)
+    n_threads = joblib.effective_n_jobs(n_jobs)
+    return n_threads if n_threads == 1 else min(n_threads, _cores())
 
 
 #: More trees, grids, rows or steps than this are a slip of the keyboard.
