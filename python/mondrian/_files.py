@@ -66,7 +66,8 @@ def load(path, n_jobs=None):
     """
     from . import _kinds
 
-    with open(path, "rb") as file:
+    # A number would name an open file, to be closed here.
+    with open(os.fspath(path), "rb") as file:
         data = file.read()
     model, kind, metadata = _mondrian.read_model(data, parameters.threads_of(n_jobs))
     try:
@@ -137,10 +138,17 @@ def _program_record(estimator, preparation, names, target):
 
 
 def write_whole(path, data):
-    """Write a file that appears whole or not at all: after a crash or on a full disk the old one is still there."""
+    """Write a file that appears whole or not at all: after a crash or on a full disk the old one is still there.
+
+    A device or a pipe is written to; a file in its place would be none.
+    """
     target = os.path.realpath(path)
     if os.path.isdir(target):
         raise IsADirectoryError(f"{os.fspath(path)!r} is a folder")
+    if os.path.exists(target) and not os.path.isfile(target):
+        with open(target, "wb") as file:
+            file.write(data)
+        return
     folder = os.path.dirname(target)
     handle, name = tempfile.mkstemp(prefix=".mondrian-", dir=folder)
     try:

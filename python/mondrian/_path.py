@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import _mondrian
 from . import _parameters as parameters
-from ._core import of_core
+from ._core import made_by_core, of_core
 from ._docs import documented
 from ._plotting import axes_for, frame_of, written
 
@@ -53,7 +54,8 @@ class RegularizationPath:
     """
 
     def __init__(self, inner, several=False, exact=None, n_outside=None):
-        self._inner = inner
+        kinds = (_mondrian.RegularizationPath, _mondrian.ClassificationPath)
+        self._inner = made_by_core(inner, kinds, "an estimator's method path")
         self._several = several
         self._exact = exact
         self.loss = inner.loss

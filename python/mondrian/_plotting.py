@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ._files import write_whole
+
 
 def axes_for(ax):
     """The axes to draw on; new ones where none are given."""
@@ -26,6 +28,5 @@ def frame_of(columns):
 def written(svg, path):
     """A picture's text, written to a file where one is named."""
     if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(svg)
+        write_whole(path, svg.encode())
     return svg

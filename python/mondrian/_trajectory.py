@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ._core import made_by_core
 from ._docs import documented
 from ._plotting import axes_for, frame_of
 
@@ -39,6 +40,7 @@ class Trajectory:
 
     def __init__(self, columns, names=None):
         self._names = names
+        columns = made_by_core(columns, dict, "an estimator that was tuned, as trajectory_")
         self.lifetimes = columns["lifetimes"]
         self.alpha = columns["alpha"]
         self.error = columns["error"]

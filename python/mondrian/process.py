@@ -18,9 +18,12 @@ from sklearn.utils import check_array
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._core import of_core
+from ._core import made_by_core, of_core
 from ._docs import documented
 from ._plotting import axes_for, written
+
+#: As many as trees can name.
+_MOST_DIMS = 2**25
 
 __all__ = ["InfiniteMondrian", "Partition", "poisson", "sample"]
 
@@ -107,7 +110,7 @@ class Partition:
     """
 
     def __init__(self, inner):
-        self._inner = inner
+        self._inner = made_by_core(inner, _mondrian.Partition, "mondrian.process.sample")
 
     lower = of_core("lower", "Lower corner of the box.")
     upper = of_core("upper", "Upper corner of the box.")
@@ -286,7 +289,7 @@ class InfiniteMondrian:
     """
 
     def __init__(self, n_dims, lifetime, seed=0, weights=None):
-        self.n_dims = parameters.integer("n_dims", n_dims)
+        self.n_dims = parameters.integer("n_dims", n_dims, high=_MOST_DIMS)
         self.lifetime = parameters.real("lifetime", lifetime, infinite=True)
         self.seed = _seed(seed)
         self.weights = None if weights is None else parameters.vector("weights", weights, self.n_dims, low=0.0)

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import stat
+import threading
 
 import estimators
 import numpy as np
@@ -210,6 +211,40 @@ def test_files_appear_whole(rows, tmp_path, monkeypatch):
         second.save(tmp_path / "nowhere" / "m")
     with pytest.raises(Exception, match="not fitted"):
         mondrian.MondrianDensity().save(path)
+
+
+def test_pictures_appear_whole_too(tmp_path, monkeypatch):
+    partition = mondrian.process.sample([0.0, 0.0], [1.0, 1.0], 2.0, seed=0)
+    text = partition.to_svg(tmp_path / "p.svg")
+    assert (tmp_path / "p.svg").read_text("utf-8") == text
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("the disk is full")))
+    with pytest.raises(OSError, match="full"):
+        partition.to_svg(tmp_path / "p.svg", paint=True)
+    assert (tmp_path / "p.svg").read_text("utf-8") == text and os.listdir(tmp_path) == ["p.svg"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_what_is_no_file_is_written_to_and_stays(rows, tmp_path):
+    model = mondrian.MondrianForestRegressor(3, random_state=0).fit(rows, rows[:, 0])
+    model.save(os.devnull)
+    assert not os.path.isfile(os.devnull)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+    reader.start()
+    model.save(pipe)
+    reader.join()
+    model.save(tmp_path / "m")
+    assert received == [(tmp_path / "m").read_bytes()] and stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize("path", [1, True, None, 1.5])
+def test_a_path_is_a_path_and_no_open_file(path, rows, tmp_path):
+    model = mondrian.MondrianForestRegressor(3, random_state=0).fit(rows, rows[:, 0])
+    for call in (mondrian.load, model.save):
+        with pytest.raises(TypeError):
+            call(path)
 
 
 # --- with the program

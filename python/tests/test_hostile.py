@@ -161,3 +161,10 @@ def test_bad_boxes_and_times_of_the_process():
             bad()
     with pytest.raises(TypeError):
         process.sample([0], [1], 1.0, seed=1.5)
+
+
+@pytest.mark.parametrize("made", [mondrian.process.Partition, mondrian.RegularizationPath, mondrian.Trajectory])
+def test_what_others_make_says_so(made):
+    for by_hand in (None, 1.0, [[0.0, 1.0]], "path"):
+        with pytest.raises(TypeError, match="made by"):
+            made(by_hand)

@@ -71,3 +71,9 @@ def test_pictures(n_dims, tmp_path):
     assert partition.plot(times=True) is not None
     svg = partition.to_svg(tmp_path / "picture.svg")
     assert (tmp_path / "picture.svg").read_text() == svg and svg.startswith("<svg")
+
+
+def test_a_space_of_absurdly_many_dimensions_is_refused():
+    for n_dims in (0, -1, 2**26, 10**30):
+        with pytest.raises(ValueError, match="n_dims"):
+            process.InfiniteMondrian(n_dims, 1.0, weights=1.0)

@@ -105,6 +105,10 @@ impl<M: Measure + Clone> InfiniteMondrian<M> {
 
     /// The ladder from the unit box, in measure coordinates, up to the first rung that holds `bounds`.
     fn ladder_holding(&self, bounds: &Bounds) -> Result<Vec<Bounds>> {
+        // Before the unit box is made: a space may have more dimensions than a box fits into memory with.
+        if bounds.n_dims() != self.n_dims {
+            return Err(Error::LengthMismatch { what: "dimensions", expected: self.n_dims, found: bounds.n_dims() });
+        }
         let first = Bounds::new(&vec![0.0; self.n_dims], &vec![1.0; self.n_dims])?;
         (0..=first.rung_holding(bounds)?).map(|rung| first.widened(rung)).collect()
     }

@@ -37,6 +37,8 @@ fn an_absurd_size_is_refused_with_the_expected_number() {
     assert!(matches!(endless, Error::TooLarge { expected: f64::INFINITY, .. }));
     let far = InfiniteMondrian::new(1, ten, 0).unwrap();
     assert!(matches!(far.restrict(&[1e300], &[1e300]), Err(Error::TooLarge { .. })));
+    let wide = InfiniteMondrian::new(usize::MAX, ten, 0).unwrap();
+    assert!(matches!(wide.restrict(&[0.0], &[1.0]), Err(Error::LengthMismatch { expected: usize::MAX, found: 1, .. })));
 }
 
 #[test]
