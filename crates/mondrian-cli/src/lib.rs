@@ -52,8 +52,10 @@ fn run(cli: Cli, screen: Screen) -> Outcome<()> {
         if n == 0 {
             return Err(Failure::input("--threads 0 leaves nobody to work", "give at least 1"));
         }
+        // More than there are cores only wait for each other, and a million take minutes to start.
+        let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
         rayon::ThreadPoolBuilder::new()
-            .num_threads(n)
+            .num_threads(n.min(n_cores))
             .build_global()
             .map_err(|e| Failure::Other(format!("no threads can be started: {e}")))?;
     }

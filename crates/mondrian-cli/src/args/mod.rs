@@ -30,7 +30,7 @@ pub(crate) struct Global {
     /// Say nothing but errors
     #[arg(long, short, global = true, help_heading = "Everywhere")]
     pub(crate) quiet: bool,
-    /// Threads to use; results never depend on it [default: one a core]
+    /// Threads to use, at most one a core; results never depend on it [default: one a core]
     #[arg(long, global = true, value_name = "N", help_heading = "Everywhere")]
     pub(crate) threads: Option<usize>,
 }

@@ -48,6 +48,7 @@ fn arguments_that_are_none() {
     place.run("describe").refused(2, &["<DATA>"]);
     place.run("describe --threads x t.csv").refused(2, &["--threads"]);
     place.run("describe --threads 0 t.csv").refused(2, &["--threads 0"]);
+    place.run("describe --threads 1000000000000 t.csv").refused(2, &["t.csv"]);
 }
 
 #[test]
