@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -31,6 +32,14 @@ def all_or_nothing(method):
             raise
 
     return learning
+
+
+def levels_to_the_caller():
+    """How far up the stack whoever called the package is, seen from a function that calls this: a warning is for them."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class MondrianEstimator(BaseEstimator):
@@ -83,15 +92,16 @@ class MondrianEstimator(BaseEstimator):
         return self._rows(X)
 
     def _is_plain(self, X):
+        if type(X) is not np.ndarray or X.dtype is not FLOAT64:
+            return False
+        shape, known = X.shape, self.__dict__
         return (
-            type(X) is np.ndarray
-            and X.ndim == 2
-            and X.dtype is FLOAT64
-            and X.shape[0]
-            and X.shape[1] == getattr(self, "n_features_in_", None)
-            and "_model" in self.__dict__
-            and "feature_names_in_" not in self.__dict__
-            and "preparation_" not in self.__dict__
+            len(shape) == 2
+            and shape[0] > 0
+            and shape[1] == known.get("n_features_in_")
+            and "_model" in known
+            and "feature_names_in_" not in known
+            and "preparation_" not in known
         )
 
     def _ask(self, question, X, *arguments):

@@ -8,7 +8,7 @@ from sklearn.base import RegressorMixin
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import Regressor
+from ._base import Regressor, levels_to_the_caller
 from ._docs import documented
 from ._searched import SearchedEstimator
 
@@ -104,7 +104,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
             warnings.warn(
                 f"{len(X)} rows are more than max_exact_rows={self.max_exact_rows}: {self.n_estimators} Mondrian grids "
                 "stand in for the exact kernel",
-                stacklevel=4,
+                stacklevel=levels_to_the_caller(),
             )
         return model
 

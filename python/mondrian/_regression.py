@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import FLOAT64, all_or_nothing, repeated, sample_weights
+from ._base import FLOAT64, all_or_nothing, levels_to_the_caller, repeated, sample_weights
 from ._docs import documented
 from ._trees import ForestEstimator, ViewedRegressor
 
@@ -80,7 +80,6 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         X, y, weights = self._weighted(X, y, sample_weight, reset=True)
         return self._plant(X, y, weights, self._tree_arguments(X.shape[1]))
 
-    @all_or_nothing
     def partial_fit(self, X, y, sample_weight=None):
         """Learn more rows: the model of all rows so far, whatever their order. If it fails, nothing has changed.
 
@@ -88,11 +87,15 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
 
         {self}
         """
-        first = not self.__sklearn_is_fitted__()
-        if sample_weight is None and not first and self._is_plain(X) and self._is_plain_target(y, len(X)):
-            # Learning row by row asks a million times: the core's own checks are enough.
+        if sample_weight is None and self._is_plain(X) and self._is_plain_target(y, len(X)):
+            # Learning row by row asks a million times: the core's own checks are enough, and it is all or nothing too.
             self._model.learn((X, y, None), self._work(len(X)))
             return self
+        return self._learn(X, y, sample_weight)
+
+    @all_or_nothing
+    def _learn(self, X, y, sample_weight):
+        first = not self.__sklearn_is_fitted__()
         X, y, weights = self._weighted(X, y, sample_weight, reset=first)
         if first:
             return self._plant(X, y, weights, self._online_tree_arguments(X.shape[1]))
@@ -119,7 +122,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
             "for example using ravel().",
             DataConversionWarning,
-            stacklevel=6,
+            stacklevel=levels_to_the_caller(),
         )
         return y.ravel()
 

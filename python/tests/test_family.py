@@ -11,7 +11,7 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError, UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -172,3 +172,12 @@ def test_default_fit_on_fifty_rows_is_quick(rng):
         if min(times) > 0.2:
             slow[cls.__name__] = min(times)
     assert not slow
+
+
+def test_a_column_of_targets_is_warned_of_where_it_was_passed(rng):
+    X = rng.uniform(size=(20, 2))
+    model = mondrian.MondrianForestRegressor(3, random_state=0)
+    for learn in (model.fit, model.partial_fit):
+        with pytest.warns(DataConversionWarning) as warned:
+            learn(X, X[:, :1])
+        assert warned[0].filename == __file__
