@@ -132,7 +132,8 @@ class RegularizationPath:
         finite = drawn.lifetimes[np.isfinite(drawn.lifetimes)]
         if finite[-1] > 0:
             ax.set_xscale("symlog", linthresh=float(np.quantile(finite[finite > 0], 0.1)))
-            ax.set_xlim(0, finite[-1])
+            # A lifetime that is the last one of all is seen beside the frame, not under it.
+            ax.set_xlim(0, 1.1 * max(finite[-1], self.best_lifetime if np.isfinite(self.best_lifetime) else 0.0))
         ax.set_xlabel("lifetime")
         ax.set_ylabel(_LABELS[self.loss])
         ax.legend(frameon=False)

@@ -141,3 +141,15 @@ def test_the_path_of_features_chooses_for_the_exact_kernel(regression):
     # One lifetime in units of deviations.
     assert np.ptp(model.lifetimes_ * X[:80].std(axis=0)) < 1e-9 * model.lifetimes_.max()
     assert model.score(X[80:], y[80:]) > 0.8
+
+
+def test_the_best_lifetime_is_seen_wherever_it_is(rng):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    X = rng.uniform(size=(400, 2))
+    # Without noise the last lifetime of all is the best.
+    forest = mondrian.MondrianForestRegressor(30, lifetime=float("inf"), random_state=0).fit(X, X[:, 0])
+    path = forest.path(X, X[:, 0])
+    assert path.best_lifetime > path.lifetimes[-100] and len(path) > 4000
+    ax = path.plot()
+    assert path.best_lifetime < 0.95 * ax.get_xlim()[1]
+    plt.close(ax.figure)
