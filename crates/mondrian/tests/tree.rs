@@ -111,6 +111,29 @@ fn large_trees_do_not_depend_on_how_they_were_grown() {
 }
 
 #[test]
+fn small_cells_grown_side_by_side_are_those_grown_one_after_the_other() {
+    // With codes small cells share rounds if they have at most sixteen dimensions, without codes they never do.
+    for n_dims in [1, 2, 3, 4, 5, 8, 15, 16, 17] {
+        for (n, lifetime) in
+            [(3, 40.0), (33, 0.7), (65, 40.0), (400, f64::INFINITY), (3000, 4.0), (3000, f64::INFINITY)]
+        {
+            let rows = cloud(n, n_dims, (n + n_dims) as u64);
+            let (store, chained) = (store_of(&rows), ground(&rows, lifetime));
+            for ground in [chained.clone(), chained.without_chains()] {
+                for index in 0..3 {
+                    let key = ground.tree_key(index);
+                    let alone = Tree::grown_by(&ground, key, &store, None);
+                    let together = Tree::grown_by(&ground, key, &store, Some(&Codes::new(&ground, &store)));
+                    assert!(together.same_as(&store, &alone, &store), "{n} points, {n_dims} dimensions, {lifetime}");
+                    assert!(together.is_well_formed(&store));
+                    assert_eq!(together.n_nodes(), alone.n_nodes());
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn order_of_arrival_changes_nothing() {
     for_all(|rows, ground, key| {
         let batch_store = store_of(rows);

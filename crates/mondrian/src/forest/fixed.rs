@@ -34,7 +34,11 @@ impl Default for Scale {
 
 /// The bucket of a term: the least b with |term| < 2^(32·(b + LOWEST)).
 fn bucket(term: f64) -> usize {
-    let (_, exponent) = libm::frexp(term);
+    // All but the smallest numbers have it among their bits.
+    let exponent = match (term.to_bits() >> 52 & 0x7FF) as i32 {
+        0 => libm::frexp(term).1,
+        biased => biased - 1022,
+    };
     let b = exponent.div_euclid(BUCKET_BITS) + 1 - LOWEST;
     if term == 0.0 { 0 } else { b.clamp(0, N_BUCKETS as i32 - 1) as usize }
 }
@@ -73,16 +77,23 @@ impl Scale {
         self.from_units = halves.map(|half| libm::exp2(f64::from(-half)));
     }
 
-    /// A term as an integer multiple of the unit, below 2^96 in magnitude.
+    /// A term as an integer multiple of the unit, below 2^96 in magnitude, and without negative zero: a float as it is, which
+    /// may become an [`i128`].
     #[inline]
-    pub(crate) fn fix(&self, term: f64) -> i128 {
-        libm::rint(term * self.to_units[0] * self.to_units[1]) as i128
+    pub(crate) fn units(&self, term: f64) -> f64 {
+        libm::rint(term * self.to_units[0] * self.to_units[1]) + 0.0
     }
 
     /// A sum as a float, correctly rounded.
     #[inline]
     pub(crate) fn float(&self, sum: i128) -> f64 {
-        sum as f64 * self.from_units[0] * self.from_units[1]
+        self.of_units(sum as f64)
+    }
+
+    /// As [`Scale::float`], of a sum that is a float.
+    #[inline]
+    pub(crate) fn of_units(&self, units: f64) -> f64 {
+        units * self.from_units[0] * self.from_units[1]
     }
 }
 
@@ -100,17 +111,17 @@ mod tests {
             for term in &terms {
                 scale.add(*term);
             }
-            let forward: i128 = terms.iter().map(|t| scale.fix(*t)).sum();
-            let backward: i128 = terms.iter().rev().map(|t| scale.fix(*t)).sum();
+            let forward: i128 = terms.iter().map(|t| scale.units(*t) as i128).sum();
+            let backward: i128 = terms.iter().rev().map(|t| scale.units(*t) as i128).sum();
             assert_eq!(forward, backward);
             let plain: f64 = terms.iter().sum();
             assert!((scale.float(forward) - plain).abs() <= 1e-12 * terms.iter().map(|t| t.abs()).sum::<f64>());
-            assert_eq!(scale.float(scale.fix(terms[3])), terms[3]);
+            assert_eq!(scale.float(scale.units(terms[3]) as i128), terms[3]);
             // Powers of two multiply exactly.
             let shift = FRACTION_BITS - BUCKET_BITS * (scale.top as i32 + LOWEST);
             let by_exponent = |x: f64, n: i32| libm::scalbn(libm::scalbn(x, n / 2), n - n / 2);
             assert_eq!(scale.float(forward).to_bits(), by_exponent(forward as f64, -shift).to_bits());
-            assert!(terms.iter().all(|t| scale.fix(*t) == libm::rint(by_exponent(*t, shift)) as i128));
+            assert!(terms.iter().all(|t| scale.units(*t) as i128 == libm::rint(by_exponent(*t, shift)) as i128));
             for term in &terms {
                 scale.remove(*term);
             }
@@ -125,6 +136,6 @@ mod tests {
         assert!(!scale.add(0.0) && !scale.add(-0.5));
         assert!(scale.add(1e40));
         assert!(scale.remove(1e40));
-        assert_eq!(scale.float(scale.fix(-0.5)), -0.5);
+        assert_eq!(scale.float(scale.units(-0.5) as i128), -0.5);
     }
 }

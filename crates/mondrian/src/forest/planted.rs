@@ -154,7 +154,9 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     pub fn coordinates(&self, points: Points<'_>) -> Result<Vec<f64>> {
         points.check_width(self.n_dims())?;
         let u = self.measure.coordinates(&points.as_row_major(), self.n_dims());
-        match first_not_finite(&u) {
+        // What is finite stays so where the measure changes nothing.
+        let first = if self.measure == BuiltInMeasure::Uniform { None } else { first_not_finite(&u) };
+        match first {
             None => Ok(u),
             Some(at) => {
                 let (row, column, value) = (at / self.n_dims(), at % self.n_dims(), u[at]);
@@ -179,7 +181,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         self.ground.set_rung(rung)?;
         if self.store.n_slots() == 0 {
             let points = self.store.adopt(coordinates);
-            return Ok(Learned { points, fresh: self.store.points().collect() });
+            return Ok(Learned { points, fresh: self.store.all_points() });
         }
         let mut learned = Learned::default();
         self.store.reserve(coordinates.len() / n_dims);
@@ -196,7 +198,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// The lowest rung, not below the current one, whose box holds the given rows.
     fn rung_for(&self, coordinates: &[f64]) -> Result<u32> {
         // The usual case, and free of allocations: the box holds them already.
-        if coordinates.chunks_exact(self.n_dims()).all(|x| self.ground.root_box().contains(x)) {
+        if self.ground.root_box().contains_all(coordinates) {
             return Ok(self.ground.rung());
         }
         let new = Bounds::of_points(Points::row_major(coordinates, self.n_dims())?).expect("there are rows");

@@ -8,6 +8,9 @@ use crate::{Error, Result};
 
 /// No row.
 const NONE: u32 = u32::MAX;
+/// Nodes of a whole tree whose sums are made together, and nodes of a way down.
+const MANY: usize = 64;
+const FEW: usize = 8;
 
 /// Targets and weights of all rows, and their sums by point.
 ///
@@ -143,9 +146,12 @@ impl Targets {
         let (row, start) = (row as usize, point as usize * channels);
         for channel in 0..channels {
             let term = term(&self.y[row * t..][..t], self.weight[row], channel);
-            let sum = &mut self.point_sums[start + channel];
-            *sum += sign * self.scales[channel].fix(term);
-            self.point_floats[start + channel] = self.scales[channel].float(*sum);
+            let (sum, scale) = (&mut self.point_sums[start + channel], &self.scales[channel]);
+            let units = scale.units(term);
+            let is_first = *sum == 0 && sign == 1;
+            *sum += sign * units as i128;
+            // A float as it is: turning a long integer into one takes longer than all the rest.
+            self.point_floats[start + channel] = if is_first { scale.of_units(units) } else { scale.float(*sum) };
         }
     }
 
@@ -260,17 +266,6 @@ impl Targets {
         }
     }
 
-    /// As [`Targets::sum`] for a child that is or leads to a frozen cell or a leaf, zero for others.
-    #[inline]
-    fn end_sum(&self, tree: &Tree, sums: &Sums, child: Child, channel: usize) -> f64 {
-        if child.is_leaf_or_chain() {
-            let end = tree.end_of(child);
-            return if end.as_inner().is_some() { 0.0 } else { self.sum(tree, sums, end, channel) };
-        }
-        let (point, mask) = child.masked_single();
-        f64::from_bits(self.point_floats[point * self.n_channels() + channel].to_bits() & mask)
-    }
-
     /// As [`Targets::sum`] for a child that is or leads to a node, zero for others.
     #[inline]
     fn inner_sum(&self, tree: &Tree, sums: &Sums, child: Child, channel: usize) -> f64 {
@@ -307,16 +302,74 @@ impl Targets {
         }
     }
 
-    fn sum_node(&self, tree: &Tree, id: u32, sums: &mut Sums) {
-        let node = tree.node(id);
-        let (below, above) = (node.child(Side::Below), node.child(Side::Above));
+    /// The sums of nodes, children before parents.
+    fn sum_nodes<const AT_ONCE: usize>(&self, tree: &Tree, ids: impl Iterator<Item = u32>, sums: &mut Sums) {
         let channels = self.n_channels();
-        for channel in 0..channels {
-            // At most two of the four are not zero. Those next to the node do not wait for those further down.
-            let ends = self.end_sum(tree, sums, below, channel) + self.end_sum(tree, sums, above, channel);
-            sums.node[id as usize * channels + channel] =
-                (ends + self.inner_sum(tree, sums, below, channel)) + self.inner_sum(tree, sums, above, channel);
+        let (mut ids, mut some, mut ends) = (ids, [0; AT_ONCE], Ends::<AT_ONCE>::new());
+        loop {
+            let n = ids.by_ref().zip(&mut some).map(|(id, slot)| *slot = id).count();
+            if n == 0 {
+                return;
+            }
+            for channel in 0..channels {
+                self.sum_ends(tree, sums, &some[..n], channel, &mut ends);
+                for (id, [below, above]) in some[..n].iter().zip(&ends.sums) {
+                    let node = tree.node(*id);
+                    // At most two of the four are not zero.
+                    sums.node[*id as usize * channels + channel] = ((below + above)
+                        + self.inner_sum(tree, sums, node.child(Side::Below), channel))
+                        + self.inner_sum(tree, sums, node.child(Side::Above), channel);
+                }
+            }
         }
+    }
+
+    /// For both sides of some nodes the sum of the frozen cell or leaf that they are or lead to, zero for others.
+    ///
+    /// The points of frozen cells lie anywhere. They are looked up in one go, with nothing in between that could be
+    /// guessed wrong, so that a look need not wait for the one before.
+    fn sum_ends<const AT_ONCE: usize>(
+        &self,
+        tree: &Tree,
+        sums: &Sums,
+        ids: &[u32],
+        channel: usize,
+        ends: &mut Ends<AT_ONCE>,
+    ) {
+        let (channels, mut n_others) = (self.n_channels(), 0);
+        let others = ends.others.as_flattened_mut();
+        for (at, (id, single)) in ids.iter().zip(&mut ends.singles).enumerate() {
+            for side in [Side::Below, Side::Above] {
+                let child = tree.node(*id).child(side);
+                single[side as usize] = child.masked_single();
+                others[n_others] = (at, side);
+                n_others += usize::from(child.is_leaf_or_chain());
+            }
+        }
+        for (sum, single) in ends.sums.iter_mut().zip(&ends.singles[..ids.len()]) {
+            *sum = single
+                .map(|(point, mask)| f64::from_bits(self.point_floats[point * channels + channel].to_bits() & mask));
+        }
+        for (at, side) in &others[..n_others] {
+            let end = tree.end_of(tree.node(ids[*at]).child(*side));
+            ends.sums[*at][*side as usize] =
+                if end.as_inner().is_some() { 0.0 } else { self.sum(tree, sums, end, channel) };
+        }
+    }
+}
+
+/// Room for what [`Targets::sum_ends`] finds of some nodes, on both sides.
+struct Ends<const AT_ONCE: usize> {
+    /// Points of frozen cells and all bits, or 0 and none.
+    singles: [[(usize, u64); 2]; AT_ONCE],
+    /// Sides that are leaves or chains, with the places of their nodes.
+    others: [[(usize, Side); 2]; AT_ONCE],
+    sums: [[f64; 2]; AT_ONCE],
+}
+
+impl<const AT_ONCE: usize> Ends<AT_ONCE> {
+    fn new() -> Self {
+        Self { singles: [[(0, 0); 2]; AT_ONCE], others: [[(0, Side::Below); 2]; AT_ONCE], sums: [[0.0; 2]; AT_ONCE] }
     }
 }
 
@@ -335,9 +388,7 @@ impl Labels for Targets {
         for leaf in 0..tree.n_leaves() as u32 {
             self.sum_leaf(tree, leaf, sums);
         }
-        for id in tree.children_first() {
-            self.sum_node(tree, id, sums);
-        }
+        self.sum_nodes::<MANY>(tree, tree.children_first(), sums);
     }
 
     fn mend(&self, tree: &Tree, touched: &Touched, sums: &mut Sums) {
@@ -347,8 +398,6 @@ impl Labels for Targets {
         for leaf in &touched.leaves {
             self.sum_leaf(tree, *leaf, sums);
         }
-        for id in touched.nodes.iter().rev() {
-            self.sum_node(tree, *id, sums);
-        }
+        self.sum_nodes::<FEW>(tree, touched.nodes.iter().rev().copied(), sums);
     }
 }

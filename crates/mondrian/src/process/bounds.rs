@@ -115,6 +115,16 @@ impl Bounds {
             && point.iter().zip(self.lower.iter().zip(&self.upper)).all(|(x, (a, b))| a <= x && x <= b)
     }
 
+    /// Whether it holds all points of a row-major table.
+    #[expect(clippy::needless_bitwise_bool, reason = "a branch a coordinate would keep vectors out")]
+    pub(crate) fn contains_all(&self, points: &[f64]) -> bool {
+        let holds = |x: &[f64]| {
+            let sides = x.iter().zip(self.lower.iter().zip(&self.upper));
+            sides.fold(true, |holds, (x, (a, b))| holds & (a <= x) & (x <= b))
+        };
+        points.len().is_multiple_of(self.n_dims()) && points.chunks_exact(self.n_dims()).all(holds)
+    }
+
     /// Refuses a box that does not lie inside this one.
     ///
     /// # Errors

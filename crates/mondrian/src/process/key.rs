@@ -80,7 +80,13 @@ impl NodeKey {
     #[inline]
     #[must_use]
     pub fn child(self, side: Side) -> Self {
-        Self(mix(self.0 ^ SIDES[side as usize]))
+        self.child_on(side as usize)
+    }
+
+    /// As [`NodeKey::child`] for a side as a number.
+    #[inline]
+    pub(super) fn child_on(self, side: usize) -> Self {
+        Self(mix(self.0 ^ SIDES[side % 2]))
     }
 
     /// An independent key for another use of the same node: a ladder level, an axis, a block of the real line.
@@ -121,7 +127,7 @@ impl TryFrom<String> for NodeKey {
 }
 
 /// 128 random bits: one waiting time and one place, or two uniform numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Draw(u128);
 
 impl Draw {

@@ -60,7 +60,7 @@ pub(super) fn minus_log_of_unit(n: u64) -> f64 {
     let exponent = (from_start as i64) >> 52;
     let z = f64::from_bits(bits.wrapping_sub((exponent as u64) << 52));
     let r = (z - entry.centre) * entry.inverse;
-    let e = (exponent - 53) as f64;
+    let e = f64::from_bits(0x4330_0000_0000_0000 | (exponent - 53 + 1024) as u64) - (4_503_599_627_370_496.0 + 1024.0);
     let r2 = r * r;
     let low = (-0.5 + r * (1.0 / 3.0)) + r2 * (-0.25 + r * 0.2);
     let high = (-1.0 / 6.0 + r * (1.0 / 7.0)) + r2 * (-0.125);

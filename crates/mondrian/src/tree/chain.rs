@@ -11,7 +11,7 @@
 
 use super::node::Node;
 use super::{Child, Kind};
-use crate::process::{Cell, Clock, Cut, Further, NodeKey, Side};
+use crate::process::{Cell, Clock, Cut, Further, NarrowCell, NodeKey, Side};
 
 /// A run of so many cuts with an empty side, or more, is kept as a chain; a shorter one as nodes.
 pub(super) const LEAST_CUTS: usize = 4;
@@ -87,6 +87,29 @@ pub(super) struct Run {
     pub(super) first_time: f64,
     pub(super) n_cuts: u32,
     pub(super) end: Child,
+}
+
+/// The cell that a run ends in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct End<'a> {
+    upper: &'a [f64],
+    lower: &'a [f64],
+    clocks: &'a [Clock],
+    lowest: u32,
+}
+
+impl<'a> From<&'a Cell> for End<'a> {
+    fn from(cell: &'a Cell) -> Self {
+        let (clocks, lowest) = cell.clocks();
+        Self { upper: cell.upper(), lower: cell.lower(), clocks, lowest }
+    }
+}
+
+impl<'a> From<&'a NarrowCell> for End<'a> {
+    fn from(cell: &'a NarrowCell) -> Self {
+        let (upper, lower) = cell.bounds();
+        Self { upper, lower, clocks: std::slice::from_ref(cell.clock()), lowest: 0 }
+    }
 }
 
 /// All chains of a tree, in one pool of words: whoever comes by one reads a few words in a row.
@@ -206,12 +229,23 @@ impl Chains {
         Child::from_word((self.words[2 * id as usize + 2] >> 32) as u32)
     }
 
+    /// Says what a chain ends in.
+    pub(super) fn set_end(&mut self, id: u32, end: Child) {
+        let word = &mut self.words[2 * id as usize + 2];
+        *word = u64::from(end.to_word()) << 32 | *word & u64::from(u32::MAX);
+    }
+
     /// Keeps a run as a chain. `cell` stands at its end; `bounds` are those of its cuts, in order, of which only the last
     /// of each side counts.
-    pub(super) fn add(&mut self, run: Run, bounds: impl Iterator<Item = Bound> + Clone, cell: &Cell) -> Child {
-        let bounds = bounds.filter(|bound| bound.bounds(cell.lower(), cell.upper()));
-        let (clocks, lowest) = cell.clocks();
-        let log_bits = match cell.lower().len() {
+    pub(super) fn add<'a>(
+        &mut self,
+        run: Run,
+        bounds: impl Iterator<Item = Bound> + Clone,
+        cell: impl Into<End<'a>>,
+    ) -> Child {
+        let End { upper, lower, clocks, lowest } = cell.into();
+        let bounds = bounds.filter(|bound| bound.bounds(lower, upper));
+        let log_bits = match lower.len() {
             0..=128 => 3,
             129..=32_768 => 4,
             _ => 5,
@@ -221,7 +255,7 @@ impl Chains {
     }
 
     /// Keeps a run of nodes, each with one empty side, as a chain that ends in `end`, where `cell` stands.
-    pub(super) fn add_nodes(&mut self, nodes: &[Node], end: Child, cell: &Cell) -> Child {
+    pub(super) fn add_nodes<'a>(&mut self, nodes: &[Node], end: Child, cell: impl Into<End<'a>>) -> Child {
         let run = Run { first_time: nodes[0].time, n_cuts: nodes.len() as u32, end };
         self.add(run, nodes.iter().map(|node| Bound::of(&node.cut(), node.full_side())), cell)
     }

@@ -97,6 +97,18 @@ impl Codes {
         }
     }
 
+    /// The code of a coordinate as a [signed number](Codes::to_signed).
+    #[inline]
+    pub(super) fn signed(&self, dim: usize, x: f64) -> i16 {
+        Self::to_signed(self.scales[dim].code(x))
+    }
+
+    /// A code as a signed number of the same order: vectors of those can be compared.
+    #[inline]
+    pub(super) fn to_signed(code: u16) -> i16 {
+        (code ^ 0x8000).cast_signed()
+    }
+
     /// The codes of a point.
     #[inline]
     pub(super) fn of_point(&self, point: u32) -> &[u16] {

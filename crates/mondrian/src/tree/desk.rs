@@ -86,7 +86,7 @@ impl<'a> Desk<'a> {
 
     /// All codes of a point.
     #[inline]
-    fn codes_of<'b>(&'b self, codes: &'b Codes, number: u32) -> &'b [u16] {
+    pub(super) fn codes_of<'b>(&'b self, codes: &'b Codes, number: u32) -> &'b [u16] {
         let n_dims = self.store.n_dims();
         if self.base.is_some() { &self.rows[number as usize * n_dims..][..n_dims] } else { codes.of_point(number) }
     }

@@ -7,8 +7,9 @@
 
 use super::chain::LEAST_CUTS;
 use super::desk::Desk;
+use super::lanes::{Lanes, MOST_POINTS, Soil};
 use super::parts::Part;
-use crate::process::{Cell, Cut, NodeKey, Side};
+use crate::process::{Cell, Cut, NarrowCell, NodeKey, Side};
 use crate::tree::{Child, Codes, Ground, Node, PointStore, Stock, Tree};
 
 /// A cell still to be grown: a side of a node, and its points.
@@ -50,6 +51,9 @@ pub(crate) struct Grower<'a> {
     /// Cells of at most so many points are not grown but put aside, see [`super::parts`].
     pub(super) aside_from: usize,
     pub(super) aside: Vec<Part>,
+    /// The codes that small cells are grown from, if they are, and those being grown.
+    small: Option<&'a Codes>,
+    lanes: Lanes,
 }
 
 impl<'a> Grower<'a> {
@@ -66,7 +70,10 @@ impl<'a> Grower<'a> {
         cell: &'a mut Cell,
         stock: &'a mut Stock,
     ) -> Self {
+        let small = codes.filter(|_| NarrowCell::can_be(cell));
         Self {
+            small,
+            lanes: Lanes::default(),
             store,
             desk: Desk::new(store, codes),
             lifetime: ground.lifetime().get(),
@@ -99,10 +106,23 @@ impl<'a> Grower<'a> {
             self.cell.enter(&cut, task.side);
             self.grow_cell(points, task.start, task.end, Some((task.node, task.side)));
         }
+        self.grow_lanes(true);
         self.desk.clear();
         self.return_to(depth, 0);
         self.count_rows(first_node);
         root
+    }
+
+    /// Grows cells in lanes until few are left, or none.
+    fn grow_lanes(&mut self, is_last: bool) {
+        let Some(codes) = self.small else { return };
+        let (store, is_distinct) = (self.store, self.is_distinct);
+        let rows_of = |points: &[u32]| match points {
+            points if is_distinct => points.len() as u32,
+            points => points.iter().map(|p| store.multiplicity(*p)).sum(),
+        };
+        let soil = Soil { store, codes, lifetime: self.lifetime, is_chained: self.is_chained, rows_of };
+        self.lanes.grow(&soil, self.stock, is_last);
     }
 
     /// As [`Grower::grow`] for two points, which needs no room of its own; the walk stays where they part.
@@ -123,6 +143,14 @@ impl<'a> Grower<'a> {
             if end - start <= self.aside_from {
                 let points = points[start..end].iter().map(|number| self.desk.point(*number)).collect();
                 self.aside.push(Part { parent, points, cell: self.cell.clone() });
+                break;
+            }
+            if let (Some(codes), Some(parent), ..=MOST_POINTS) = (self.small, parent, end - start) {
+                if self.lanes.are_full() {
+                    self.grow_lanes(false);
+                }
+                let points = points[start..end].iter().map(|n| (self.desk.point(*n), self.desk.codes_of(codes, *n)));
+                self.lanes.put(self.cell, parent, points);
                 break;
             }
             self.desk.take(&mut points[start..end], self.tasks.len());
@@ -197,7 +225,7 @@ impl<'a> Grower<'a> {
         let Stock { nodes, chains, .. } = &mut *self.stock;
         let first = Child::inner(run as u32);
         if nodes.len() - run >= LEAST_CUTS && self.is_chained {
-            let chain = chains.add_nodes(&nodes[run..], leaf.unwrap_or(first), self.cell);
+            let chain = chains.add_nodes(&nodes[run..], leaf.unwrap_or(first), &*self.cell);
             nodes.truncate(run);
             return chain;
         }
@@ -310,8 +338,8 @@ impl Tree {
 
     /// As [`Tree::grown`], with the codes of the store's points on that ground: made once, they serve many trees.
     pub fn grown_by(ground: &Ground, key: NodeKey, store: &PointStore, codes: Option<&Codes>) -> Self {
-        let mut points: Vec<u32> = store.points().collect();
-        let mut stock = Stock { nodes: Vec::with_capacity(points.len()), ..Stock::default() };
+        let mut points = store.all_points();
+        let mut stock = Stock { nodes: Vec::with_capacity(points.len() + points.len() / 4), ..Stock::default() };
         let mut cell = ground.root_cell(key);
         let root = Grower::reading(store, codes, ground, &mut cell, &mut stock).grow(&mut points);
         stock.nodes.shrink_to_fit();

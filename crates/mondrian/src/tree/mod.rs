@@ -8,17 +8,20 @@
 
 mod chain;
 mod codes;
+mod compare;
 mod desk;
 mod forget;
 mod ground;
 mod grow;
 mod insert;
+mod lanes;
 mod leaf;
 mod locate;
 mod node;
 mod partition;
 mod parts;
 mod replay;
+mod round;
 mod route;
 mod runs;
 mod shape;

@@ -65,6 +65,7 @@ impl Child {
         }
     }
 
+    #[inline]
     pub(super) fn to_word(self) -> u32 {
         self.0
     }
@@ -78,6 +79,12 @@ impl Child {
     #[inline]
     pub(crate) fn as_inner(self) -> Option<u32> {
         (self.0 & TAG == 0).then_some(self.0)
+    }
+
+    /// The same where nodes are numbered from `first` on.
+    #[inline]
+    pub(super) fn after(self, first: u32) -> Self {
+        Self(self.0 + if self.0 & TAG == 0 { first } else { 0 })
     }
 
     /// The frozen cell's point and all bits, or 0 and none.
@@ -148,6 +155,19 @@ impl Node {
         }
     }
 
+    /// A cut by the innermost clock, with what lies on both sides and the number of points.
+    #[inline]
+    pub(super) fn parting(cut: &Cut, [below, above]: [Child; 2], count: u32) -> Self {
+        Self { time: cut.time, location: cut.location, axis: cut.dim, below, above, count }
+    }
+
+    /// The same node with other names for what lies on its sides.
+    #[inline]
+    pub(super) fn renamed(mut self, name: impl Fn(Child) -> Child) -> Self {
+        (self.below, self.above) = (name(self.below), name(self.above));
+        self
+    }
+
     /// A cut with points on one side only, those of `full`.
     pub(crate) fn one_sided(cut: &Cut, side: Side, full: Child) -> Self {
         let mut node = Self::new(cut);
@@ -194,6 +214,12 @@ impl Node {
             Side::Below => &mut self.below,
             Side::Above => &mut self.above,
         }
+    }
+
+    /// As [`Node::child_mut`] for a side as a number.
+    #[inline]
+    pub(super) fn child_at(&mut self, side: usize) -> &mut Child {
+        if side == 0 { &mut self.below } else { &mut self.above }
     }
 
     /// The side of a point at this cut.

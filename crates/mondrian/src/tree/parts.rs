@@ -38,7 +38,7 @@ impl Tree {
         }
         let (mut cell, mut stock) = (ground.root_cell(key), Stock::default());
         let mut top = Grower::reading(store, codes, ground, &mut cell, &mut stock);
-        let mut points: Vec<u32> = store.points().collect();
+        let mut points = store.all_points();
         top.aside_from = points.len().div_ceil(n_parts);
         let root = top.grow(&mut points);
         let parts = std::mem::take(&mut top.aside);
@@ -76,10 +76,7 @@ impl Grown {
         };
         chains.rename_ends(first_chain, moved);
         leaves.append(&self.stock.leaves);
-        nodes.extend(self.stock.nodes.into_iter().map(|mut node| {
-            (node.below, node.above) = (moved(node.below), moved(node.above));
-            node
-        }));
+        nodes.extend(self.stock.nodes.into_iter().map(|node| node.renamed(moved)));
         let (node, side) = self.parent.expect("a part is smaller than the whole");
         *nodes[node as usize].child_mut(side) = moved(self.root);
     }

@@ -109,6 +109,6 @@ impl Tree {
         let first_time = first_time.filter(|_| n_cuts as usize >= LEAST_CUTS)?;
         self.n_dead += dead_nodes;
         dead_chains.into_iter().for_each(|id| self.stock.chains.bury(id));
-        Some(self.stock.chains.add(Run { first_time, n_cuts, end: child }, bounds.into_iter(), cell))
+        Some(self.stock.chains.add(Run { first_time, n_cuts, end: child }, bounds.into_iter(), &*cell))
     }
 }

@@ -79,6 +79,11 @@ impl PointStore {
         (0..self.n_slots() as u32).filter(|p| self.multiplicity[*p as usize] > 0)
     }
 
+    /// As [`PointStore::points`], as an array.
+    pub(crate) fn all_points(&self) -> Vec<u32> {
+        if self.free.is_empty() { (0..self.n_slots() as u32).collect() } else { self.points().collect() }
+    }
+
     /// The number of a stored point.
     pub fn find(&self, coordinates: &[f64]) -> Option<u32> {
         self.find_hashed(hash(coordinates), coordinates)
