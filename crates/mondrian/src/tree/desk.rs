@@ -8,7 +8,7 @@ use super::partition::partition;
 use super::{Codes, PointStore};
 
 /// A copy takes at most this much: a part of a core's own cache.
-const MOST_BYTES: usize = 256 << 10;
+const MOST_BYTES: usize = 512 << 10;
 /// Fewer points are not worth a copy.
 const LEAST_POINTS: usize = 24;
 
