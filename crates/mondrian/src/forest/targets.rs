@@ -8,9 +8,8 @@ use crate::{Error, Result};
 
 /// No row.
 const NONE: u32 = u32::MAX;
-/// Nodes of a whole tree whose sums are made together, and nodes of a way down.
+/// Nodes of a whole tree whose sums are made together. On a way down, where few are, room for many would cost more.
 const MANY: usize = 64;
-const FEW: usize = 8;
 
 /// Targets and weights of all rows, and their sums by point.
 ///
@@ -398,6 +397,6 @@ impl Labels for Targets {
         for leaf in &touched.leaves {
             self.sum_leaf(tree, *leaf, sums);
         }
-        self.sum_nodes::<FEW>(tree, touched.nodes.iter().rev().copied(), sums);
+        self.sum_nodes::<1>(tree, touched.nodes.iter().rev().copied(), sums);
     }
 }

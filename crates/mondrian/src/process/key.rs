@@ -14,7 +14,7 @@
 //! Reference vectors stand in the tests: another
 //! implementation that meets them grows the same trees.
 
-use super::logarithm::minus_log_of_unit;
+use super::logarithm::Reduced;
 use serde::{Deserialize, Serialize};
 
 /// First multiplier of the mixing function.
@@ -136,7 +136,13 @@ impl Draw {
     /// The logarithm is our own, the same bits on every platform.
     #[inline]
     pub fn exponential(self) -> f64 {
-        minus_log_of_unit((((self.0 >> 64) as u64) >> 11) + 1)
+        self.reduced_exponential().minus_log()
+    }
+
+    /// As [`Draw::exponential`], with the arithmetic left.
+    #[inline]
+    pub(crate) fn reduced_exponential(self) -> Reduced {
+        Reduced::of_unit((((self.0 >> 64) as u64) >> 11) + 1)
     }
 
     /// A uniform number of [0, 1) from the low half, a multiple of 2^−53.

@@ -12,6 +12,9 @@ const OFFSET: u64 = 0x3FE6_0000_0000_0000;
 const LN2_HIGH: f64 = f64::from_bits(0x3FE6_2E42_FEE0_0000);
 const LN2_LOW: f64 = f64::from_bits(0x3DEA_39EF_3579_3C76);
 
+/// 2^52: its last bit is 1.
+const BIG: f64 = 4_503_599_627_370_496.0;
+
 /// 1/c and ln c by the top bits of z.
 static TABLE: [Entry; N] = table();
 
@@ -50,28 +53,51 @@ const fn log_by_series(c: f64) -> f64 {
     2.0 * s * sum
 }
 
-/// −ln(n/2^53) for n ∈ {1, …, 2^53}.
-#[inline]
-pub(super) fn minus_log_of_unit(n: u64) -> f64 {
-    debug_assert!((1..=1 << 53).contains(&n));
-    let bits = (n as f64).to_bits();
-    let from_start = bits.wrapping_sub(OFFSET);
-    let entry = &TABLE[(from_start >> 45) as usize % N];
-    let exponent = (from_start as i64) >> 52;
-    let z = f64::from_bits(bits.wrapping_sub((exponent as u64) << 52));
-    let r = (z - entry.centre) * entry.inverse;
-    let e = f64::from_bits(0x4330_0000_0000_0000 | (exponent - 53 + 1024) as u64) - (4_503_599_627_370_496.0 + 1024.0);
-    let r2 = r * r;
-    let low = (-0.5 + r * (1.0 / 3.0)) + r2 * (-0.25 + r * 0.2);
-    let high = (-1.0 / 6.0 + r * (1.0 / 7.0)) + r2 * (-0.125);
-    let tail = r2 * (low + (r2 * r2) * high);
-    -((e * LN2_HIGH + entry.log) + (r + (tail + e * LN2_LOW)))
+/// A logarithm once the table has been asked: what is left is arithmetic, the same for every number.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Reduced {
+    /// (z − c)/c.
+    pub(crate) r: f64,
+    pub(crate) exponent: f64,
+    /// ln c.
+    pub(crate) log: f64,
+}
+
+impl Reduced {
+    /// Of n/2^53 for n ∈ {1, …, 2^53}.
+    #[inline]
+    pub(super) fn of_unit(n: u64) -> Self {
+        debug_assert!((1..=1 << 53).contains(&n));
+        let bits = (n as f64).to_bits();
+        let from_start = bits.wrapping_sub(OFFSET);
+        let entry = &TABLE[(from_start >> 45) as usize % N];
+        let exponent = (from_start as i64) >> 52;
+        let z = f64::from_bits(bits.wrapping_sub((exponent as u64) << 52));
+        // As the last bits of a float: a conversion would wait for what its register held before.
+        let exponent = f64::from_bits(BIG.to_bits() | (exponent - 53 + 1024) as u64) - (BIG + 1024.0);
+        Self { r: (z - entry.centre) * entry.inverse, exponent, log: entry.log }
+    }
+
+    /// −ln of the number.
+    #[inline]
+    pub(crate) fn minus_log(self) -> f64 {
+        let Self { r, exponent, log } = self;
+        let r2 = r * r;
+        let low = (-0.5 + r * (1.0 / 3.0)) + r2 * (-0.25 + r * 0.2);
+        let high = (-1.0 / 6.0 + r * (1.0 / 7.0)) + r2 * (-0.125);
+        let tail = r2 * (low + (r2 * r2) * high);
+        -((exponent * LN2_HIGH + log) + (r + (tail + exponent * LN2_LOW)))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::process::NodeKey;
+
+    fn minus_log_of_unit(n: u64) -> f64 {
+        Reduced::of_unit(n).minus_log()
+    }
 
     #[test]
     fn agrees_with_the_logarithm_everywhere() {

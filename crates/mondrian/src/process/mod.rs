@@ -27,6 +27,7 @@ pub use cell::{Cell, Cut};
 pub(crate) use cell::{Clock, Further};
 pub use infinite::InfiniteMondrian;
 pub use key::{Draw, NodeKey, Side};
+pub(crate) use logarithm::Reduced;
 pub use measure::{BuiltInMeasure, Measure, QuantileAxis, QuantileMeasure, Weights};
 pub use mondrian::{MAX_EXPECTED_CELLS, Mondrian};
 pub(crate) use narrow::NarrowCell;

@@ -193,7 +193,7 @@ impl Lanes {
     /// with several points is next; if both have, the one above waits; if neither has, one that waits is next.
     #[inline(always)]
     fn step<R: Fn(&[u32]) -> u32>(&mut self, at: usize, round: &Round, soil: &Soil<'_, R>, stock: &mut Stock) -> bool {
-        let cut = &round.cuts[at];
+        let cut = &round.cut(at);
         if !(cut.time <= soil.lifetime && cut.time < f64::INFINITY) {
             return self.end(at, soil, stock);
         }

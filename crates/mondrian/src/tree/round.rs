@@ -9,7 +9,7 @@
 use super::compare::Compare;
 use super::lanes::Lanes;
 use super::{Child, Codes, PointStore};
-use crate::process::{Cut, Draw};
+use crate::process::{Cut, Draw, Reduced};
 
 /// Lanes that take part in a round. More would find no room in the machine, nor in the cache nearest to it.
 pub(super) const ABREAST: usize = 8;
@@ -22,8 +22,15 @@ pub(super) struct Round {
     points: [u32; ABREAST],
     draws: [Draw; ABREAST],
     rates: [f64; ABREAST],
-    /// The cells' next cuts. Where none ever comes, the time is no number or infinite, and the rest means nothing.
-    pub(super) cuts: [Cut; ABREAST],
+    births: [f64; ABREAST],
+    /// Waiting times, with the arithmetic left.
+    r: [f64; ABREAST],
+    exponents: [f64; ABREAST],
+    logs: [f64; ABREAST],
+    /// The cells' next cuts.
+    times: [f64; ABREAST],
+    dims: [u32; ABREAST],
+    locations: [f64; ABREAST],
     codes: [i16; ABREAST],
     /// The points on both sides of the cut.
     pub(super) sides: [[u32; ABREAST]; 2],
@@ -47,7 +54,13 @@ impl Default for Round {
             points: [0; ABREAST],
             draws: [Draw::default(); ABREAST],
             rates: [0.0; ABREAST],
-            cuts: [Cut { time: 0.0, dim: 0, level: 0, location: 0.0 }; ABREAST],
+            births: [0.0; ABREAST],
+            r: [0.0; ABREAST],
+            exponents: [0.0; ABREAST],
+            logs: [0.0; ABREAST],
+            times: [0.0; ABREAST],
+            dims: [0; ABREAST],
+            locations: [0.0; ABREAST],
             codes: [0; ABREAST],
             sides: [[0; ABREAST]; 2],
             children: [[0; ABREAST]; 2],
@@ -78,32 +91,43 @@ impl Round {
             let cell = &lanes.cells[self.cells[at]];
             self.draws[at] = cell.draw();
             self.rates[at] = cell.rate();
-            self.cuts[at].time = cell.birth();
+            self.births[at] = cell.birth();
         }
         for at in 0..n {
-            self.cuts[at].time += self.draws[at].exponential() / self.rates[at];
+            Reduced { r: self.r[at], exponent: self.exponents[at], log: self.logs[at] } =
+                self.draws[at].reduced_exponential();
+        }
+        // By vectors, whether all lanes are in use or not.
+        for at in 0..ABREAST {
+            let exponential = Reduced { r: self.r[at], exponent: self.exponents[at], log: self.logs[at] }.minus_log();
+            self.times[at] = self.births[at] + exponential / self.rates[at];
         }
         for at in 0..n {
-            let cell = &lanes.cells[self.cells[at]];
-            let (dim, within) = cell.pick(self.draws[at].uniform() * self.rates[at]);
-            self.cuts[at].dim = dim as u32;
-            self.cuts[at].location = within;
+            let place = self.draws[at].uniform() * self.rates[at];
+            let (dim, within) = lanes.cells[self.cells[at]].pick(place);
+            (self.dims[at], self.locations[at]) = (dim as u32, within);
         }
         for at in 0..n {
-            let (cell, cut) = (&lanes.cells[self.cells[at]], &mut self.cuts[at]);
-            cut.location = cell.locate(cut.dim as usize, cut.location);
-            self.codes[at] = codes.signed(cut.dim as usize, cut.location);
+            let dim = self.dims[at] as usize;
+            self.locations[at] = lanes.cells[self.cells[at]].locate(dim, self.locations[at]);
+            self.codes[at] = codes.signed(dim, self.locations[at]);
         }
         for at in 0..n {
             let lane = lanes.lane(at);
-            let (mut below, is_same) = by.compare(lanes.codes_of(lane, self.cuts[at].dim), self.codes[at]);
+            let (mut below, is_same) = by.compare(lanes.codes_of(lane, self.dims[at]), self.codes[at]);
             if is_same {
-                below = lanes.compare_exactly(lane, &self.cuts[at], store);
+                below = lanes.compare_exactly(lane, &self.cut(at), store);
             }
             self.points[at] = lane.points;
             self.sides[0][at] = below;
         }
         self.tell_apart();
+    }
+
+    /// The next cut of a lane's cell. Where none ever comes, its time is no number or infinite, and the rest means nothing.
+    #[inline(always)]
+    pub(super) fn cut(&self, at: usize) -> Cut {
+        Cut { time: self.times[at], dim: self.dims[at], level: 0, location: self.locations[at] }
     }
 
     /// What the cuts make of the cells, all at once.
