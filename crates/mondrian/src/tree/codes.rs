@@ -6,6 +6,7 @@
 
 use super::partition::partition;
 use super::{Ground, PointStore};
+use crate::process::NarrowCell;
 
 /// The codes of all points of a store, for trees on one ground.
 #[derive(Debug)]
@@ -60,12 +61,16 @@ const LINE: usize = 32;
 const DIMS_A_TREE: usize = 80;
 /// A smaller store is in cache as it is.
 const LEAST_BYTES: usize = 1 << 20;
+/// From so many points and dimensions on, small cells grown [side by side](super::lanes) save more than codes cost.
+const LEAST_POINTS: usize = 1000;
+const LEAST_DIMS: usize = 4;
 
 impl Codes {
     /// The codes of all points of a store if making them pays for so many trees.
     pub(crate) fn if_worth(ground: &Ground, store: &PointStore, n_trees: usize) -> Option<Self> {
-        let is_far = size_of_val(store.coordinates()) >= LEAST_BYTES;
-        (is_far && store.n_dims() <= DIMS_A_TREE * n_trees).then(|| Self::new(ground, store))
+        let is_far = size_of_val(store.coordinates()) >= LEAST_BYTES && store.n_dims() <= DIMS_A_TREE * n_trees;
+        let has_lanes = (LEAST_DIMS..=NarrowCell::MOST_DIMS).contains(&store.n_dims());
+        (is_far || has_lanes && store.n_points() >= LEAST_POINTS).then(|| Self::new(ground, store))
     }
 
     /// The codes of all points of a store.
@@ -266,8 +271,10 @@ mod tests {
             store.adopt((0..n_points * n_dims).map(|i| NodeKey::root(2, i as u64).draw(0).uniform()).collect());
             Codes::if_worth(&ground.unwrap(), &store, n_trees).is_some()
         };
-        // Near as they are; narrow ones for one tree; images for the ten trees of the benchmarks, not for one.
+        // Near as they are; enough for lanes, or not; narrow ones for one tree; images for the ten trees of the benchmarks, not
+        // for one.
         assert!(!is_worth(100, 10, 10));
+        assert!(is_worth(1000, 10, 1) && is_worth(1000, 16, 1) && !is_worth(1000, 3, 1) && !is_worth(1000, 17, 1));
         assert!(is_worth(14_000, 10, 1));
         assert!(is_worth(200, 784, 10) && !is_worth(200, 784, 1));
     }
