@@ -46,7 +46,7 @@ impl<'a> Desk<'a> {
     /// Moves the points below a cut to the front; how many there are.
     #[inline]
     pub(super) fn part(&mut self, numbers: &mut [u32], dim: usize, location: f64) -> usize {
-        let (rows, copies, n_dims, store) = (&self.rows, &self.points, self.store.n_dims(), self.store);
+        let (rows, copies, n_dims, store) = (&self.rows[..], &self.points[..], self.store.n_dims(), self.store);
         let exact = |point: u32| store.coordinates()[point as usize * n_dims + dim] <= location;
         match self.codes {
             Some(codes) if self.base.is_some() => {
