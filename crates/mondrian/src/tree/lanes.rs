@@ -14,7 +14,8 @@ use std::collections::VecDeque;
 
 use super::chain::LEAST_CUTS;
 use super::compare::{Compare, MOST, Plainly};
-use super::round::{ABREAST, Round};
+use super::cuts::ABREAST;
+use super::round::Round;
 use super::{Child, Codes, Kind, Node, PointStore, Stock};
 use crate::process::{Cell, Cut, NarrowCell, Side};
 
@@ -193,7 +194,7 @@ impl Lanes {
     /// with several points is next; if both have, the one above waits; if neither has, one that waits is next.
     #[inline(always)]
     fn step<R: Fn(&[u32]) -> u32>(&mut self, at: usize, round: &Round, soil: &Soil<'_, R>, stock: &mut Stock) -> bool {
-        let cut = &round.cut(at);
+        let cut = &round.cuts.cut(at);
         if !(cut.time <= soil.lifetime && cut.time < f64::INFINITY) {
             return self.end(at, soil, stock);
         }

@@ -9,6 +9,7 @@
 mod chain;
 mod codes;
 mod compare;
+mod cuts;
 mod desk;
 mod forget;
 mod ground;
@@ -26,6 +27,7 @@ mod route;
 mod runs;
 mod shape;
 mod store;
+mod thaw;
 
 pub use chain::Chain;
 pub use codes::{CodedRows, Codes};

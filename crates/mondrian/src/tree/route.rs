@@ -7,6 +7,7 @@
 use super::node::Kind;
 use super::partition::partition;
 use super::replay::Replay;
+use super::thaw::{Landed, Thaw};
 use super::{Child, CodedRows, Ground, Landing, Locator, PointStore, Tree};
 use crate::Lifetime;
 use crate::process::{Cell, Side};
@@ -63,6 +64,8 @@ struct Router<'a, K> {
     lifetime: f64,
     /// The walk at the current cell, if frozen cells are resumed.
     cell: Option<Cell>,
+    /// Frozen cells put aside, where several can be cut on side by side.
+    thaw: Option<Thaw>,
     /// Another walk, once rows have left a chain.
     replay: Option<Replay>,
     order: Vec<u32>,
@@ -117,13 +120,15 @@ impl<'a, K: Kept> Router<'a, K> {
         frozen: Frozen,
     ) -> Self {
         let n_rows = rows.n_rows();
+        let cell = (frozen == Frozen::Resumed).then(|| ground.root_cell(tree.key()));
         Self {
             tree,
             ground,
             store,
             rows,
             lifetime: lifetime.min(ground.lifetime()).get(),
-            cell: (frozen == Frozen::Resumed).then(|| ground.root_cell(tree.key())),
+            thaw: cell.as_ref().and_then(Thaw::of),
+            cell,
             replay: None,
             order: (0..n_rows as u32).collect(),
             scratch: Vec::new(),
@@ -143,6 +148,7 @@ impl<K: Kept> Router<'_, K> {
             self.enter(task.parent, task.side, child);
             self.descend(child, rows, Some(task.parent), &mut tasks);
         }
+        self.thaw(true);
     }
 
     /// Takes rows that stand in a cell further down. Where they part, those above wait in `tasks`.
@@ -217,6 +223,7 @@ impl<K: Kept> Router<'_, K> {
     /// Rows that have come to the end of the stored tree.
     fn land(&mut self, child: Child, (start, end): (usize, usize), parent: Option<u32>) {
         match child.kind() {
+            Kind::Single(point) if self.thaw.is_some() => self.put_aside(child, point, (start, end)),
             Kind::Single(point) if self.cell.is_some() => self.resume(child, point, (start, end)),
             Kind::Empty => {
                 let time = parent.map_or(0.0, |id| self.tree.node(id).time);
@@ -232,6 +239,28 @@ impl<K: Kept> Router<'_, K> {
         for row in &self.order[start..end] {
             self.landings[*row as usize] = landing;
         }
+    }
+
+    /// Puts a frozen cell aside, to be cut on with others.
+    fn put_aside(&mut self, child: Child, point: u32, rows: (usize, usize)) {
+        let (Some(thaw), Some(cell)) = (&mut self.thaw, &self.cell) else { return };
+        thaw.put(cell, child, point, rows);
+        if thaw.is_full() {
+            self.thaw(false);
+        }
+    }
+
+    /// Cuts frozen cells on that were put aside, as many as go side by side, or all.
+    fn thaw(&mut self, all: bool) {
+        let Some(thaw) = &mut self.thaw else { return };
+        let landings = &mut self.landings;
+        let land = |rows: &[u32], landing: Landing| {
+            for row in rows {
+                landings[*row as usize] = K::of(landing);
+            }
+        };
+        let landed = Landed { store: self.store, rows: self.rows, lifetime: self.lifetime, land };
+        thaw.run(&mut self.order, landed, all);
     }
 
     /// Cuts a frozen cell on until all rows have parted from its point or the lifetime ends.

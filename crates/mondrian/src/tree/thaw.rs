@@ -1,0 +1,123 @@
+//! Frozen cells, cut on side by side.
+//!
+//! Rows that come to a frozen cell stay with its point until a cut parts them, and most such cells have a row or two: a walk
+//! would wait for one draw after the other. So cells are put aside with the rows that stand in them, and several are cut on
+//! at a time.
+
+#![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+
+use super::cuts::{ABREAST, Cuts};
+use super::partition::partition_by_swaps;
+use super::{Child, CodedRows, Landing, PointStore};
+use crate::dense::vectorise;
+use crate::process::{Cell, NarrowCell, Side};
+
+/// Cells put aside, those that wait for their turn included.
+const MOST: usize = 2 * ABREAST;
+
+/// Rows in a frozen cell.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    /// The frozen cell and its point.
+    child: Child,
+    point: u32,
+    /// Where the rows stand in the order of all rows. Those from `end` on have landed.
+    start: usize,
+    end: usize,
+    is_first: bool,
+    cell: usize,
+}
+
+/// Frozen cells that are cut on. Those in use come first.
+#[derive(Debug)]
+pub(super) struct Thaw {
+    standing: [Standing; MOST],
+    n_used: usize,
+    cells: Vec<NarrowCell>,
+    cuts: Cuts,
+}
+
+/// Where rows land, and what they land in.
+pub(super) struct Landed<'a, F> {
+    pub(super) store: &'a PointStore,
+    pub(super) rows: &'a CodedRows<'a>,
+    pub(super) lifetime: f64,
+    pub(super) land: F,
+}
+
+impl Thaw {
+    /// For walks like this one, if they [can be](NarrowCell::can_be) cut side by side.
+    pub(super) fn of(cell: &Cell) -> Option<Self> {
+        let none = |k| Standing { child: Child::EMPTY, point: 0, start: 0, end: 0, is_first: true, cell: k };
+        NarrowCell::can_be(cell).then(|| Self {
+            standing: std::array::from_fn(none),
+            n_used: 0,
+            cells: vec![NarrowCell::default(); MOST],
+            cuts: Cuts::default(),
+        })
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.n_used == MOST
+    }
+
+    /// Puts a frozen cell aside that the walk stands in, with rows.
+    pub(super) fn put(&mut self, walk: &Cell, child: Child, point: u32, (start, end): (usize, usize)) {
+        let cell = self.standing[self.n_used].cell;
+        self.standing[self.n_used] = Standing { child, point, start, end, is_first: true, cell };
+        self.cells[cell].set(walk);
+        self.n_used += 1;
+    }
+
+    /// Cuts cells on until there are too few to go on side by side, or all of them, and tells where their rows land.
+    pub(super) fn run(&mut self, order: &mut [u32], mut landed: Landed<'_, impl FnMut(&[u32], Landing)>, all: bool) {
+        vectorise(
+            #[inline(always)]
+            || {
+                while self.n_used >= if all { 1 } else { ABREAST } {
+                    let n = self.n_used.min(ABREAST);
+                    for at in 0..n {
+                        self.cuts.cells[at] = self.standing[at].cell;
+                    }
+                    self.cuts.find(n, &self.cells);
+                    // From behind: a cell that is done changes places with one that has had its turn or does not take part.
+                    for at in (0..n).rev() {
+                        if self.step(at, order, &mut landed) {
+                            self.n_used -= 1;
+                            self.standing.swap(at, self.n_used);
+                        }
+                    }
+                }
+            },
+        );
+    }
+
+    /// Cuts a cell once; whether all its rows have landed.
+    #[inline(always)]
+    fn step(&mut self, at: usize, order: &mut [u32], landed: &mut Landed<'_, impl FnMut(&[u32], Landing)>) -> bool {
+        let (standing, cut) = (&mut self.standing[at], self.cuts.cut(at));
+        let Standing { child, point, start, end, .. } = *standing;
+        let order = &mut order[start..end];
+        if !(cut.time <= landed.lifetime && cut.time < f64::INFINITY) {
+            (landed.land)(order, Landing::Seen(child));
+            return true;
+        }
+        let (rows, frozen, dim) = (landed.rows, landed.store.point(point), cut.dim as usize);
+        let side = Side::of(frozen[dim], cut.location);
+        let stays = |row: u32| rows.is_below(row, dim, cut.location) == (side == Side::Below);
+        let n_left = partition_by_swaps(order, stays);
+        (landed.land)(&order[n_left..], Landing::Unseen { time: cut.time, parent: child });
+        standing.end = start + n_left;
+        if n_left == 0 {
+            return true;
+        }
+        self.cells[standing.cell].enter(&cut, side as usize);
+        if std::mem::take(&mut standing.is_first) {
+            // Rows at the point itself never part from it. Most others have by now, which saves a look at all of them.
+            let n_differing = partition_by_swaps(&mut order[..n_left], |row| rows.row(row) != frozen);
+            (landed.land)(&order[n_differing..n_left], Landing::Seen(child));
+            standing.end = start + n_differing;
+        }
+        standing.start == standing.end
+    }
+}
