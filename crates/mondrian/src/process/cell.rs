@@ -362,6 +362,11 @@ impl Cell {
         self.saved_clocks.clear();
     }
 
+    /// The lengths that the outermost clock cuts along.
+    pub(super) fn outermost_part(&self) -> &Sides {
+        &self.parts[self.parts.len() - 1]
+    }
+
     /// The clocks, the innermost first, and the innermost box that the cell still meets. With its bounds they say how the
     /// cell goes on.
     pub(crate) fn clocks(&self) -> (&[Clock], u32) {

@@ -44,6 +44,10 @@ impl NarrowCell {
         self.clock = cell.clocks().0[0];
         self.bounds[..upper.len()].copy_from_slice(upper);
         self.bounds[FAN..][..lower.len()].copy_from_slice(lower);
+        if let Some(sums) = cell.outermost_part().only_block() {
+            self.sums = *sums;
+            return;
+        }
         for dim in 0..lower.len() {
             self.sums[FAN + dim] = whole(lower[dim], upper[dim]);
         }

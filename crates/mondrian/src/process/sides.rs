@@ -129,6 +129,15 @@ impl Sides {
         sum_up(&mut self.blocks[top]);
     }
 
+    /// The block of all entries and sums, where there is one with room for [`FAN`].
+    #[inline]
+    pub(super) fn only_block(&self) -> Option<&[f64; SIZE]> {
+        match &self.blocks[..] {
+            [block] if !self.is_topped_by_few => Some(block),
+            _ => None,
+        }
+    }
+
     /// Number of dimensions.
     pub fn n_dims(&self) -> usize {
         self.n_dims

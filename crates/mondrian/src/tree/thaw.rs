@@ -10,7 +10,7 @@ use super::cuts::{ABREAST, Cuts};
 use super::partition::partition_by_swaps;
 use super::{Child, CodedRows, Landing, PointStore};
 use crate::dense::vectorise;
-use crate::process::{Cell, NarrowCell, Side};
+use crate::process::{Cell, NarrowCell};
 
 /// Cells put aside, those that wait for their turn included.
 const MOST: usize = 2 * ABREAST;
@@ -35,6 +35,8 @@ pub(super) struct Thaw {
     n_used: usize,
     cells: Vec<NarrowCell>,
     cuts: Cuts,
+    /// Whether each cell's point and its first row lie below the cut: trips to memory that none should wait for another.
+    are_below: [[bool; 2]; ABREAST],
 }
 
 /// Where rows land, and what they land in.
@@ -54,6 +56,7 @@ impl Thaw {
             n_used: 0,
             cells: vec![NarrowCell::default(); MOST],
             cuts: Cuts::default(),
+            are_below: [[false; 2]; ABREAST],
         })
     }
 
@@ -80,6 +83,12 @@ impl Thaw {
                         self.cuts.cells[at] = self.standing[at].cell;
                     }
                     self.cuts.find(n, &self.cells);
+                    for at in 0..n {
+                        let (standing, cut) = (&self.standing[at], self.cuts.cut(at));
+                        let is_row_below = landed.rows.is_below(order[standing.start], cut.dim as usize, cut.location);
+                        let is_point_below = landed.store.point(standing.point)[cut.dim as usize] <= cut.location;
+                        self.are_below[at] = [is_point_below, is_row_below];
+                    }
                     // From behind: a cell that is done changes places with one that has had its turn or does not take part.
                     for at in (0..n).rev() {
                         if self.step(at, order, &mut landed) {
@@ -102,18 +111,19 @@ impl Thaw {
             (landed.land)(order, Landing::Seen(child));
             return true;
         }
-        let (rows, frozen, dim) = (landed.rows, landed.store.point(point), cut.dim as usize);
-        let side = Side::of(frozen[dim], cut.location);
-        let stays = |row: u32| rows.is_below(row, dim, cut.location) == (side == Side::Below);
-        let n_left = partition_by_swaps(order, stays);
+        let (rows, [is_below, is_first_below]) = (landed.rows, self.are_below[at]);
+        let stays = |row: u32| rows.is_below(row, cut.dim as usize, cut.location) == is_below;
+        let n_left =
+            if order.len() == 1 { usize::from(is_first_below == is_below) } else { partition_by_swaps(order, stays) };
         (landed.land)(&order[n_left..], Landing::Unseen { time: cut.time, parent: child });
         standing.end = start + n_left;
         if n_left == 0 {
             return true;
         }
-        self.cells[standing.cell].enter(&cut, side as usize);
+        self.cells[standing.cell].enter(&cut, usize::from(!is_below));
         if std::mem::take(&mut standing.is_first) {
             // Rows at the point itself never part from it. Most others have by now, which saves a look at all of them.
+            let frozen = landed.store.point(point);
             let n_differing = partition_by_swaps(&mut order[..n_left], |row| rows.row(row) != frozen);
             (landed.land)(&order[n_differing..n_left], Landing::Seen(child));
             standing.end = start + n_differing;
