@@ -1,9 +1,8 @@
 //! A cell of few dimensions that stands on its own, for walks down many cells side by side.
 //!
-//! [`Cell`] is one walk, and each of its steps waits for the one before: keys, logarithm, division, the way down the tree of
-//! sums. Of cells that know nothing of each other, a machine works at several at a time, provided that no step
-//! is a branch it could guess wrong. So everything up to the cut is computed here without one, whether the cut comes in
-//! time or not. The numbers are those of [`Cell`], bit for bit.
+//! [`Cell`] is one walk, which has to come back to a cell before it goes on to another. This is a copy of one cell, with each
+//! step of the way to its next cut on its own and without a branch, so that steps of many can be done together. The
+//! numbers are those of [`Cell`], bit for bit.
 
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 

@@ -116,12 +116,8 @@ impl<'a> Grower<'a> {
     /// Grows cells in lanes until few are left, or none.
     fn grow_lanes(&mut self, is_last: bool) {
         let Some(codes) = self.small else { return };
-        let (store, is_distinct) = (self.store, self.is_distinct);
-        let rows_of = |points: &[u32]| match points {
-            points if is_distinct => points.len() as u32,
-            points => points.iter().map(|p| store.multiplicity(*p)).sum(),
-        };
-        let soil = Soil { store, codes, lifetime: self.lifetime, is_chained: self.is_chained, rows_of };
+        let (store, lifetime, is_chained) = (self.store, self.lifetime, self.is_chained);
+        let soil = Soil { store, codes, lifetime, is_chained, rows_of: rows_of(store, self.is_distinct) };
         self.lanes.grow(&soil, self.stock, is_last);
     }
 
@@ -262,11 +258,7 @@ impl<'a> Grower<'a> {
     }
 
     fn new_leaf(&mut self, points: &[u32]) -> Child {
-        let (desk, store, is_distinct) = (&self.desk, self.store, self.is_distinct);
-        let rows_of = |points: &[u32]| match points {
-            points if is_distinct => points.len() as u32,
-            points => points.iter().map(|p| store.multiplicity(*p)).sum(),
-        };
+        let (desk, rows_of) = (&self.desk, rows_of(self.store, self.is_distinct));
         Child::leaf(self.stock.leaves.push(points.iter().map(|number| desk.point(*number)), rows_of))
     }
 
@@ -327,6 +319,14 @@ impl<'a> Grower<'a> {
             let [below, above] = [node.below, node.above].map(|child| self.stock.rows_of(child, self.store));
             self.stock.nodes[id].count = below + above;
         }
+    }
+}
+
+/// Counts the rows of points, of which each has one where all are distinct.
+fn rows_of(store: &PointStore, is_distinct: bool) -> impl Fn(&[u32]) -> u32 {
+    move |points| match points {
+        points if is_distinct => points.len() as u32,
+        points => points.iter().map(|point| store.multiplicity(*point)).sum(),
     }
 }
 

@@ -235,10 +235,7 @@ impl<K: Kept> Router<'_, K> {
     }
 
     fn land_all(&mut self, (start, end): (usize, usize), landing: Landing) {
-        let landing = K::of(landing);
-        for row in &self.order[start..end] {
-            self.landings[*row as usize] = landing;
-        }
+        set_landings(&mut self.landings, &self.order[start..end], landing);
     }
 
     /// Puts a frozen cell aside, to be cut on with others.
@@ -253,12 +250,7 @@ impl<K: Kept> Router<'_, K> {
     /// Cuts frozen cells on that were put aside, as many as go side by side, or all.
     fn thaw(&mut self, all: bool) {
         let Some(thaw) = &mut self.thaw else { return };
-        let landings = &mut self.landings;
-        let land = |rows: &[u32], landing: Landing| {
-            for row in rows {
-                landings[*row as usize] = K::of(landing);
-            }
-        };
+        let land = |rows: &[u32], landing: Landing| set_landings(&mut self.landings, rows, landing);
         let landed = Landed { store: self.store, rows: self.rows, lifetime: self.lifetime, land };
         thaw.run(&mut self.order, landed, all);
     }
@@ -305,5 +297,13 @@ impl<K: Kept> Router<'_, K> {
                 cell.leave();
             }
         }
+    }
+}
+
+/// Says where rows land.
+#[inline]
+fn set_landings<K: Kept>(landings: &mut [K], rows: &[u32], landing: Landing) {
+    for row in rows {
+        landings[*row as usize] = K::of(landing);
     }
 }
