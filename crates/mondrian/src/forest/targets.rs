@@ -2,7 +2,6 @@
 
 use super::Labels;
 use super::fixed::Scale;
-use crate::process::Side;
 use crate::tree::{Child, Kind, Touched, Tree};
 use crate::{Error, Result};
 
@@ -29,13 +28,15 @@ pub struct Targets {
     multiplicity: Vec<u32>,
     scales: Vec<Scale>,
     point_sums: Vec<i128>,
-    /// The same as floats: every tree asks for those of its cells of one point, in an order that memory does not like.
+    /// The same as floats: every tree asks for those of its cells of one point, in an order that memory does not like. Zeros
+    /// follow, for cells of no point.
     point_floats: Vec<f64>,
 }
 
 /// Sums of one tree: floats by node, exact by leaf.
 #[derive(Debug, Clone, Default)]
 pub struct Sums {
+    /// Zeros follow, for what is no node.
     node: Vec<f64>,
     leaf: Vec<i128>,
 }
@@ -135,7 +136,7 @@ impl Targets {
             self.last_row.resize(slots, NONE);
             self.multiplicity.resize(slots, 0);
             self.point_sums.resize(slots * self.n_channels(), 0);
-            self.point_floats.resize(slots * self.n_channels(), 0.0);
+            self.point_floats.resize((slots + 1) * self.n_channels(), 0.0);
         }
     }
 
@@ -156,7 +157,7 @@ impl Targets {
 
     fn sum_points(&mut self) {
         self.point_sums = vec![0; self.last_row.len() * self.n_channels()];
-        self.point_floats = vec![0.0; self.point_sums.len()];
+        self.point_floats = vec![0.0; self.point_sums.len() + self.n_channels()];
         for row in 0..self.point_of.len() as u32 {
             let point = self.point_of[row as usize];
             if point != NONE {
@@ -265,13 +266,6 @@ impl Targets {
         }
     }
 
-    /// As [`Targets::sum`] for a child that is or leads to a node, zero for others.
-    #[inline]
-    fn inner_sum(&self, tree: &Tree, sums: &Sums, child: Child, channel: usize) -> f64 {
-        let (node, mask) = tree.end_of(child).masked_inner();
-        f64::from_bits(sums.node[node * self.n_channels() + channel].to_bits() & mask)
-    }
-
     /// Σ w·y of a target over the rows of a cell.
     #[inline]
     pub fn target_sum(&self, tree: &Tree, sums: &Sums, child: Child, target: usize) -> f64 {
@@ -302,73 +296,76 @@ impl Targets {
     }
 
     /// The sums of nodes, children before parents.
+    ///
+    /// The points of frozen cells lie anywhere. They are looked up for many nodes in one go, with nothing in between that
+    /// could be guessed wrong, so that a look need not wait for the one before.
     fn sum_nodes<const AT_ONCE: usize>(&self, tree: &Tree, ids: impl Iterator<Item = u32>, sums: &mut Sums) {
-        let channels = self.n_channels();
-        let (mut ids, mut some, mut ends) = (ids, [0; AT_ONCE], Ends::<AT_ONCE>::new());
+        let (channels, none) = (self.n_channels(), tree.n_nodes() as u32);
+        let (mut ids, mut some, mut sides) = (ids, [0; AT_ONCE], Sides::<AT_ONCE>::new());
         loop {
             let n = ids.by_ref().zip(&mut some).map(|(id, slot)| *slot = id).count();
             if n == 0 {
                 return;
             }
+            sides.set(tree, &some[..n]);
             for channel in 0..channels {
-                self.sum_ends(tree, sums, &some[..n], channel, &mut ends);
-                for (id, [below, above]) in some[..n].iter().zip(&ends.sums) {
-                    let node = tree.node(*id);
+                self.sum_ends(sums, channel, &mut sides, n);
+                for ((id, ends), children) in some[..n].iter().zip(&sides.sums).zip(&sides.children) {
+                    let [below, above] =
+                        children.map(|child| sums.node[child.inner_or(none) as usize * channels + channel]);
                     // At most two of the four are not zero.
-                    sums.node[*id as usize * channels + channel] = ((below + above)
-                        + self.inner_sum(tree, sums, node.child(Side::Below), channel))
-                        + self.inner_sum(tree, sums, node.child(Side::Above), channel);
+                    sums.node[*id as usize * channels + channel] = ((ends[0] + ends[1]) + below) + above;
                 }
             }
         }
     }
 
-    /// For both sides of some nodes the sum of the frozen cell or leaf that they are or lead to, zero for others.
-    ///
-    /// The points of frozen cells lie anywhere. They are looked up in one go, with nothing in between that could be
-    /// guessed wrong, so that a look need not wait for the one before.
-    fn sum_ends<const AT_ONCE: usize>(
-        &self,
-        tree: &Tree,
-        sums: &Sums,
-        ids: &[u32],
-        channel: usize,
-        ends: &mut Ends<AT_ONCE>,
-    ) {
-        let (channels, mut n_others) = (self.n_channels(), 0);
-        let others = ends.others.as_flattened_mut();
-        for (at, (id, single)) in ids.iter().zip(&mut ends.singles).enumerate() {
-            for side in [Side::Below, Side::Above] {
-                let child = tree.node(*id).child(side);
-                single[side as usize] = child.masked_single();
-                others[n_others] = (at, side);
-                n_others += usize::from(child.is_leaf_or_chain());
+    /// For both sides of the first `n` nodes the sum of the frozen cell or leaf that they are or lead to, zero for others.
+    #[inline]
+    fn sum_ends<const AT_ONCE: usize>(&self, sums: &Sums, channel: usize, sides: &mut Sides<AT_ONCE>, n: usize) {
+        let (channels, none) = (self.n_channels(), self.last_row.len() as u32);
+        for (sum, children) in sides.sums.iter_mut().zip(&sides.children[..n]) {
+            *sum = children.map(|child| self.point_floats[child.single_or(none) as usize * channels + channel]);
+        }
+        let (ends, children) = (sides.sums.as_flattened_mut(), sides.children.as_flattened());
+        for at in sides.others.as_flattened()[..sides.n_others].iter().map(|at| *at as usize) {
+            if let Kind::Leaf(id) = children[at].kind() {
+                ends[at] = self.scales[channel].float(sums.leaf[id as usize * channels + channel]);
             }
-        }
-        for (sum, single) in ends.sums.iter_mut().zip(&ends.singles[..ids.len()]) {
-            *sum = single
-                .map(|(point, mask)| f64::from_bits(self.point_floats[point * channels + channel].to_bits() & mask));
-        }
-        for (at, side) in &others[..n_others] {
-            let end = tree.end_of(tree.node(ids[*at]).child(*side));
-            ends.sums[*at][*side as usize] =
-                if end.as_inner().is_some() { 0.0 } else { self.sum(tree, sums, end, channel) };
         }
     }
 }
 
-/// Room for what [`Targets::sum_ends`] finds of some nodes, on both sides.
-struct Ends<const AT_ONCE: usize> {
-    /// Points of frozen cells and all bits, or 0 and none.
-    singles: [[(usize, u64); 2]; AT_ONCE],
-    /// Sides that are leaves or chains, with the places of their nodes.
-    others: [[(usize, Side); 2]; AT_ONCE],
-    sums: [[f64; 2]; AT_ONCE],
+/// Both sides of some nodes, and room for sums.
+struct Sides<const N: usize> {
+    /// What the sides are or, where they are chains, lead to.
+    children: [[Child; 2]; N],
+    /// Where among the sides leaves and chains were met.
+    others: [[u32; 2]; N],
+    n_others: usize,
+    sums: [[f64; 2]; N],
 }
 
-impl<const AT_ONCE: usize> Ends<AT_ONCE> {
+impl<const N: usize> Sides<N> {
     fn new() -> Self {
-        Self { singles: [[(0, 0); 2]; AT_ONCE], others: [[(0, Side::Below); 2]; AT_ONCE], sums: [[0.0; 2]; AT_ONCE] }
+        Self { children: [[Child::EMPTY; 2]; N], others: [[0; 2]; N], n_others: 0, sums: [[0.0; 2]; N] }
+    }
+
+    #[inline]
+    fn set(&mut self, tree: &Tree, nodes: &[u32]) {
+        self.n_others = 0;
+        let others = self.others.as_flattened_mut();
+        for (at, (id, children)) in nodes.iter().zip(&mut self.children).enumerate() {
+            *children = tree.node(*id).children();
+            for (side, child) in children.iter().enumerate() {
+                others[self.n_others] = (2 * at + side) as u32;
+                self.n_others += usize::from(child.is_leaf_or_chain());
+            }
+        }
+        let children = self.children.as_flattened_mut();
+        for at in &others[..self.n_others] {
+            children[*at as usize] = tree.end_of(children[*at as usize]);
+        }
     }
 }
 
@@ -382,7 +379,7 @@ impl Labels for Targets {
 
     fn gather(&self, tree: &Tree, sums: &mut Sums) {
         let channels = self.n_channels();
-        sums.node = vec![0.0; tree.n_nodes() * channels];
+        sums.node = vec![0.0; (tree.n_nodes() + 1) * channels];
         sums.leaf = vec![0; tree.n_leaves() * channels];
         for leaf in 0..tree.n_leaves() as u32 {
             self.sum_leaf(tree, leaf, sums);
@@ -392,7 +389,8 @@ impl Labels for Targets {
 
     fn mend(&self, tree: &Tree, touched: &Touched, sums: &mut Sums) {
         let channels = self.n_channels();
-        sums.node.resize(tree.n_nodes() * channels, 0.0);
+        sums.node.resize((tree.n_nodes() + 1) * channels, 0.0);
+        sums.node[tree.n_nodes() * channels..].fill(0.0);
         sums.leaf.resize(tree.n_leaves() * channels, 0);
         for leaf in &touched.leaves {
             self.sum_leaf(tree, *leaf, sums);

@@ -87,16 +87,18 @@ impl Child {
         Self(self.0 + if self.0 & TAG == 0 { first } else { 0 })
     }
 
-    /// The frozen cell's point and all bits, or 0 and none.
+    /// The frozen cell's point, or another number.
     #[inline]
-    pub(crate) fn masked_single(self) -> (usize, u64) {
-        masked(self.0 ^ SINGLE)
+    pub(crate) fn single_or(self, other: u32) -> u32 {
+        debug_assert!(other <= MAX_NUMBER);
+        (self.0 ^ SINGLE).min(other)
     }
 
-    /// The node's number and all bits, or 0 and none.
+    /// The node's number, or another one.
     #[inline]
-    pub(crate) fn masked_inner(self) -> (usize, u64) {
-        masked(self.0)
+    pub(crate) fn inner_or(self, other: u32) -> u32 {
+        debug_assert!(other <= MAX_NUMBER);
+        self.0.min(other)
     }
 
     /// Whether the cell has several points or is cut with an empty side: the two kinds that are seldom met.
@@ -108,15 +110,6 @@ impl Child {
     pub(crate) fn is_empty(self) -> bool {
         self == Self::EMPTY
     }
-}
-
-/// A number without a tag and all bits, or 0 and none.
-///
-/// What kind comes next, nobody can guess, and of a mask that it sees through the compiler makes a branch.
-#[inline]
-fn masked(word: u32) -> (usize, u64) {
-    let mask = std::hint::black_box(u64::from(word & TAG == 0)).wrapping_neg();
-    ((u64::from(word) & mask) as usize, mask)
 }
 
 impl std::fmt::Debug for Child {
@@ -208,6 +201,12 @@ impl Node {
         }
     }
 
+    /// What lies below and above.
+    #[inline]
+    pub(crate) fn children(&self) -> [Child; 2] {
+        [self.below, self.above]
+    }
+
     #[inline]
     pub(crate) fn child_mut(&mut self, side: Side) -> &mut Child {
         match side {
@@ -265,8 +264,8 @@ mod tests {
         }
         assert_eq!(Child::EMPTY.kind(), Kind::Empty);
         let kinds = [Child::inner(7), Child::single(7), Child::leaf(7), Child::chain(7), Child::EMPTY];
-        assert_eq!(kinds.map(|child| child.masked_inner().0), [7, 0, 0, 0, 0]);
-        assert_eq!(kinds.map(Child::masked_single), [(0, 0), (7, u64::MAX), (0, 0), (0, 0), (0, 0)]);
+        assert_eq!(kinds.map(|child| child.inner_or(9)), [7, 9, 9, 9, 9]);
+        assert_eq!(kinds.map(|child| child.single_or(9)), [9, 7, 9, 9, 9]);
         assert_eq!(kinds.map(Child::is_leaf_or_chain), [false, false, true, true, false]);
         let cut = Cut { time: 1.5, dim: 12_345, level: 64, location: -2.0 };
         assert_eq!(Node::new(&cut).cut(), cut);
