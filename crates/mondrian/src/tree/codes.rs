@@ -4,20 +4,36 @@
 //! line of memory that is fetched. Codes keep the order of the coordinates, so a point and a cut whose codes differ need no
 //! other look; where they agree, the coordinate itself decides.
 
-use super::partition::partition;
+use super::partition::{partition, partition_by_codes};
 use super::{Ground, PointStore};
 use crate::process::NarrowCell;
 
 /// The codes of all points of a store, for trees on one ground.
 #[derive(Debug)]
 pub struct Codes {
-    /// Those of a point side by side, one point after the other.
+    /// Those of a point side by side, one point after the other, and one more: see [`Column`].
     by_point: Vec<u16>,
     /// Where those of a point take more than a line of memory, they are kept column by column too: large cells are parted by
     /// a column, which stays in cache.
     by_dim: Vec<u16>,
     n_points: usize,
     scales: Vec<Scale>,
+}
+
+/// The codes of points in one dimension: that of point k lies at `first` + k · `stride`, and another code follows, which a
+/// [gather](super::gather) may read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column<'a> {
+    pub(super) codes: &'a [u16],
+    pub(super) stride: usize,
+    pub(super) first: usize,
+}
+
+impl Column<'_> {
+    #[inline]
+    pub(super) fn code_of(self, number: u32) -> u16 {
+        self.codes[number as usize * self.stride + self.first]
+    }
 }
 
 /// From coordinates of one dimension to codes; rounding keeps their order too.
@@ -82,8 +98,9 @@ impl Codes {
     fn of_rows(ground: &Ground, rows: &[f64]) -> Self {
         let (n_dims, root) = (ground.n_dims(), ground.root_box());
         let scales: Vec<Scale> = root.lower().iter().zip(root.upper()).map(|(lo, hi)| Scale::of(*lo, *hi)).collect();
-        let (by_point, n_points) = (by_point(rows, &scales), rows.len() / n_dims);
+        let (mut by_point, n_points) = (by_point(rows, &scales), rows.len() / n_dims);
         let by_dim = if n_dims > LINE { by_dim(&by_point, n_dims) } else { Vec::new() };
+        by_point.push(0);
         Self { by_point, by_dim, n_points, scales }
     }
 
@@ -128,13 +145,25 @@ impl Codes {
 
     /// The codes of so many points in one dimension.
     #[inline]
-    pub(super) fn in_dim(&self, dim: usize, n_points: usize) -> impl Fn(u32) -> u16 {
-        let (codes, stride, at) = if n_points < LEAST_BY_COLUMN || self.by_dim.is_empty() {
-            (&self.by_point[..], self.scales.len(), dim)
+    pub(super) fn in_dim(&self, dim: usize, n_points: usize) -> Column<'_> {
+        if n_points < LEAST_BY_COLUMN || self.by_dim.is_empty() {
+            Column { codes: &self.by_point, stride: self.scales.len(), first: dim }
         } else {
-            (&self.by_dim[..], 1, dim * self.n_points)
-        };
-        move |point| codes[point as usize * stride + at]
+            Column { codes: &self.by_dim, stride: 1, first: dim * self.n_points }
+        }
+    }
+
+    /// Moves the points below a cut to the front; how many there are.
+    #[inline]
+    pub(super) fn part(
+        &self,
+        (dim, location): (usize, f64),
+        column: Column<'_>,
+        numbers: &mut [u32],
+        scratch: &mut Vec<u32>,
+        exact: impl Fn(u32) -> bool,
+    ) -> usize {
+        partition_by_codes(numbers, scratch, column, self.scales[dim].code(location), exact)
     }
 
     /// Bounds of coordinates with these codes, not the closest ones.
@@ -191,8 +220,7 @@ impl<'a> CodedRows<'a> {
         let exact = |row: u32| self.is_below(row, dim, location);
         match &self.codes {
             Some(codes) => {
-                let code_of = codes.in_dim(dim, order.len());
-                partition(order, scratch, codes.below((dim, location), code_of, exact))
+                codes.part((dim, location), codes.in_dim(dim, order.len()), order, scratch, exact)
             }
             None => partition(order, scratch, exact),
         }
@@ -201,7 +229,7 @@ impl<'a> CodedRows<'a> {
 
 /// Row by row.
 fn by_point(coordinates: &[f64], scales: &[Scale]) -> Vec<u16> {
-    let mut codes = Vec::with_capacity(coordinates.len());
+    let mut codes = Vec::with_capacity(coordinates.len() + 1);
     for row in coordinates.chunks_exact(scales.len().max(1)) {
         codes.extend(row.iter().zip(scales).map(|(x, scale)| scale.code(*x)));
     }
@@ -211,7 +239,7 @@ fn by_point(coordinates: &[f64], scales: &[Scale]) -> Vec<u16> {
 /// Column by column from row by row, in tiles of which every line of memory, read or written, is used to its end.
 fn by_dim(by_point: &[u16], n_dims: usize) -> Vec<u16> {
     let n_points = by_point.len() / n_dims;
-    let mut codes = vec![0; by_point.len()];
+    let mut codes = vec![0; by_point.len() + 1];
     for (block, rows) in by_point.chunks(LINE * n_dims).enumerate() {
         for first in (0..n_dims).step_by(LINE) {
             for dim in first..(first + LINE).min(n_dims) {

@@ -4,6 +4,7 @@
 //! look at one costs a trip to memory; there the codes of a cell are copied once, to where the rest of its subtree finds
 //! them in cache.
 
+use super::codes::Column;
 use super::partition::partition;
 use super::{Codes, PointStore};
 
@@ -18,7 +19,7 @@ pub(super) struct Desk<'a> {
     store: &'a PointStore,
     codes: Option<&'a Codes>,
     scratch: Vec<u32>,
-    /// Copied codes, a row a point, and the point that each is of.
+    /// Copied codes, a row a point, and one more (see [`Column`]); and the point that each row is of.
     rows: Vec<u16>,
     points: Vec<u32>,
     /// While it lies, tasks from this number on are of its points.
@@ -50,13 +51,12 @@ impl<'a> Desk<'a> {
         let exact = |point: u32| store.coordinates()[point as usize * n_dims + dim] <= location;
         match self.codes {
             Some(codes) if self.base.is_some() => {
-                let code_of = |number: u32| rows[number as usize * n_dims + dim];
-                let is_below = codes.below((dim, location), code_of, |number| exact(copies[number as usize]));
-                partition(numbers, &mut self.scratch, is_below)
+                let column = Column { codes: rows, stride: n_dims, first: dim };
+                codes.part((dim, location), column, numbers, &mut self.scratch, |number| exact(copies[number as usize]))
             }
             Some(codes) => {
-                let code_of = codes.in_dim(dim, numbers.len());
-                partition(numbers, &mut self.scratch, codes.below((dim, location), code_of, exact))
+                let column = codes.in_dim(dim, numbers.len());
+                codes.part((dim, location), column, numbers, &mut self.scratch, exact)
             }
             None => partition(numbers, &mut self.scratch, exact),
         }
@@ -76,7 +76,10 @@ impl<'a> Desk<'a> {
             Some(codes) if self.base.is_some() => {
                 codes.range(dim, numbers.iter().map(|number| self.codes_of(codes, *number)[dim]))
             }
-            Some(codes) => codes.range(dim, numbers.iter().copied().map(codes.in_dim(dim, numbers.len()))),
+            Some(codes) => {
+                let column = codes.in_dim(dim, numbers.len());
+                codes.range(dim, numbers.iter().map(|point| column.code_of(*point)))
+            }
             None => numbers
                 .iter()
                 .map(|point| self.store.point(*point)[dim])
@@ -109,10 +112,10 @@ impl<'a> Desk<'a> {
     fn copy(&mut self, points: &mut [u32]) {
         self.points.clear();
         self.points.extend_from_slice(points);
-        self.rows.clear();
-        let Some(codes) = self.codes else { return };
-        for (number, point) in points.iter_mut().enumerate() {
-            self.rows.extend_from_slice(codes.of_point(*point));
+        let (Some(codes), n_dims) = (self.codes, self.store.n_dims()) else { return };
+        self.rows.resize(points.len() * n_dims + 1, 0);
+        for (number, (point, row)) in points.iter_mut().zip(self.rows.chunks_exact_mut(n_dims)).enumerate() {
+            copy_codes(row, codes.of_point(*point));
             *point = number as u32;
         }
     }
@@ -128,5 +131,26 @@ impl<'a> Desk<'a> {
     /// Clears the desk.
     pub(super) fn clear(&mut self) {
         self.base = None;
+    }
+}
+
+/// Copies the codes of a point: twice eight or four make any usual number of them, without a call.
+#[inline]
+fn copy_codes(to: &mut [u16], from: &[u16]) {
+    match from.len() {
+        8..=16 => copy_ends::<8>(to, from),
+        4..=7 => copy_ends::<4>(to, from),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+/// Copies the first and the last N, which are all.
+#[inline]
+fn copy_ends<const N: usize>(to: &mut [u16], from: &[u16]) {
+    if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk()) {
+        *to = *from;
+    }
+    if let (Some(to), Some(from)) = (to.last_chunk_mut::<N>(), from.last_chunk()) {
+        *to = *from;
     }
 }

@@ -11,7 +11,11 @@ mod codes;
 mod compare;
 mod cuts;
 mod desk;
+#[cfg(target_arch = "x86_64")]
+mod eights;
 mod forget;
+#[cfg(target_arch = "x86_64")]
+mod gather;
 mod ground;
 mod grow;
 mod insert;

@@ -1,5 +1,7 @@
 //! Parting an array of numbers at a cut, in place.
 
+use super::codes::Column;
+
 /// Smaller arrays are parted by swaps: a call to move memory would take longer than they do.
 const SWAP_BELOW: usize = 32;
 
@@ -10,12 +12,53 @@ pub(crate) fn partition(numbers: &mut [u32], scratch: &mut Vec<u32>, is_below: i
     if numbers.len() < SWAP_BELOW {
         return partition_by_swaps(numbers, is_below);
     }
-    if scratch.len() < numbers.len() {
-        scratch.resize(numbers.len(), 0);
+    finish(numbers, room(scratch, numbers.len()), 0, 0, is_below)
+}
+
+/// As [`partition`] by the codes in a column that are below a cut's; where they agree, `exact` decides.
+#[inline]
+pub(super) fn partition_by_codes(
+    numbers: &mut [u32],
+    scratch: &mut Vec<u32>,
+    column: Column<'_>,
+    cut: u16,
+    exact: impl Fn(u32) -> bool,
+) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if numbers.len() >= SWAP_BELOW
+        && let Some(v3) = pulp::x86::V3::try_new()
+    {
+        let scratch = room(scratch, numbers.len());
+        return v3.vectorize(
+            #[inline(always)]
+            || super::eights::partition_by_eights(v3, numbers, scratch, column, cut, exact),
+        );
     }
-    let scratch = &mut scratch[..numbers.len()];
-    let (mut n_below, mut n_above) = (0, 0);
-    for i in 0..numbers.len() {
+    partition(numbers, scratch, |number| match column.code_of(number) {
+        code if code == cut => exact(number),
+        code => code < cut,
+    })
+}
+
+/// As much of `scratch` as so many numbers need.
+fn room(scratch: &mut Vec<u32>, n: usize) -> &mut [u32] {
+    if scratch.len() < n {
+        scratch.resize(n, 0);
+    }
+    &mut scratch[..n]
+}
+
+/// Parts the numbers from `start` on. Of those before, `n_below` are in front and the others in `scratch`.
+#[inline(always)]
+pub(super) fn finish(
+    numbers: &mut [u32],
+    scratch: &mut [u32],
+    start: usize,
+    n_below: usize,
+    is_below: impl Fn(u32) -> bool,
+) -> usize {
+    let (mut n_below, mut n_above) = (n_below, start - n_below);
+    for i in start..numbers.len() {
         let number = numbers[i];
         let below = usize::from(is_below(number));
         numbers[n_below] = number;
