@@ -99,7 +99,7 @@ impl Codes {
         let (n_dims, root) = (ground.n_dims(), ground.root_box());
         let scales: Vec<Scale> = root.lower().iter().zip(root.upper()).map(|(lo, hi)| Scale::of(*lo, *hi)).collect();
         let (mut by_point, n_points) = (by_point(rows, &scales), rows.len() / n_dims);
-        let by_dim = if n_dims > LINE { by_dim(&by_point, n_dims) } else { Vec::new() };
+        let by_dim = if n_dims > 1 { by_dim(&by_point, n_dims) } else { Vec::new() };
         by_point.push(0);
         Self { by_point, by_dim, n_points, scales }
     }
@@ -146,7 +146,7 @@ impl Codes {
     /// The codes of so many points in one dimension.
     #[inline]
     pub(super) fn in_dim(&self, dim: usize, n_points: usize) -> Column<'_> {
-        if n_points < LEAST_BY_COLUMN || self.by_dim.is_empty() {
+        if n_points < LEAST_BY_COLUMN.max(self.n_points / 8) || self.by_dim.is_empty() {
             Column { codes: &self.by_point, stride: self.scales.len(), first: dim }
         } else {
             Column { codes: &self.by_dim, stride: 1, first: dim * self.n_points }

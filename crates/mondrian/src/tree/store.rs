@@ -240,9 +240,18 @@ fn hash(coordinates: &[f64]) -> u64 {
         let product = u128::from(h) * FACTOR;
         product as u64 ^ (product >> 64) as u64
     };
-    // The steps' own number keeps coordinates that make a product vanish from hiding those before them.
-    let steps = coordinates.iter().zip(1_u64..);
-    fold(steps.fold(0x2D35_8DCC_AA6C_78A5, |h, (x, step)| fold(h ^ (x + 0.0).to_bits()).wrapping_add(step)))
+    // The steps' own number keeps coordinates that make a product vanish from hiding those before them. Two chains of steps,
+    // for which a machine need not wait one after the other.
+    let (pairs, last) = coordinates.as_chunks::<2>();
+    let step = |h: u64, x: f64, step: u64| fold(h ^ (x + 0.0).to_bits()).wrapping_add(step);
+    let (mut a, mut b) = (0x2D35_8DCC_AA6C_78A5, 0x8BB8_4B93_962E_ACC9);
+    for ([x, y], at) in pairs.iter().zip(1_u64..) {
+        (a, b) = (step(a, *x, at), step(b, *y, at));
+    }
+    for x in last {
+        a = step(a, *x, 0);
+    }
+    fold(a ^ b.rotate_left(32))
 }
 
 #[cfg(test)]
