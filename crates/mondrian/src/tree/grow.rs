@@ -145,8 +145,8 @@ impl<'a> Grower<'a> {
                 if self.lanes.are_full() {
                     self.grow_lanes(false);
                 }
-                let points = points[start..end].iter().map(|n| (self.desk.point(*n), self.desk.codes_of(codes, *n)));
-                self.lanes.put(self.cell, parent, points);
+                let look_up = |number| (self.desk.point(number), self.desk.codes_of(codes, number));
+                self.lanes.put(self.cell, parent, &points[start..end], look_up);
                 break;
             }
             self.desk.take(&mut points[start..end], self.tasks.len());

@@ -16,6 +16,7 @@ use super::chain::LEAST_CUTS;
 use super::compare::{Compare, MOST, Plainly};
 use super::cuts::ABREAST;
 use super::round::Round;
+use super::transpose::{EIGHT, transposed};
 use super::{Child, Codes, Kind, Node, PointStore, Stock};
 use crate::process::{Cell, Cut, NarrowCell, Side};
 
@@ -99,7 +100,8 @@ impl Lanes {
         &mut self,
         cell: &Cell,
         parent: (u32, Side),
-        points: impl ExactSizeIterator<Item = (u32, &'c [u16])>,
+        points: &[u32],
+        look_up: impl Fn(u32) -> (u32, &'c [u16]),
     ) {
         if self.lanes.is_empty() {
             self.make();
@@ -110,11 +112,13 @@ impl Lanes {
         self.grown.push_back(Grown::default());
         self.cells[lane.first].set(cell);
         let (rows, numbers) = (&mut self.codes[lane.first..][..MOST_CELLS], &mut self.numbers[lane.first / MOST_CELLS]);
-        for (k, (number, codes)) in points.enumerate() {
-            numbers[k] = number;
-            for (row, code) in rows.iter_mut().zip(codes) {
-                row[k] = Codes::to_signed(*code);
+        for (some, first) in points.chunks(EIGHT).zip((0..).step_by(EIGHT)) {
+            // Where there are fewer than eight, the last counts for all that are missing.
+            let mut eight: [&[u16]; EIGHT] = [&[]; EIGHT];
+            for k in 0..EIGHT {
+                (numbers[first + k], eight[k]) = look_up(some[k.min(some.len() - 1)]);
             }
+            turn(rows, first, &eight);
         }
     }
 
@@ -272,6 +276,33 @@ impl Lanes {
             grown.hang(stock);
             self.spare.push(grown);
             self.turn += 1;
+        }
+    }
+}
+
+/// Puts the codes of eight points into rows, from place `first` on.
+#[inline]
+fn turn(rows: &mut [[i16; MOST_POINTS]], first: usize, codes: &[&[u16]; EIGHT]) {
+    let n_dims = codes[0].len();
+    if n_dims < EIGHT {
+        for (k, codes) in codes.iter().enumerate() {
+            for (row, code) in rows.iter_mut().zip(*codes) {
+                row[first + k] = Codes::to_signed(*code);
+            }
+        }
+        return;
+    }
+    // The first eight dimensions and the last, which are all.
+    for start in [0, n_dims - EIGHT] {
+        let mut block = [[0; EIGHT]; EIGHT];
+        for (eight, codes) in block.iter_mut().zip(codes) {
+            eight.copy_from_slice(&codes[start..start + EIGHT]);
+        }
+        let turned = transposed(block);
+        for (row, eight) in rows[start..start + EIGHT].iter_mut().zip(&turned) {
+            for (to, code) in row[first..first + EIGHT].iter_mut().zip(eight) {
+                *to = Codes::to_signed(*code);
+            }
         }
     }
 }

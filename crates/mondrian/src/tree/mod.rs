@@ -32,6 +32,7 @@ mod runs;
 mod shape;
 mod store;
 mod thaw;
+mod transpose;
 
 pub use chain::Chain;
 pub use codes::{CodedRows, Codes};
