@@ -53,7 +53,7 @@ pub(crate) struct Grower<'a> {
     pub(super) aside: Vec<Part>,
     /// The codes that small cells are grown from, if they are, and those being grown.
     small: Option<&'a Codes>,
-    lanes: Lanes,
+    lanes: Option<Box<Lanes>>,
 }
 
 impl<'a> Grower<'a> {
@@ -73,7 +73,7 @@ impl<'a> Grower<'a> {
         let small = codes.filter(|_| NarrowCell::can_be(cell));
         Self {
             small,
-            lanes: Lanes::default(),
+            lanes: small.map(|_| Box::new(Lanes::new())),
             store,
             desk: Desk::new(store, codes),
             lifetime: ground.lifetime().get(),
@@ -115,10 +115,10 @@ impl<'a> Grower<'a> {
 
     /// Grows cells in lanes until few are left, or none.
     fn grow_lanes(&mut self, is_last: bool) {
-        let Some(codes) = self.small else { return };
+        let (Some(codes), Some(lanes)) = (self.small, &mut self.lanes) else { return };
         let (store, lifetime, is_chained) = (self.store, self.lifetime, self.is_chained);
         let soil = Soil { store, codes, lifetime, is_chained, rows_of: rows_of(store, self.is_distinct) };
-        self.lanes.grow(&soil, self.stock, is_last);
+        lanes.grow(&soil, self.stock, is_last);
     }
 
     /// As [`Grower::grow`] for two points, which needs no room of its own; the walk stays where they part.
@@ -142,11 +142,13 @@ impl<'a> Grower<'a> {
                 break;
             }
             if let (Some(codes), Some(parent), ..=MOST_POINTS) = (self.small, parent, end - start) {
-                if self.lanes.are_full() {
+                if self.lanes.as_ref().is_some_and(|lanes| lanes.are_full()) {
                     self.grow_lanes(false);
                 }
                 let look_up = |number| (self.desk.point(number), self.desk.codes_of(codes, number));
-                self.lanes.put(self.cell, parent, &points[start..end], look_up);
+                if let Some(lanes) = &mut self.lanes {
+                    lanes.put(self.cell, parent, &points[start..end], look_up);
+                }
                 break;
             }
             self.desk.take(&mut points[start..end], self.tasks.len());

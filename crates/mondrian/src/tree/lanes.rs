@@ -26,6 +26,8 @@ pub(super) const MOST_POINTS: usize = MOST;
 const LANES: usize = 2 * ABREAST;
 /// Cells of a lane that have several points and lie apart, at most: one is current, and the others wait.
 const MOST_CELLS: usize = MOST_POINTS / 2;
+/// Cells of all lanes.
+const N_CELLS: usize = LANES * MOST_CELLS;
 /// The link of a lane's first cell.
 const ROOT: u32 = u32::MAX;
 
@@ -73,17 +75,19 @@ pub(super) struct Soil<'a, R> {
     pub(super) rows_of: R,
 }
 
-/// All lanes. Those in use come first; what is large lies apart.
-#[derive(Debug, Default)]
+/// All lanes. Those in use come first.
+///
+/// Of fixed size, all of it: a look into a vector asks for its place and length first, and there are dozens a cut.
+#[derive(Debug)]
 pub(super) struct Lanes {
-    lanes: Vec<Lane>,
+    lanes: [Lane; LANES],
     n_used: usize,
     /// [`MOST_CELLS`] cells a lane, with the points and links of those that wait.
-    pub(super) cells: Vec<NarrowCell>,
-    waiting: Vec<(u32, u32)>,
+    pub(super) cells: [NarrowCell; N_CELLS],
+    waiting: [(u32, u32); N_CELLS],
     /// The points' codes, a row a dimension, and numbers.
-    codes: Vec<[i16; MOST_POINTS]>,
-    numbers: Vec<[u32; MOST_POINTS]>,
+    codes: [[i16; MOST_POINTS]; N_CELLS],
+    numbers: [[u32; MOST_POINTS]; LANES],
     /// In the order that cells came in, from `turn` on.
     grown: VecDeque<Grown>,
     spare: Vec<Grown>,
@@ -91,6 +95,21 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
+    pub(super) fn new() -> Self {
+        const { assert!(NarrowCell::MOST_DIMS <= MOST_CELLS, "codes have as many rows as there are cells") };
+        Self {
+            lanes: std::array::from_fn(|k| Lane::new(k * MOST_CELLS)),
+            n_used: 0,
+            cells: [NarrowCell::default(); N_CELLS],
+            waiting: [(0, 0); N_CELLS],
+            codes: [[0; MOST_POINTS]; N_CELLS],
+            numbers: [[0; MOST_POINTS]; LANES],
+            grown: VecDeque::new(),
+            spare: Vec::new(),
+            turn: 0,
+        }
+    }
+
     pub(super) fn are_full(&self) -> bool {
         self.n_used == LANES
     }
@@ -103,9 +122,6 @@ impl Lanes {
         points: &[u32],
         look_up: impl Fn(u32) -> (u32, &'c [u16]),
     ) {
-        if self.lanes.is_empty() {
-            self.make();
-        }
         let lane = &mut self.lanes[self.n_used];
         lane.start(parent, points.len(), self.turn + self.grown.len());
         self.n_used += 1;
@@ -120,16 +136,6 @@ impl Lanes {
             }
             turn(rows, first, &eight);
         }
-    }
-
-    #[cold]
-    fn make(&mut self) {
-        const { assert!(NarrowCell::MOST_DIMS <= MOST_CELLS, "codes have as many rows as there are cells") };
-        self.lanes = (0..LANES).map(|k| Lane::new(k * MOST_CELLS)).collect();
-        self.cells = vec![NarrowCell::default(); LANES * MOST_CELLS];
-        self.waiting = vec![(0, 0); LANES * MOST_CELLS];
-        self.codes = vec![[0; MOST_POINTS]; LANES * MOST_CELLS];
-        self.numbers = vec![[0; MOST_POINTS]; LANES];
     }
 
     /// Grows cells until there are too few to go on side by side, or all of them.
@@ -164,22 +170,22 @@ impl Lanes {
 
     #[inline(always)]
     pub(super) fn lane(&self, at: usize) -> &Lane {
-        &self.lanes[at]
+        &self.lanes[at % LANES]
     }
 
     /// The codes of a lane's points in one dimension.
     #[inline(always)]
     pub(super) fn codes_of(&self, lane: &Lane, dim: u32) -> &[i16; MOST_POINTS] {
-        &self.codes[lane.first + dim as usize]
+        &self.codes[(lane.first + dim as usize) % N_CELLS]
     }
 
     /// Takes a lane on to its current cell, which a cut has made; the cell's place.
     #[inline(always)]
     pub(super) fn enter(&mut self, at: usize) -> usize {
-        let lane = &self.lanes[at];
+        let lane = &self.lanes[at % LANES];
         // The first cell is entered already.
         if let Some(node) = lane.nodes.get(lane.link as usize / 2) {
-            self.cells[lane.cell].enter(&node.cut(), lane.link as usize % 2);
+            self.cells[lane.cell % N_CELLS].enter(&node.cut(), lane.link as usize % 2);
         }
         lane.cell
     }
@@ -203,11 +209,11 @@ impl Lanes {
             return self.end(at, soil, stock);
         }
         let (separates, ends) = (round.separates[at], round.ends[at]);
-        let lane = &mut self.lanes[at];
+        let lane = &mut self.lanes[at % LANES];
         if separates != 0 && lane.is_run_long(soil.is_chained) {
             lane.chain(Child::inner(lane.run), &self.cells[lane.cell], stock);
         }
-        let (id, next, slot) = (lane.n_nodes, lane.n_nodes + 1, lane.first / MOST_CELLS);
+        let (id, next, slot) = (lane.n_nodes, lane.n_nodes + 1, lane.first / MOST_CELLS % LANES);
         let children = [0, 1].map(|side| {
             let single = self.numbers[slot][round.sides[side][at].trailing_zeros() as usize % MOST_POINTS];
             let (is_single, is_several) = (round.is_single[side][at], round.is_several[side][at]);
@@ -219,8 +225,8 @@ impl Lanes {
             return true;
         }
         let side = usize::from(round.is_several[0][at] == 0);
-        let (waiting_points, waiting_link) = self.waiting[lane.cell - usize::from(has_waiting)];
-        self.waiting[lane.cell] = (round.sides[1][at], 2 * id + 1);
+        let (waiting_points, waiting_link) = self.waiting[(lane.cell - usize::from(has_waiting)) % N_CELLS];
+        self.waiting[lane.cell % N_CELLS] = (round.sides[1][at], 2 * id + 1);
         lane.points = waiting_points & ends | round.sides[side][at] & !ends;
         lane.link = waiting_link & ends | (2 * id + side as u32) & !ends;
         lane.hang(lane.link, Child::inner(next));
@@ -228,7 +234,7 @@ impl Lanes {
         lane.run_link = lane.link & starts_run | lane.run_link & !starts_run;
         lane.run = next & starts_run | lane.run & !starts_run;
         if round.parts[at] != 0 {
-            self.cells.copy_within(lane.cell..=lane.cell, lane.cell + 1);
+            self.cells[(lane.cell + 1) % N_CELLS] = self.cells[lane.cell % N_CELLS];
             lane.cell += 1;
         } else {
             lane.cell -= usize::from(ends != 0);
