@@ -52,18 +52,21 @@ class MondrianEstimator(BaseEstimator):
                 setattr(self, name, value)
 
     def _rows(self, X, *, reset=False, **options):
-        """Validated rows; those of a model from the program are prepared as it prepared its own."""
+        """Validated rows; those of a model from the program are prepared as it prepared its own.
+
+        Whether numbers are finite, the core asks, and says where one is not.
+        """
         prepared = self._prepared(X, reset)
         if prepared is not None:
-            return check_array(prepared, dtype=np.float64, **options)
-        return validate_data(self, X, reset=reset, dtype=np.float64, **options)
+            return check_array(prepared, dtype=np.float64, ensure_all_finite=False, **options)
+        return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False, **options)
 
     def _labelled_rows(self, X, y, *, reset=False, **options):
         """The same with what goes with each row."""
         prepared = self._prepared(X, reset)
         if prepared is not None:
-            return check_X_y(prepared, y, dtype=np.float64, **options)
-        return validate_data(self, X, y, reset=reset, dtype=np.float64, **options)
+            return check_X_y(prepared, y, dtype=np.float64, ensure_all_finite=False, **options)
+        return validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_all_finite=False, **options)
 
     def _rows_and_targets(self, X, y, *, reset=False, **options):
         """The same with numbers as targets."""

@@ -99,24 +99,26 @@ impl Targets {
             changed = true;
         }
         points.iter().max().into_iter().for_each(|last| self.make_room(*last));
-        for (i, &point) in points.iter().enumerate() {
-            let (targets, weight) = (&y[i * t..][..t], weights.map_or(1.0, |w| w[i]));
-            let row = self.point_of.len() as u32;
-            self.point_of.push(point);
-            self.y.extend_from_slice(targets);
-            self.weight.push(weight);
+        let (n, first) = (points.len(), self.point_of.len());
+        self.point_of.extend_from_slice(points);
+        self.y.extend_from_slice(&y[..n * t]);
+        self.weight.extend((0..n).map(|i| weights.map_or(1.0, |w| w[i])));
+        self.row_before.reserve(n);
+        for (&point, row) in points.iter().zip(first as u32..) {
             self.row_before.push(self.last_row[point as usize]);
             self.last_row[point as usize] = row;
             self.multiplicity[point as usize] += 1;
-            for channel in 0..self.n_channels() {
-                changed |= self.scales[channel].add(term(targets, weight, channel));
-            }
-            if !changed {
-                self.change_sums(point, row, 1);
+        }
+        for row in first..first + n {
+            let (targets, weight) = (&self.y[row * t..][..t], self.weight[row]);
+            for (channel, scale) in self.scales.iter_mut().enumerate() {
+                changed |= scale.add(term(targets, weight, channel));
             }
         }
         if changed {
             self.sum_points();
+        } else {
+            points.iter().zip(first as u32..).for_each(|(point, row)| self.change_sums(*point, row, 1));
         }
         changed
     }
