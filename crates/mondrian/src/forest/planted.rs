@@ -171,16 +171,18 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// # Errors
     /// [`Error::TooLarge`] for points too far away or too many.
     pub fn take_rows(&mut self, coordinates: Vec<f64>) -> Result<Learned> {
+        let rung = self.rung_for(&coordinates)?;
         let n_dims = self.n_dims();
         let room = crate::tree::PointStore::CAPACITY - self.store.n_slots();
         if coordinates.len() / n_dims > room || self.store.n_rows() + coordinates.len() / n_dims > u32::MAX as usize {
             let expected = (self.store.n_rows() + coordinates.len() / n_dims) as f64;
             return Err(Error::TooLarge { what: "rows", expected, limit: crate::tree::PointStore::CAPACITY as f64 });
         }
+        self.ground.set_rung(rung)?;
         if self.store.n_slots() == 0 {
-            return self.take_first_rows(coordinates);
+            let points = self.store.adopt(coordinates);
+            return Ok(Learned { points, fresh: self.store.all_points() });
         }
-        self.ground.set_rung(self.rung_for(&coordinates)?)?;
         let mut learned = Learned::default();
         self.store.reserve(coordinates.len() / n_dims);
         for x in coordinates.chunks_exact(n_dims) {
@@ -191,20 +193,6 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             }
         }
         Ok(learned)
-    }
-
-    /// As [`Forest::take_rows`] for a store without points.
-    fn take_first_rows(&mut self, coordinates: Vec<f64>) -> Result<Learned> {
-        let (root, mut are_inside) = (self.ground.root_box(), true);
-        let points = self.store.adopt(coordinates, |x| are_inside &= root.contains_all(x));
-        if !are_inside {
-            let widened = self.rung_for(self.store.coordinates()).and_then(|rung| self.ground.set_rung(rung));
-            if let Err(error) = widened {
-                self.store = PointStore::new(self.n_dims());
-                return Err(error);
-            }
-        }
-        Ok(Learned { points, fresh: self.store.all_points() })
     }
 
     /// The lowest rung, not below the current one, whose box holds the given rows.

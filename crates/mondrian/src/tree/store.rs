@@ -119,9 +119,8 @@ impl PointStore {
         Ok((point, true))
     }
 
-    /// The rows of a whole table, without negative zeros, as those of a store that has none: their points. Each row is shown
-    /// to `see`, on the way.
-    pub(crate) fn adopt(&mut self, coordinates: Vec<f64>, mut see: impl FnMut(&[f64])) -> Vec<u32> {
+    /// The rows of a whole table, without negative zeros, as those of a store that has none: their points.
+    pub(crate) fn adopt(&mut self, coordinates: Vec<f64>) -> Vec<u32> {
         debug_assert!(self.multiplicity.is_empty() && coordinates.iter().all(|x| *x != 0.0 || x.is_sign_positive()));
         let (n_dims, n_rows) = (self.n_dims, coordinates.len() / self.n_dims);
         (self.coordinates, self.n_rows) = (coordinates, n_rows);
@@ -133,26 +132,25 @@ impl PointStore {
             if point as usize != row {
                 self.coordinates.copy_within(row * n_dims..(row + 1) * n_dims, point as usize * n_dims);
             }
-            see(self.point(point));
-            let held = self.link(hash(self.point(point)), point);
-            if held == point {
-                self.multiplicity.push(1);
-            } else {
+            let hash = hash(self.point(point));
+            if let Some(held) = self.find_hashed(hash, self.point(point)) {
                 self.multiplicity[held as usize] += 1;
+                points.push(held);
+            } else {
+                self.link(hash, point);
+                self.multiplicity.push(1);
+                points.push(point);
             }
-            points.push(held);
         }
         self.coordinates.truncate(self.multiplicity.len() * n_dims);
         self.coordinates.shrink_to_fit();
         points
     }
 
-    /// Takes a point into the table, unless one with the same coordinates is there; the one that is there then.
-    #[inline]
-    fn link(&mut self, hash_of_point: u64, point: u32) -> u32 {
+    /// Takes a point into the table that is not there yet.
+    fn link(&mut self, hash_of_point: u64, point: u32) {
         let Self { n_dims, coordinates, numbers, .. } = self;
-        let x = |point: &u32| point_of(coordinates, *n_dims, *point);
-        *numbers.entry(hash_of_point, |held| x(held) == x(&point), |held| hash(x(held))).or_insert(point).get()
+        numbers.insert_unique(hash_of_point, point, |other| hash(point_of(coordinates, *n_dims, *other)));
     }
 
     fn new_slot(&mut self, coordinates: &[f64]) -> Result<u32> {
@@ -215,9 +213,11 @@ impl PointStore {
                 continue;
             }
             store.n_rows += store.multiplicity(point) as usize;
-            if store.link(hash(store.point(point)), point) != point {
+            let hash = hash(store.point(point));
+            if store.find_hashed(hash, store.point(point)).is_some() {
                 return Err(Error::Incompatible { what: "stored points (one occurs twice)" });
             }
+            store.link(hash, point);
         }
         Ok(store)
     }
@@ -265,7 +265,7 @@ mod tests {
             let value = |at: usize| (key.draw(at as u32).uniform() * f64::from(n_values)).floor();
             let table: Vec<f64> = (0..n_rows * n_dims).map(value).collect();
             let (mut adopted, mut added) = (PointStore::new(n_dims), PointStore::new(n_dims));
-            let points = adopted.adopt(table.clone(), |_| ());
+            let points = adopted.adopt(table.clone());
             let one_by_one: Vec<u32> = table.chunks_exact(n_dims).map(|x| added.add(x).unwrap().0).collect();
             assert_eq!(points, one_by_one);
             assert_eq!(adopted.coordinates(), added.coordinates());
