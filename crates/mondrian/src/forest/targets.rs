@@ -9,6 +9,8 @@ use crate::{Error, Result};
 const NONE: u32 = u32::MAX;
 /// Nodes of a whole tree whose sums are made together. On a way down, where few are, room for many would cost more.
 const MANY: usize = 64;
+/// A number of channels that is not known beforehand.
+const ANY: usize = 0;
 
 /// Targets and weights of all rows, and their sums by point.
 ///
@@ -298,11 +300,26 @@ impl Targets {
     }
 
     /// The sums of nodes, children before parents.
+    #[inline]
+    fn sum_nodes<const AT_ONCE: usize>(&self, tree: &Tree, ids: impl Iterator<Item = u32>, sums: &mut Sums) {
+        match self.n_channels() {
+            1 => self.sum_channels::<AT_ONCE, 1>(tree, ids, sums),
+            _ => self.sum_channels::<AT_ONCE, ANY>(tree, ids, sums),
+        }
+    }
+
+    /// As [`Targets::sum_nodes`] for so many channels, or [`ANY`].
     ///
     /// The points of frozen cells lie anywhere. They are looked up for many nodes in one go, with nothing in between that
     /// could be guessed wrong, so that a look need not wait for the one before.
-    fn sum_nodes<const AT_ONCE: usize>(&self, tree: &Tree, ids: impl Iterator<Item = u32>, sums: &mut Sums) {
-        let (channels, none) = (self.n_channels(), tree.n_nodes() as u32);
+    fn sum_channels<const AT_ONCE: usize, const CHANNELS: usize>(
+        &self,
+        tree: &Tree,
+        ids: impl Iterator<Item = u32>,
+        sums: &mut Sums,
+    ) {
+        let channels = if CHANNELS == ANY { self.n_channels() } else { CHANNELS };
+        let (no_node, no_point) = (tree.n_nodes() as u32, self.last_row.len() as u32);
         let (mut ids, mut some, mut sides) = (ids, [0; AT_ONCE], Sides::<AT_ONCE>::new());
         loop {
             let n = ids.by_ref().zip(&mut some).map(|(id, slot)| *slot = id).count();
@@ -311,28 +328,18 @@ impl Targets {
             }
             sides.set(tree, &some[..n]);
             for channel in 0..channels {
-                self.sum_ends(sums, channel, &mut sides, n);
+                // For both sides the sum of the frozen cell or leaf that they are or lead to, zero for others.
+                for (ends, children) in sides.sums.iter_mut().zip(&sides.children[..n]) {
+                    *ends = children
+                        .map(|child| self.point_floats[child.single_or(no_point) as usize * channels + channel]);
+                }
+                sides.set_leaves(|leaf| self.scales[channel].float(sums.leaf[leaf as usize * channels + channel]));
                 for ((id, ends), children) in some[..n].iter().zip(&sides.sums).zip(&sides.children) {
                     let [below, above] =
-                        children.map(|child| sums.node[child.inner_or(none) as usize * channels + channel]);
+                        children.map(|child| sums.node[child.inner_or(no_node) as usize * channels + channel]);
                     // At most two of the four are not zero.
                     sums.node[*id as usize * channels + channel] = ((ends[0] + ends[1]) + below) + above;
                 }
-            }
-        }
-    }
-
-    /// For both sides of the first `n` nodes the sum of the frozen cell or leaf that they are or lead to, zero for others.
-    #[inline]
-    fn sum_ends<const AT_ONCE: usize>(&self, sums: &Sums, channel: usize, sides: &mut Sides<AT_ONCE>, n: usize) {
-        let (channels, none) = (self.n_channels(), self.last_row.len() as u32);
-        for (sum, children) in sides.sums.iter_mut().zip(&sides.children[..n]) {
-            *sum = children.map(|child| self.point_floats[child.single_or(none) as usize * channels + channel]);
-        }
-        let (ends, children) = (sides.sums.as_flattened_mut(), sides.children.as_flattened());
-        for at in sides.others.as_flattened()[..sides.n_others].iter().map(|at| *at as usize) {
-            if let Kind::Leaf(id) = children[at].kind() {
-                ends[at] = self.scales[channel].float(sums.leaf[id as usize * channels + channel]);
             }
         }
     }
@@ -355,18 +362,29 @@ impl<const N: usize> Sides<N> {
 
     #[inline]
     fn set(&mut self, tree: &Tree, nodes: &[u32]) {
-        self.n_others = 0;
-        let others = self.others.as_flattened_mut();
+        let (others, mut n_others) = (self.others.as_flattened_mut(), 0);
         for (at, (id, children)) in nodes.iter().zip(&mut self.children).enumerate() {
             *children = tree.node(*id).children();
             for (side, child) in children.iter().enumerate() {
-                others[self.n_others] = (2 * at + side) as u32;
-                self.n_others += usize::from(child.is_leaf_or_chain());
+                others[n_others] = (2 * at + side) as u32;
+                n_others += usize::from(child.is_leaf_or_chain());
             }
         }
         let children = self.children.as_flattened_mut();
-        for at in &others[..self.n_others] {
+        for at in &others[..n_others] {
             children[*at as usize] = tree.end_of(children[*at as usize]);
+        }
+        self.n_others = n_others;
+    }
+
+    /// Sets the sums of sides that are leaves or lead to some.
+    #[inline]
+    fn set_leaves(&mut self, sum_of: impl Fn(u32) -> f64) {
+        let (sums, children) = (self.sums.as_flattened_mut(), self.children.as_flattened());
+        for at in self.others.as_flattened()[..self.n_others].iter().map(|at| *at as usize) {
+            if let Kind::Leaf(id) = children[at].kind() {
+                sums[at] = sum_of(id);
+            }
         }
     }
 }

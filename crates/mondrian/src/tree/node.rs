@@ -104,7 +104,7 @@ impl Child {
     /// Whether the cell has several points or is cut with an empty side: the two kinds that are seldom met.
     #[inline]
     pub(crate) fn is_leaf_or_chain(self) -> bool {
-        self.0 >= LEAF && !self.is_empty()
+        self.0.wrapping_sub(LEAF) < Self::EMPTY.0 - LEAF
     }
 
     pub(crate) fn is_empty(self) -> bool {
