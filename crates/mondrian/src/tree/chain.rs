@@ -125,6 +125,8 @@ pub(super) struct Chains {
     free: Vec<(u32, usize)>,
     /// Words of no chain.
     n_dead: usize,
+    /// Room for the sides of a chain that is being written.
+    kept: Vec<Bound>,
 }
 
 /// How long the parts of a record are.
@@ -240,18 +242,22 @@ impl Chains {
     pub(super) fn add<'a>(
         &mut self,
         run: Run,
-        bounds: impl Iterator<Item = Bound> + Clone,
+        bounds: impl Iterator<Item = Bound>,
         cell: impl Into<End<'a>>,
     ) -> Child {
         let End { upper, lower, clocks, lowest } = cell.into();
-        let bounds = bounds.filter(|bound| bound.bounds(lower, upper));
+        let mut kept = std::mem::take(&mut self.kept);
+        kept.clear();
+        kept.extend(bounds.filter(|bound| bound.bounds(lower, upper)));
         let log_bits = match lower.len() {
             0..=128 => 3,
             129..=32_768 => 4,
             _ => 5,
         };
-        let layout = Layout { n_sides: bounds.clone().count(), log_bits, n_clocks: clocks.len(), lowest };
-        self.write(run, layout, clocks, bounds)
+        let layout = Layout { n_sides: kept.len(), log_bits, n_clocks: clocks.len(), lowest };
+        let chain = self.write(run, layout, clocks, &kept);
+        self.kept = kept;
+        chain
     }
 
     /// Keeps a run of nodes, each with one empty side, as a chain that ends in `end`, where `cell` stands.
@@ -289,7 +295,7 @@ impl Chains {
         self.n_dead += layout.places()[3] - rest.places()[3];
     }
 
-    fn write(&mut self, run: Run, layout: Layout, clocks: &[Clock], bounds: impl Iterator<Item = Bound>) -> Child {
+    fn write(&mut self, run: Run, layout: Layout, clocks: &[Clock], bounds: &[Bound]) -> Child {
         let [births, axes, locations, end] = layout.places();
         let start = self.make_room(end);
         let record = &mut self.words[start..];
@@ -304,7 +310,7 @@ impl Chains {
             *slot = clock.birth.to_bits();
         }
         let per_word = 64_usize >> layout.log_bits;
-        for (at, bound) in bounds.enumerate() {
+        for (at, bound) in bounds.iter().enumerate() {
             record[axes + at / per_word] |= bound.axis() << ((at % per_word) << layout.log_bits);
             record[locations + at] = bound.location.to_bits();
         }
