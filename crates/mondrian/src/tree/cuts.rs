@@ -49,6 +49,13 @@ impl Cuts {
     /// Finds the next cuts of the first `n` cells.
     #[inline(always)]
     pub(super) fn find(&mut self, n: usize, cells: &[NarrowCell]) {
+        self.find_places(n, cells);
+        self.find_times();
+    }
+
+    /// Finds where the first `n` cells are cut, and all that [`Cuts::find_times`] needs.
+    #[inline(always)]
+    pub(super) fn find_places(&mut self, n: usize, cells: &[NarrowCell]) {
         let n = n.min(ABREAST);
         for at in 0..n {
             let cell = &cells[self.cells[at]];
@@ -60,11 +67,6 @@ impl Cuts {
             Reduced { r: self.r[at], exponent: self.exponents[at], log: self.logs[at] } =
                 self.draws[at].reduced_exponential();
         }
-        // By vectors, whether there are as many cells or not.
-        for at in 0..ABREAST {
-            let exponential = Reduced { r: self.r[at], exponent: self.exponents[at], log: self.logs[at] }.minus_log();
-            self.times[at] = self.births[at] + exponential / self.rates[at];
-        }
         for at in 0..n {
             let place = self.draws[at].uniform() * self.rates[at];
             let (dim, within) = cells[self.cells[at]].pick(place);
@@ -72,6 +74,16 @@ impl Cuts {
         }
         for at in 0..n {
             self.locations[at] = cells[self.cells[at]].locate(self.dims[at] as usize, self.locations[at]);
+        }
+    }
+
+    /// Finds when. By vectors, whether there are as many cells or not, and not right after numbers were written one by one,
+    /// for which a vector would have to wait.
+    #[inline(always)]
+    pub(super) fn find_times(&mut self) {
+        for at in 0..ABREAST {
+            let exponential = Reduced { r: self.r[at], exponent: self.exponents[at], log: self.logs[at] }.minus_log();
+            self.times[at] = self.births[at] + exponential / self.rates[at];
         }
     }
 
