@@ -145,6 +145,7 @@ impl Targets {
     }
 
     /// Adds or takes away a row's terms from its point's sums.
+    #[inline]
     fn change_sums(&mut self, point: u32, row: u32, sign: i128) {
         let (t, channels) = (self.n_targets, self.n_channels());
         let (row, start) = (row as usize, point as usize * channels);
@@ -160,12 +161,19 @@ impl Targets {
     }
 
     fn sum_points(&mut self) {
-        self.point_sums = vec![0; self.last_row.len() * self.n_channels()];
-        self.point_floats = vec![0.0; self.point_sums.len() + self.n_channels()];
-        for row in 0..self.point_of.len() as u32 {
-            let point = self.point_of[row as usize];
-            if point != NONE {
-                self.change_sums(point, row, 1);
+        let (t, channels) = (self.n_targets, self.n_channels());
+        self.point_sums = vec![0; self.last_row.len() * channels];
+        self.point_floats = vec![0.0; self.point_sums.len() + channels];
+        for (channel, scale) in self.scales.iter().enumerate() {
+            for (row, point) in self.point_of.iter().enumerate().filter(|(_, point)| **point != NONE) {
+                let units = scale.units(term(&self.y[row * t..][..t], self.weight[row], channel));
+                let at = *point as usize * channels + channel;
+                self.point_sums[at] += units as i128;
+                self.point_floats[at] = scale.of_units(units);
+            }
+            // A float as it is where it can be: turning a long integer into one takes longer than all the rest.
+            for (point, _) in self.multiplicity.iter().enumerate().filter(|(_, n)| **n > 1) {
+                self.point_floats[point * channels + channel] = scale.float(self.point_sums[point * channels + channel]);
             }
         }
     }
