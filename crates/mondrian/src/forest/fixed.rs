@@ -55,6 +55,25 @@ impl Scale {
         changed
     }
 
+    /// As [`Scale::add`] for many.
+    pub(crate) fn add_all(&mut self, terms: impl Iterator<Item = f64>) -> bool {
+        let (top, mut run, mut n) = (self.top, 0, 0);
+        // Most are in the bucket of the one before.
+        for b in terms.map(bucket) {
+            if b != run {
+                self.counts[run] += std::mem::take(&mut n);
+                run = b;
+            }
+            n += 1;
+            self.top = self.top.max(b);
+        }
+        self.counts[run] += n;
+        if self.top > top {
+            self.set_top(self.top);
+        }
+        self.top > top
+    }
+
     /// Takes a term back; whether the unit changed.
     pub(crate) fn remove(&mut self, term: f64) -> bool {
         self.counts[bucket(term)] -= 1;

@@ -104,18 +104,19 @@ impl Targets {
         let (n, first) = (points.len(), self.point_of.len());
         self.point_of.extend_from_slice(points);
         self.y.extend_from_slice(&y[..n * t]);
-        self.weight.extend((0..n).map(|i| weights.map_or(1.0, |w| w[i])));
+        match weights {
+            Some(weights) => self.weight.extend_from_slice(&weights[..n]),
+            None => self.weight.resize(first + n, 1.0),
+        }
         self.row_before.reserve(n);
         for (&point, row) in points.iter().zip(first as u32..) {
             self.row_before.push(self.last_row[point as usize]);
             self.last_row[point as usize] = row;
             self.multiplicity[point as usize] += 1;
         }
-        for row in first..first + n {
-            let (targets, weight) = (&self.y[row * t..][..t], self.weight[row]);
-            for (channel, scale) in self.scales.iter_mut().enumerate() {
-                changed |= scale.add(term(targets, weight, channel));
-            }
+        for (channel, scale) in self.scales.iter_mut().enumerate() {
+            let rows = self.y[first * t..].chunks_exact(t).zip(&self.weight[first..]);
+            changed |= scale.add_all(rows.map(|(targets, weight)| term(targets, *weight, channel)));
         }
         if changed {
             self.sum_points();
