@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::dense::vectorise;
 use crate::{Error, Result};
 
 /// A borrowed table of finite numbers, one point a row.
@@ -141,8 +142,12 @@ impl<'a> Points<'a> {
 
 /// Where the first NaN or infinity is. All are looked at before one is sought: that goes by vectors.
 pub(crate) fn first_not_finite(numbers: &[f64]) -> Option<usize> {
-    let is_finite = numbers.iter().fold(true, |all, x| all & x.is_finite());
-    if is_finite { None } else { numbers.iter().position(|x| !x.is_finite()) }
+    // Words as wide as the numbers, so that vectors of both go together.
+    let is_one_not = vectorise(
+        #[inline(always)]
+        || numbers.iter().fold(0, |any, x| any | u64::from(!x.is_finite())) != 0,
+    );
+    if is_one_not { numbers.iter().position(|x| !x.is_finite()) } else { None }
 }
 
 #[cfg(test)]

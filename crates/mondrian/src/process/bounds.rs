@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::dense::vectorise;
 use crate::{Error, Points, Result};
 
 /// The highest rung of the [ladder](Bounds::widened): beyond it a box would be 2^64 times the first.
@@ -117,12 +118,16 @@ impl Bounds {
 
     /// Whether it holds all points of a row-major table of finite numbers.
     pub(crate) fn contains_all(&self, points: &[f64]) -> bool {
-        let holds = |x: &[f64]| {
-            let sides = x.iter().zip(self.lower.iter().zip(&self.upper));
-            // Words as wide as the numbers, which are compared by vectors then.
-            sides.fold(0, |out, (x, (a, b))| out | u64::from(x < a) | u64::from(x > b)) == 0
+        let n_outside = |points: &[f64]| {
+            let sides = points.iter().zip(self.lower.iter().zip(&self.upper));
+            // Words as wide as the numbers, so that vectors of both go together.
+            sides.fold(0, |out, (x, (a, b))| out | u64::from(x < a) | u64::from(x > b))
         };
-        points.len().is_multiple_of(self.n_dims()) && points.chunks_exact(self.n_dims()).all(holds)
+        let is_one_outside = vectorise(
+            #[inline(always)]
+            || points.chunks_exact(self.n_dims()).fold(0, |any, x| any | n_outside(x)) != 0,
+        );
+        points.len().is_multiple_of(self.n_dims()) && !is_one_outside
     }
 
     /// Refuses a box that does not lie inside this one.
