@@ -174,7 +174,8 @@ impl Targets {
             }
             // A float as it is where it can be: turning a long integer into one takes longer than all the rest.
             for (point, _) in self.multiplicity.iter().enumerate().filter(|(_, n)| **n > 1) {
-                self.point_floats[point * channels + channel] = scale.float(self.point_sums[point * channels + channel]);
+                self.point_floats[point * channels + channel] =
+                    scale.float(self.point_sums[point * channels + channel]);
             }
         }
     }

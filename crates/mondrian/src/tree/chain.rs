@@ -239,12 +239,7 @@ impl Chains {
 
     /// Keeps a run as a chain. `cell` stands at its end; `bounds` are those of its cuts, in order, of which only the last
     /// of each side counts.
-    pub(super) fn add<'a>(
-        &mut self,
-        run: Run,
-        bounds: impl Iterator<Item = Bound>,
-        cell: impl Into<End<'a>>,
-    ) -> Child {
+    pub(super) fn add<'a>(&mut self, run: Run, bounds: impl Iterator<Item = Bound>, cell: impl Into<End<'a>>) -> Child {
         let End { upper, lower, clocks, lowest } = cell.into();
         let mut kept = std::mem::take(&mut self.kept);
         kept.clear();

@@ -219,9 +219,7 @@ impl<'a> CodedRows<'a> {
     pub(crate) fn part(&self, order: &mut [u32], scratch: &mut Vec<u32>, dim: usize, location: f64) -> usize {
         let exact = |row: u32| self.is_below(row, dim, location);
         match &self.codes {
-            Some(codes) => {
-                codes.part((dim, location), codes.in_dim(dim, order.len()), order, scratch, exact)
-            }
+            Some(codes) => codes.part((dim, location), codes.in_dim(dim, order.len()), order, scratch, exact),
             None => partition(order, scratch, exact),
         }
     }

@@ -154,3 +154,18 @@ fn copy_ends<const N: usize>(to: &mut [u16], from: &[u16]) {
         *to = *from;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_codes_is_copied() {
+        for n in 0..40 {
+            let from: Vec<u16> = (1..=n).collect();
+            let mut to = vec![0; from.len()];
+            copy_codes(&mut to, &from);
+            assert_eq!(to, from);
+        }
+    }
+}

@@ -40,7 +40,8 @@ pub(super) fn partition_by_eights(
 ) -> usize {
     let V3 { avx, avx2, .. } = v3;
     let all = |x: u32| avx._mm256_set1_epi32(x.cast_signed());
-    let (stride, first, with, low) = (all(column.stride as u32), all(column.first as u32), all(cut.into()), all(0xFFFF));
+    let (stride, first, with, low) =
+        (all(column.stride as u32), all(column.first as u32), all(cut.into()), all(0xFFFF));
     let bits = |is| avx._mm256_movemask_ps(avx._mm256_castsi256_ps(is)).cast_unsigned();
     let (mut n_below, mut n_above) = (0, 0);
     let whole = numbers.len() / 8 * 8;

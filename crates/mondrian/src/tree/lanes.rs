@@ -83,7 +83,7 @@ pub(super) struct Lanes {
     lanes: [Lane; LANES],
     n_used: usize,
     /// [`MOST_CELLS`] cells a lane, with the points and links of those that wait.
-    pub(super) cells: [NarrowCell; N_CELLS],
+    pub(super) cells: Box<[NarrowCell; N_CELLS]>,
     waiting: [(u32, u32); N_CELLS],
     /// The points' codes, a row a dimension, and numbers.
     codes: [[i16; MOST_POINTS]; N_CELLS],
@@ -100,7 +100,7 @@ impl Lanes {
         Self {
             lanes: std::array::from_fn(|k| Lane::new(k * MOST_CELLS)),
             n_used: 0,
-            cells: [NarrowCell::default(); N_CELLS],
+            cells: vec![NarrowCell::default(); N_CELLS].try_into().expect("as many"),
             waiting: [(0, 0); N_CELLS],
             codes: [[0; MOST_POINTS]; N_CELLS],
             numbers: [[0; MOST_POINTS]; LANES],

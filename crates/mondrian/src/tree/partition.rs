@@ -1,5 +1,7 @@
 //! Parting an array of numbers at a cut, in place.
 
+#![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+
 use super::codes::Column;
 
 /// Smaller arrays are parted by swaps: a call to move memory would take longer than they do.
@@ -85,6 +87,7 @@ pub(super) fn partition_by_swaps(numbers: &mut [u32], is_below: impl Fn(u32) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::NodeKey;
 
     #[test]
     fn parts_as_a_filter_does() {
@@ -98,6 +101,33 @@ mod tests {
                 assert!(numbers[n_below..].iter().all(|p| !is_below(*p)));
                 numbers.sort_unstable();
                 assert_eq!(numbers, (1..=n).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn parts_by_codes_as_one_by_one() {
+        let mut scratch = Vec::new();
+        for (n, stride, n_codes) in
+            [(0, 1, 9), (7, 3, 9), (32, 10, 65_536), (333, 10, 4), (1000, 16, 65_536), (800, 1, 1)]
+        {
+            let draw = |k: u64| NodeKey::root(4, k).draw(0).uniform();
+            let codes: Vec<u16> = (0..=n * stride).map(|k| (draw(k) * f64::from(n_codes)) as u16).collect();
+            // In no order, and some twice.
+            let order: Vec<u32> = (0..n).map(|k| (draw(n * stride + k) * n as f64) as u32).collect();
+            for first in 0..stride as usize {
+                let column = Column { codes: &codes, stride: stride as usize, first };
+                for cut in [0, 1, 2, 20_000, u16::MAX] {
+                    let exact = |number: u32| number % 3 == 1;
+                    let is_below = |number: u32| match column.code_of(number) {
+                        code if code == cut => exact(number),
+                        code => code < cut,
+                    };
+                    let (mut found, mut expected) = (order.clone(), order.clone());
+                    let n_below = partition_by_codes(&mut found, &mut scratch, column, cut, exact);
+                    assert_eq!(n_below, partition(&mut expected, &mut scratch, is_below));
+                    assert_eq!(found, expected, "{n} numbers, cut {cut} in column {first}");
+                }
             }
         }
     }

@@ -41,7 +41,7 @@ impl Round {
         for at in 0..n {
             self.cuts.cells[at] = lanes.enter(at);
         }
-        self.cuts.find_places(n, &lanes.cells);
+        self.cuts.find_places(n, &lanes.cells[..]);
         for at in 0..n {
             let cut = self.cuts.cut(at);
             self.codes[at] = codes.signed(cut.dim as usize, cut.location);
