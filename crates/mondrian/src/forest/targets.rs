@@ -7,8 +7,8 @@ use crate::{Error, Result};
 
 /// No row.
 const NONE: u32 = u32::MAX;
-/// Nodes of a whole tree whose sums are made together. On a way down, where few are, room for many would cost more.
-const MANY: usize = 64;
+/// Nodes of a whole tree whose sums are made together.
+const AT_ONCE: usize = 64;
 /// A number of channels that is not known beforehand.
 const ANY: usize = 0;
 
@@ -309,28 +309,31 @@ impl Targets {
         }
     }
 
-    /// The sums of nodes, children before parents.
+    /// The sums of a node whose children have theirs, of so many channels or [`ANY`].
     #[inline]
-    fn sum_nodes<const AT_ONCE: usize>(&self, tree: &Tree, ids: impl Iterator<Item = u32>, sums: &mut Sums) {
-        match self.n_channels() {
-            1 => self.sum_channels::<AT_ONCE, 1>(tree, ids, sums),
-            _ => self.sum_channels::<AT_ONCE, ANY>(tree, ids, sums),
+    fn sum_node<const CHANNELS: usize>(&self, tree: &Tree, id: u32, sums: &mut Sums) {
+        let channels = if CHANNELS == ANY { self.n_channels() } else { CHANNELS };
+        let (no_point, no_node) = (self.last_row.len() as u32, tree.n_nodes() as u32);
+        let children = tree.node(id).children().map(|child| tree.end_of(child));
+        for channel in 0..channels {
+            let ends = children.map(|child| match child.kind() {
+                Kind::Leaf(leaf) => self.scales[channel].float(sums.leaf[leaf as usize * channels + channel]),
+                _ => self.point_floats[child.single_or(no_point) as usize * channels + channel],
+            });
+            let [below, above] = children.map(|child| sums.node[child.inner_or(no_node) as usize * channels + channel]);
+            // At most two of the four are not zero.
+            sums.node[id as usize * channels + channel] = ((ends[0] + ends[1]) + below) + above;
         }
     }
 
-    /// As [`Targets::sum_nodes`] for so many channels, or [`ANY`].
+    /// As [`Targets::sum_node`] for all nodes.
     ///
     /// The points of frozen cells lie anywhere. They are looked up for many nodes in one go, with nothing in between that
     /// could be guessed wrong, so that a look need not wait for the one before.
-    fn sum_channels<const AT_ONCE: usize, const CHANNELS: usize>(
-        &self,
-        tree: &Tree,
-        ids: impl Iterator<Item = u32>,
-        sums: &mut Sums,
-    ) {
+    fn sum_nodes<const CHANNELS: usize>(&self, tree: &Tree, sums: &mut Sums) {
         let channels = if CHANNELS == ANY { self.n_channels() } else { CHANNELS };
         let (no_node, no_point) = (tree.n_nodes() as u32, self.last_row.len() as u32);
-        let (mut ids, mut some, mut sides) = (ids, [0; AT_ONCE], Sides::<AT_ONCE>::new());
+        let (mut ids, mut some, mut sides) = (tree.children_first(), [0; AT_ONCE], Sides::new());
         loop {
             let n = ids.by_ref().zip(&mut some).map(|(id, slot)| *slot = id).count();
             if n == 0 {
@@ -356,18 +359,23 @@ impl Targets {
 }
 
 /// Both sides of some nodes, and room for sums.
-struct Sides<const N: usize> {
+struct Sides {
     /// What the sides are or, where they are chains, lead to.
-    children: [[Child; 2]; N],
+    children: [[Child; 2]; AT_ONCE],
     /// Where among the sides leaves and chains were met.
-    others: [[u32; 2]; N],
+    others: [[u32; 2]; AT_ONCE],
     n_others: usize,
-    sums: [[f64; 2]; N],
+    sums: [[f64; 2]; AT_ONCE],
 }
 
-impl<const N: usize> Sides<N> {
+impl Sides {
     fn new() -> Self {
-        Self { children: [[Child::EMPTY; 2]; N], others: [[0; 2]; N], n_others: 0, sums: [[0.0; 2]; N] }
+        Self {
+            children: [[Child::EMPTY; 2]; AT_ONCE],
+            others: [[0; 2]; AT_ONCE],
+            n_others: 0,
+            sums: [[0.0; 2]; AT_ONCE],
+        }
     }
 
     #[inline]
@@ -414,7 +422,10 @@ impl Labels for Targets {
         for leaf in 0..tree.n_leaves() as u32 {
             self.sum_leaf(tree, leaf, sums);
         }
-        self.sum_nodes::<MANY>(tree, tree.children_first(), sums);
+        match channels {
+            1 => self.sum_nodes::<1>(tree, sums),
+            _ => self.sum_nodes::<ANY>(tree, sums),
+        }
     }
 
     fn mend(&self, tree: &Tree, touched: &Touched, sums: &mut Sums) {
@@ -425,6 +436,10 @@ impl Labels for Targets {
         for leaf in &touched.leaves {
             self.sum_leaf(tree, *leaf, sums);
         }
-        self.sum_nodes::<1>(tree, touched.nodes.iter().rev().copied(), sums);
+        let nodes = touched.nodes.iter().rev();
+        match channels {
+            1 => nodes.for_each(|id| self.sum_node::<1>(tree, *id, sums)),
+            _ => nodes.for_each(|id| self.sum_node::<ANY>(tree, *id, sums)),
+        }
     }
 }

@@ -13,8 +13,7 @@ use crate::process::NarrowCell;
 pub struct Codes {
     /// Those of a point side by side, one point after the other, and one more: see [`Column`].
     by_point: Vec<u16>,
-    /// Where those of a point take more than a line of memory, they are kept column by column too: large cells are parted by
-    /// a column, which stays in cache.
+    /// Large cells are parted by a column, which stays in cache, so codes are kept column by column too.
     by_dim: Vec<u16>,
     n_points: usize,
     scales: Vec<Scale>,
@@ -72,6 +71,10 @@ impl Scale {
 const LEAST_BY_COLUMN: usize = 500;
 /// As many codes fill a line of memory.
 const LINE: usize = 32;
+/// Where those of a point take less than a line, a column is for cells of this part of all points, or more: it is read to
+/// the end. And larger tables are kept once.
+const NARROW_SHARE: usize = 8;
+const MOST_NARROW_BYTES: usize = 16 << 20;
 /// A tree saves as much as this many columns cost, in round figures: 56 where points are uniform, 470 for images
 /// (docs/performance.md).
 const DIMS_A_TREE: usize = 80;
@@ -99,7 +102,8 @@ impl Codes {
         let (n_dims, root) = (ground.n_dims(), ground.root_box());
         let scales: Vec<Scale> = root.lower().iter().zip(root.upper()).map(|(lo, hi)| Scale::of(*lo, *hi)).collect();
         let (mut by_point, n_points) = (by_point(rows, &scales), rows.len() / n_dims);
-        let by_dim = if n_dims > 1 { by_dim(&by_point, n_dims) } else { Vec::new() };
+        let is_worth = n_dims > LINE || n_dims > 1 && size_of_val(&by_point[..]) <= MOST_NARROW_BYTES;
+        let by_dim = if is_worth { by_dim(&by_point, n_dims) } else { Vec::new() };
         by_point.push(0);
         Self { by_point, by_dim, n_points, scales }
     }
@@ -146,7 +150,8 @@ impl Codes {
     /// The codes of so many points in one dimension.
     #[inline]
     pub(super) fn in_dim(&self, dim: usize, n_points: usize) -> Column<'_> {
-        if n_points < LEAST_BY_COLUMN.max(self.n_points / 8) || self.by_dim.is_empty() {
+        let least = if self.are_narrow() { self.n_points / NARROW_SHARE } else { 0 };
+        if n_points < least.max(LEAST_BY_COLUMN) || self.by_dim.is_empty() {
             Column { codes: &self.by_point, stride: self.scales.len(), first: dim }
         } else {
             Column { codes: &self.by_dim, stride: 1, first: dim * self.n_points }
