@@ -33,6 +33,21 @@ impl Column<'_> {
     pub(super) fn code_of(self, number: u32) -> u16 {
         self.codes[number as usize * self.stride + self.first]
     }
+
+    /// Whether a number stands for a point below a cut with this code; where theirs is the same, as `exact` says.
+    #[inline]
+    pub(super) fn below(self, cut: u16, exact: impl Fn(u32) -> bool) -> impl Fn(u32) -> bool {
+        move |number| match self.code_of(number) {
+            code if code == cut => exact(number),
+            code => code < cut,
+        }
+    }
+
+    /// Whether all places are numbers that a gather takes.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn is_short(self) -> bool {
+        i32::try_from(self.codes.len()).is_ok()
+    }
 }
 
 /// From coordinates of one dimension to codes; rounding keeps their order too.

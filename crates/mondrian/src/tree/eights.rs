@@ -28,7 +28,8 @@ const fn lanes() -> [[u8; 8]; 256] {
     lanes
 }
 
-/// As [`super::partition`] by codes below a cut's; where they agree, `exact` decides.
+/// As [`super::partition`] by codes below a cut's, in a column that [is short](Column::is_short); where they agree, `exact`
+/// decides.
 #[inline(always)]
 pub(super) fn partition_by_eights(
     v3: V3,
@@ -65,10 +66,7 @@ pub(super) fn partition_by_eights(
         n_below += below.count_ones() as usize;
         n_above = at + 8 - n_below;
     }
-    finish(numbers, scratch, whole, n_below, |number| match column.code_of(number) {
-        code if code == cut => exact(number),
-        code => code < cut,
-    })
+    finish(numbers, scratch, whole, n_below, column.below(cut, exact))
 }
 
 /// Those of a set that lie below.

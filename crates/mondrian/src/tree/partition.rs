@@ -28,6 +28,7 @@ pub(super) fn partition_by_codes(
 ) -> usize {
     #[cfg(target_arch = "x86_64")]
     if numbers.len() >= SWAP_BELOW
+        && column.is_short()
         && let Some(v3) = pulp::x86::V3::try_new()
     {
         let scratch = room(scratch, numbers.len());
@@ -36,10 +37,7 @@ pub(super) fn partition_by_codes(
             || super::eights::partition_by_eights(v3, numbers, scratch, column, cut, exact),
         );
     }
-    partition(numbers, scratch, |number| match column.code_of(number) {
-        code if code == cut => exact(number),
-        code => code < cut,
-    })
+    partition(numbers, scratch, column.below(cut, exact))
 }
 
 /// As much of `scratch` as so many numbers need.
@@ -88,6 +86,7 @@ pub(super) fn partition_by_swaps(numbers: &mut [u32], is_below: impl Fn(u32) -> 
 mod tests {
     use super::*;
     use crate::process::NodeKey;
+    use std::cmp::Ordering;
 
     #[test]
     fn parts_as_a_filter_does() {
@@ -119,9 +118,9 @@ mod tests {
                 let column = Column { codes: &codes, stride: stride as usize, first };
                 for cut in [0, 1, 2, 20_000, u16::MAX] {
                     let exact = |number: u32| number % 3 == 1;
-                    let is_below = |number: u32| match column.code_of(number) {
-                        code if code == cut => exact(number),
-                        code => code < cut,
+                    let is_below = |number: u32| match column.code_of(number).cmp(&cut) {
+                        Ordering::Equal => exact(number),
+                        order => order == Ordering::Less,
                     };
                     let (mut found, mut expected) = (order.clone(), order.clone());
                     let n_below = partition_by_codes(&mut found, &mut scratch, column, cut, exact);
