@@ -44,18 +44,13 @@ fn bucket(term: f64) -> usize {
 }
 
 impl Scale {
-    /// Counts a term; whether the unit changed, so that sums must be gathered anew.
-    pub(crate) fn add(&mut self, term: f64) -> bool {
-        let b = bucket(term);
-        self.counts[b] += 1;
-        let changed = b > self.top;
-        if changed {
-            self.set_top(b);
-        }
-        changed
+    /// Counts a term.
+    #[cfg(test)]
+    fn add(&mut self, term: f64) -> bool {
+        self.add_all(std::iter::once(term))
     }
 
-    /// As [`Scale::add`] for many.
+    /// Counts terms; whether the unit changed, so that sums must be gathered anew.
     pub(crate) fn add_all(&mut self, terms: impl Iterator<Item = f64>) -> bool {
         let (top, mut run, mut n) = (self.top, 0, 0);
         // Most are in the bucket of the one before.

@@ -129,9 +129,7 @@ impl Targets {
     fn start_weighing(&mut self) {
         self.is_weighted = true;
         let mut scale = Scale::default();
-        for (_, _, weight) in self.rows() {
-            scale.add(weight);
-        }
+        scale.add_all(self.rows().map(|(_, _, weight)| weight));
         self.scales.push(scale);
     }
 

@@ -118,14 +118,14 @@ impl Bounds {
 
     /// Whether it holds all points of a row-major table of finite numbers.
     pub(crate) fn contains_all(&self, points: &[f64]) -> bool {
-        let n_outside = |points: &[f64]| {
+        let is_outside = |points: &[f64]| {
             let sides = points.iter().zip(self.lower.iter().zip(&self.upper));
             // Words as wide as the numbers, so that vectors of both go together.
             sides.fold(0, |out, (x, (a, b))| out | u64::from(x < a) | u64::from(x > b))
         };
         let is_one_outside = vectorise(
             #[inline(always)]
-            || points.chunks_exact(self.n_dims()).fold(0, |any, x| any | n_outside(x)) != 0,
+            || points.chunks_exact(self.n_dims()).fold(0, |any, x| any | is_outside(x)) != 0,
         );
         points.len().is_multiple_of(self.n_dims()) && !is_one_outside
     }

@@ -20,7 +20,7 @@ pub struct Codes {
 }
 
 /// The codes of points in one dimension: that of point k lies at `first` + k · `stride`, and another code follows, which a
-/// [gather](super::gather) may read.
+/// gather (`gather.rs`) may read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column<'a> {
     pub(super) codes: &'a [u16],
@@ -123,25 +123,10 @@ impl Codes {
         Self { by_point, by_dim, n_points, scales }
     }
 
-    /// Whether a number stands for a point below a cut: by its code, or where that is the cut's, as `exact` says.
-    #[inline]
-    pub(super) fn below(
-        &self,
-        (dim, location): (usize, f64),
-        code_of: impl Fn(u32) -> u16,
-        exact: impl Fn(u32) -> bool,
-    ) -> impl Fn(u32) -> bool {
-        let cut = self.scales[dim].code(location);
-        move |number| {
-            let code = code_of(number);
-            if code == cut { exact(number) } else { code < cut }
-        }
-    }
-
     /// The code of a coordinate as a [signed number](Codes::to_signed).
     #[inline]
     pub(super) fn signed(&self, dim: usize, x: f64) -> i16 {
-        Self::to_signed(self.scales[dim].code(x))
+        Self::to_signed(self.code(dim, x))
     }
 
     /// A code as a signed number of the same order: vectors of those can be compared.
@@ -173,17 +158,10 @@ impl Codes {
         }
     }
 
-    /// Moves the points below a cut to the front; how many there are.
+    /// The code of a coordinate.
     #[inline]
-    pub(super) fn part(
-        &self,
-        (dim, location): (usize, f64),
-        column: Column<'_>,
-        numbers: &mut [u32],
-        scratch: &mut Vec<u32>,
-        exact: impl Fn(u32) -> bool,
-    ) -> usize {
-        partition_by_codes(numbers, scratch, column, self.scales[dim].code(location), exact)
+    pub(super) fn code(&self, dim: usize, x: f64) -> u16 {
+        self.scales[dim].code(x)
     }
 
     /// Bounds of coordinates with these codes, not the closest ones.
@@ -239,7 +217,9 @@ impl<'a> CodedRows<'a> {
     pub(crate) fn part(&self, order: &mut [u32], scratch: &mut Vec<u32>, dim: usize, location: f64) -> usize {
         let exact = |row: u32| self.is_below(row, dim, location);
         match &self.codes {
-            Some(codes) => codes.part((dim, location), codes.in_dim(dim, order.len()), order, scratch, exact),
+            Some(codes) => {
+                partition_by_codes(order, scratch, codes.in_dim(dim, order.len()), codes.code(dim, location), exact)
+            }
             None => partition(order, scratch, exact),
         }
     }

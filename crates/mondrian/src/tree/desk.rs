@@ -5,7 +5,7 @@
 //! them in cache.
 
 use super::codes::Column;
-use super::partition::partition;
+use super::partition::{partition, partition_by_codes};
 use super::{Codes, PointStore};
 
 /// A copy takes at most this much: a part of a core's own cache.
@@ -44,22 +44,30 @@ impl<'a> Desk<'a> {
         }
     }
 
+    /// The codes of so many points in one dimension.
+    #[inline]
+    fn column<'b>(&'b self, codes: &'b Codes, dim: usize, n_points: usize) -> Column<'b> {
+        if self.base.is_some() {
+            Column { codes: &self.rows, stride: self.store.n_dims(), first: dim }
+        } else {
+            codes.in_dim(dim, n_points)
+        }
+    }
+
     /// Moves the points below a cut to the front; how many there are.
     #[inline]
     pub(super) fn part(&mut self, numbers: &mut [u32], dim: usize, location: f64) -> usize {
-        let (rows, copies, n_dims, store) = (&self.rows[..], &self.points[..], self.store.n_dims(), self.store);
-        let exact = |point: u32| store.coordinates()[point as usize * n_dims + dim] <= location;
-        match self.codes {
-            Some(codes) if self.base.is_some() => {
-                let column = Column { codes: rows, stride: n_dims, first: dim };
-                codes.part((dim, location), column, numbers, &mut self.scratch, |number| exact(copies[number as usize]))
-            }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let exact = |number: u32| self.store.point(self.point(number))[dim] <= location;
+        let n_below = match self.codes {
             Some(codes) => {
-                let column = codes.in_dim(dim, numbers.len());
-                codes.part((dim, location), column, numbers, &mut self.scratch, exact)
+                let column = self.column(codes, dim, numbers.len());
+                partition_by_codes(numbers, &mut scratch, column, codes.code(dim, location), exact)
             }
-            None => partition(numbers, &mut self.scratch, exact),
-        }
+            None => partition(numbers, &mut scratch, exact),
+        };
+        self.scratch = scratch;
+        n_below
     }
 
     /// Whether a point is below a cut.
@@ -67,18 +75,15 @@ impl<'a> Desk<'a> {
     pub(super) fn is_below(&self, number: u32, dim: usize, location: f64) -> bool {
         let exact = |number: u32| self.store.point(self.point(number))[dim] <= location;
         let Some(codes) = self.codes else { return exact(number) };
-        codes.below((dim, location), |number| self.codes_of(codes, number)[dim], exact)(number)
+        self.column(codes, dim, 1).below(codes.code(dim, location), exact)(number)
     }
 
     /// Bounds of some points in one dimension, not always the closest ones.
     pub(super) fn range(&self, numbers: &[u32], dim: usize) -> (f64, f64) {
         match self.codes {
-            Some(codes) if self.base.is_some() => {
-                codes.range(dim, numbers.iter().map(|number| self.codes_of(codes, *number)[dim]))
-            }
             Some(codes) => {
-                let column = codes.in_dim(dim, numbers.len());
-                codes.range(dim, numbers.iter().map(|point| column.code_of(*point)))
+                let column = self.column(codes, dim, numbers.len());
+                codes.range(dim, numbers.iter().map(|number| column.code_of(*number)))
             }
             None => numbers
                 .iter()

@@ -52,8 +52,7 @@ pub(crate) struct Grower<'a> {
     pub(super) aside_from: usize,
     pub(super) aside: Vec<Part>,
     /// The codes that small cells are grown from, if they are, and those being grown.
-    small: Option<&'a Codes>,
-    lanes: Option<Box<Lanes>>,
+    small: Option<(&'a Codes, Box<Lanes>)>,
 }
 
 impl<'a> Grower<'a> {
@@ -72,8 +71,7 @@ impl<'a> Grower<'a> {
     ) -> Self {
         let small = codes.filter(|_| NarrowCell::can_be(cell));
         Self {
-            small,
-            lanes: small.map(|_| Box::new(Lanes::new())),
+            small: small.map(|codes| (codes, Box::new(Lanes::new()))),
             store,
             desk: Desk::new(store, codes),
             lifetime: ground.lifetime().get(),
@@ -115,10 +113,22 @@ impl<'a> Grower<'a> {
 
     /// Grows cells in lanes until few are left, or none.
     fn grow_lanes(&mut self, is_last: bool) {
-        let (Some(codes), Some(lanes)) = (self.small, &mut self.lanes) else { return };
+        let Some((codes, lanes)) = &mut self.small else { return };
         let (store, lifetime, is_chained) = (self.store, self.lifetime, self.is_chained);
         let soil = Soil { store, codes, lifetime, is_chained, rows_of: rows_of(store, self.is_distinct) };
         lanes.grow(&soil, self.stock, is_last);
+    }
+
+    /// Puts the current cell, with few points, into a lane, and grows those that are there if they take all.
+    #[inline]
+    fn put_in_lane(&mut self, points: &[u32], parent: (u32, Side)) {
+        if self.small.as_ref().is_some_and(|(_, lanes)| lanes.are_full()) {
+            self.grow_lanes(false);
+        }
+        if let Some((codes, lanes)) = &mut self.small {
+            let look_up = |number| (self.desk.point(number), self.desk.codes_of(codes, number));
+            lanes.put(self.cell, parent, points, look_up);
+        }
     }
 
     /// As [`Grower::grow`] for two points, which needs no room of its own; the walk stays where they part.
@@ -141,14 +151,8 @@ impl<'a> Grower<'a> {
                 self.aside.push(Part { parent, points, cell: self.cell.clone() });
                 break;
             }
-            if let (Some(codes), Some(parent), ..=MOST_POINTS) = (self.small, parent, end - start) {
-                if self.lanes.as_ref().is_some_and(|lanes| lanes.are_full()) {
-                    self.grow_lanes(false);
-                }
-                let look_up = |number| (self.desk.point(number), self.desk.codes_of(codes, number));
-                if let Some(lanes) = &mut self.lanes {
-                    lanes.put(self.cell, parent, &points[start..end], look_up);
-                }
+            if let (true, Some(parent), ..=MOST_POINTS) = (self.small.is_some(), parent, end - start) {
+                self.put_in_lane(&points[start..end], parent);
                 break;
             }
             self.desk.take(&mut points[start..end], self.tasks.len());
