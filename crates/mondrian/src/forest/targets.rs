@@ -121,6 +121,7 @@ impl Targets {
         if changed {
             self.sum_points();
         } else {
+            self.make_room_for_sums();
             points.iter().zip(first as u32..).for_each(|(point, row)| self.change_sums(*point, row, 1));
         }
         changed
@@ -138,9 +139,14 @@ impl Targets {
         if self.last_row.len() < slots {
             self.last_row.resize(slots, NONE);
             self.multiplicity.resize(slots, 0);
-            self.point_sums.resize(slots * self.n_channels(), 0);
-            self.point_floats.resize((slots + 1) * self.n_channels(), 0.0);
         }
+    }
+
+    /// Not part of [`Targets::make_room`]: where the unit changes, all sums are made anew.
+    fn make_room_for_sums(&mut self) {
+        let (slots, channels) = (self.last_row.len(), self.n_channels());
+        self.point_sums.resize(slots * channels, 0);
+        self.point_floats.resize((slots + 1) * channels, 0.0);
     }
 
     /// Adds or takes away a row's terms from its point's sums.

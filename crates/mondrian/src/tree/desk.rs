@@ -114,11 +114,16 @@ impl<'a> Desk<'a> {
         }
     }
 
+    /// On its own, as is [`Lanes::put`](super::lanes::Lanes::put): the walk around it keeps its numbers in registers.
+    #[inline(never)]
     fn copy(&mut self, points: &mut [u32]) {
         self.points.clear();
         self.points.extend_from_slice(points);
         let (Some(codes), n_dims) = (self.codes, self.store.n_dims()) else { return };
-        self.rows.resize(points.len() * n_dims + 1, 0);
+        // All that is ever needed: what grows with the cells is filled with zeros, and moved, again and again.
+        if self.rows.is_empty() {
+            self.rows = vec![0; self.most_points * n_dims + 1];
+        }
         for (number, (point, row)) in points.iter_mut().zip(self.rows.chunks_exact_mut(n_dims)).enumerate() {
             copy_codes(row, codes.of_point(*point));
             *point = number as u32;

@@ -51,8 +51,8 @@ pub(super) struct Lane {
     chains: Vec<u32>,
     root: Child,
     parent: (u32, Side),
-    /// How many cells came before.
-    turn: usize,
+    /// Where in [`Lanes::grown`] it goes when it is done.
+    place: usize,
 }
 
 /// What a lane has grown, until all that came before has been added to the tree.
@@ -62,7 +62,7 @@ struct Grown {
     n_nodes: u32,
     chains: Vec<u32>,
     /// The root and where it hangs, once they are known.
-    place: Option<(Child, (u32, Side))>,
+    hangs_at: Option<(Child, (u32, Side))>,
 }
 
 /// What lanes are grown with.
@@ -88,10 +88,11 @@ pub(super) struct Lanes {
     /// The points' codes, a row a dimension, and numbers.
     codes: [[i16; MOST_POINTS]; N_CELLS],
     numbers: [[u32; MOST_POINTS]; LANES],
-    /// In the order that cells came in, from `turn` on.
-    grown: VecDeque<Grown>,
-    spare: Vec<Grown>,
-    turn: usize,
+    /// Places for what is grown, in the order that cells came in and free ones. Only their numbers move: moving the whole
+    /// would wait until all nodes before have reached memory.
+    grown: Vec<Grown>,
+    queue: VecDeque<usize>,
+    free: Vec<usize>,
 }
 
 impl Lanes {
@@ -104,9 +105,9 @@ impl Lanes {
             waiting: [(0, 0); N_CELLS],
             codes: [[0; MOST_POINTS]; N_CELLS],
             numbers: [[0; MOST_POINTS]; LANES],
-            grown: VecDeque::new(),
-            spare: Vec::new(),
-            turn: 0,
+            grown: Vec::new(),
+            queue: VecDeque::new(),
+            free: Vec::new(),
         }
     }
 
@@ -115,6 +116,7 @@ impl Lanes {
     }
 
     /// Puts a cell with several points, each with its number and codes, into a free lane. It hangs at a side of a node.
+    #[inline(never)]
     pub(super) fn put<'c>(
         &mut self,
         cell: &Cell,
@@ -123,9 +125,13 @@ impl Lanes {
         look_up: impl Fn(u32) -> (u32, &'c [u16]),
     ) {
         let lane = &mut self.lanes[self.n_used];
-        lane.start(parent, points.len(), self.turn + self.grown.len());
+        let place = self.free.pop().unwrap_or(self.grown.len());
+        if place == self.grown.len() {
+            self.grown.push(Grown::default());
+        }
+        self.queue.push_back(place);
+        lane.start(parent, points.len(), place);
         self.n_used += 1;
-        self.grown.push_back(Grown::default());
         self.cells[lane.first].set(cell);
         let (rows, numbers) = (&mut self.codes[lane.first..][..MOST_CELLS], &mut self.numbers[lane.first / MOST_CELLS]);
         for (some, first) in points.chunks(EIGHT).zip((0..).step_by(EIGHT)) {
@@ -234,7 +240,10 @@ impl Lanes {
         lane.run_link = lane.link & starts_run | lane.run_link & !starts_run;
         lane.run = next & starts_run | lane.run & !starts_run;
         if round.parts[at] != 0 {
-            self.cells[(lane.cell + 1) % N_CELLS] = self.cells[lane.cell % N_CELLS];
+            let (before, after) = self.cells.split_at_mut((lane.cell + 1) % N_CELLS);
+            if let (Some(from), Some(to)) = (before.last(), after.first_mut()) {
+                to.copy_from(from);
+            }
             lane.cell += 1;
         } else {
             lane.cell -= usize::from(ends != 0);
@@ -267,21 +276,16 @@ impl Lanes {
     #[inline(never)]
     fn finish(&mut self, at: usize, stock: &mut Stock) {
         let lane = &mut self.lanes[at];
-        let mut grown = self.spare.pop().unwrap_or_default();
+        let grown = &mut self.grown[lane.place];
         std::mem::swap(&mut lane.nodes, &mut grown.nodes);
         std::mem::swap(&mut lane.chains, &mut grown.chains);
-        (grown.n_nodes, grown.place) = (lane.n_nodes, Some((lane.root, lane.parent)));
-        self.grown[lane.turn - self.turn] = grown;
+        (grown.n_nodes, grown.hangs_at) = (lane.n_nodes, Some((lane.root, lane.parent)));
         self.n_used -= 1;
         self.lanes.swap(at, self.n_used);
-        while let Some(mut grown) = self.grown.pop_front() {
-            if grown.place.is_none() {
-                self.grown.push_front(grown);
-                return;
-            }
-            grown.hang(stock);
-            self.spare.push(grown);
-            self.turn += 1;
+        while let Some(first) = self.queue.front()
+            && self.grown[*first].hang(stock)
+        {
+            self.free.extend(self.queue.pop_front());
         }
     }
 }
@@ -337,16 +341,16 @@ impl Lane {
             chains: Vec::new(),
             root: Child::EMPTY,
             parent: (0, Side::Below),
-            turn: 0,
+            place: 0,
         }
     }
 
-    fn start(&mut self, parent: (u32, Side), n_points: usize, turn: usize) {
+    fn start(&mut self, parent: (u32, Side), n_points: usize, place: usize) {
         self.cell = self.first;
         self.points = u32::MAX >> (MOST_POINTS - n_points);
         (self.link, self.run, self.run_link) = (ROOT, 0, ROOT);
         (self.n_nodes, self.root) = (0, Child::inner(0));
-        (self.parent, self.turn) = (parent, turn);
+        (self.parent, self.place) = (parent, place);
     }
 
     /// Whether the current run is kept as a chain.
@@ -387,9 +391,9 @@ impl Lane {
 }
 
 impl Grown {
-    /// Adds it to the tree, numbered on.
-    fn hang(&mut self, stock: &mut Stock) {
-        let Some((root, (node, side))) = self.place.take() else { return };
+    /// Adds it to the tree, numbered on, if it is grown; whether it is.
+    fn hang(&mut self, stock: &mut Stock) -> bool {
+        let Some((root, (node, side))) = self.hangs_at.take() else { return false };
         let first = stock.nodes.len() as u32;
         let moved = |child: Child| child.after(first);
         for id in self.chains.drain(..) {
@@ -397,5 +401,6 @@ impl Grown {
         }
         stock.nodes.extend(self.nodes[..self.n_nodes as usize].iter().map(|node| node.renamed(moved)));
         *stock.nodes[node as usize].child_mut(side) = moved(root);
+        true
     }
 }
