@@ -7,6 +7,7 @@ pub mod classification;
 mod crowd;
 mod fixed;
 mod growth;
+mod holdings;
 mod mixture;
 mod params;
 mod planted;

@@ -347,17 +347,25 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         self.ground.rung_holding(&bounds).expect("the root box holds it")
     }
 
-    /// Widens the root box to hold rows without learning them, so that a path over them is piecewise constant.
+    /// The forest on a root box widened to hold sets of rows without learning them, so that a path over them is piecewise
+    /// constant; none if the box holds them already. The trees are grown anew, not copied first.
     ///
     /// # Errors
     /// [`Error::TooLarge`] for rows too far away.
-    pub fn widen_for<L: Labels<Stats = S>>(&mut self, labels: &L, coordinates: &[f64]) -> Result<()> {
-        let rung = self.rung_for(coordinates)?;
-        if rung != self.ground.rung() {
-            self.ground.set_rung(rung)?;
-            self.regrow(labels);
+    pub fn widened_for<L: Labels<Stats = S>>(&self, labels: &L, sets: &[&[f64]]) -> Result<Option<Self>> {
+        let mut rung = self.ground.rung();
+        for coordinates in sets {
+            rung = rung.max(self.rung_for(coordinates)?);
         }
-        Ok(())
+        if rung == self.ground.rung() {
+            return Ok(None);
+        }
+        let (measure, mut ground, store) = (self.measure.clone(), self.ground.clone(), self.store.clone());
+        ground.set_rung(rung)?;
+        let trees = self.trees.iter().map(|(tree, _)| (Tree::new(tree.key()), S::default())).collect();
+        let mut wide = Self { measure, ground, store, trees, rooms: Rooms::default() };
+        wide.regrow(labels);
+        Ok(Some(wide))
     }
 
     /// Cuts all trees on until a larger lifetime. A smaller one is a view: nothing happens.

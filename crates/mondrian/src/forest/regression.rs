@@ -348,22 +348,17 @@ impl RegressionForest {
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::TooLarge`] for rows too far away.
     pub fn widened_for(&self, points: Points<'_>) -> Result<Self> {
-        let mut wide = self.clone();
-        wide.widen_for(&self.core.forest.coordinates(points)?)?;
-        Ok(wide)
+        self.widened_to(&[&self.core.forest.coordinates(points)?])
     }
 
-    /// Widens the root box to hold rows given in measure coordinates, without learning them.
-    ///
-    /// # Errors
-    /// [`Error::TooLarge`] for rows too far away.
-    pub(super) fn widen_for(&mut self, coordinates: &[f64]) -> Result<()> {
-        // Resolved before the box moves: prior and noise are the model's own.
-        let gaussians = self.gaussians().to_vec();
-        let core = Arc::make_mut(&mut self.core);
-        core.forest.widen_for(&core.targets, coordinates)?;
-        core.gaussians = OnceLock::from(gaussians);
-        Ok(())
+    /// As [`RegressionForest::widened_for`] for sets of rows in measure coordinates.
+    pub(super) fn widened_to(&self, sets: &[&[f64]]) -> Result<Self> {
+        let Core { params, forest, targets, .. } = &*self.core;
+        let Some(forest) = forest.widened_for(targets, sets)? else { return Ok(self.clone()) };
+        // Prior and noise are the model's own, from before the box moved.
+        let gaussians = OnceLock::from(self.gaussians().to_vec());
+        let core = Core { params: params.clone(), forest, targets: targets.clone(), gaussians };
+        Ok(Self { core: Arc::new(core), view: self.view })
     }
 
     /// The lifetime looked at.

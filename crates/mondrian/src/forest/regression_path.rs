@@ -7,6 +7,7 @@
 
 use rayon::prelude::*;
 
+use super::holdings::{Holding, Holdings};
 use super::posterior::{Belief, Gaussian, Reader};
 use super::regression::{LeafModel, RegressionForest, RegressionParams, Rows, SIDES};
 use super::resolve::keyed_hash;
@@ -16,8 +17,9 @@ use crate::process::{Cut, Side};
 use crate::tree::{Child, Kind, Landing, Locator, Node, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
-/// Cuts a window, about.
+/// Cuts a window, about, and cuts that are looked at to tell where windows end.
 const WINDOW: usize = 1 << 18;
+const SAMPLE: usize = 1 << 16;
 
 /// Rows and trees that the choice of a lifetime looks at, at most.
 const TUNING_ROWS: usize = 40_000;
@@ -37,7 +39,6 @@ impl RegressionForest {
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::NotFinite`], [`Error::TooLarge`], [`Error::Cancelled`].
     pub fn path(&self, validation: &[ValidationSet<'_>], progress: Progress<'_>) -> Result<RegularizationPath> {
-        let mut model = self.clone();
         let mut sets = Vec::new();
         for (points, y) in validation {
             let rows = Rows::checked(*points, y, None)?;
@@ -49,10 +50,9 @@ impl RegressionForest {
                 let (expected, found) = (self.n_targets(), rows.n_targets);
                 return Err(Error::LengthMismatch { what: "targets a row", expected, found });
             }
-            let x = self.core.forest.coordinates(*points)?;
-            model.widen_for(&x)?;
-            sets.push(Set { x, y: rows.y.into_owned() });
+            sets.push(Set { x: self.core.forest.coordinates(*points)?, y: rows.y.into_owned() });
         }
+        let model = self.widened_to(&sets.iter().map(|set| &set.x[..]).collect::<Vec<_>>())?;
         let path = Mover::new(&model, sets).run(progress)?;
         let error = match validation.first() {
             Some((points, y)) => Some(model.at(path.best_lifetime()).standard_error(*points, y)?),
@@ -83,14 +83,14 @@ struct Set {
     y: Vec<f64>,
 }
 
-/// A cell on a tree's frontier: rows of each set as ranges of that tree's permutations.
+/// A cell on a tree's frontier.
 #[derive(Debug, Clone)]
 struct Frontier {
     next: Next,
     /// Whether no cut so far separated training rows.
     is_root_block: bool,
-    ranges: Vec<(u32, u32)>,
-    beliefs: Vec<Belief>,
+    /// Where its rows and beliefs are kept.
+    place: u32,
 }
 
 /// How a cell on the frontier is cut next.
@@ -138,11 +138,21 @@ struct Event {
     changes: (u32, u32),
 }
 
+/// Room for one cut, used again: what the cell holds, where its rows divide, and what a side holds.
+#[derive(Debug, Default)]
+struct Room {
+    cell: Holding,
+    middles: Vec<u32>,
+    side: Holding,
+}
+
 /// One tree on its way through time.
 struct Traveller<'a> {
     tree: &'a Tree,
     sums: &'a Sums,
     frontier: Vec<Frontier>,
+    holdings: Holdings,
+    room: Room,
     /// Partings of single rows from frozen points, of the independent model.
     partings: Vec<(f64, u32, u32, Vec<f64>)>,
     permutations: Vec<Vec<u32>>,
@@ -194,7 +204,7 @@ impl<'a> Mover<'a> {
         let lifetime = self.model.view.get();
         let mut builder = PathBuilder::new(Loss::Rmse, self.sets.len() - 1);
         let mut losses = self.losses();
-        builder.push(0.0, losses[0].rmse(), &rmse(&losses[1..]));
+        builder.push(0.0, losses[0].rmse(), &losses[1..].iter().map(SumOfSquares::rmse).collect::<Vec<f64>>());
         let bounds = self.windows(lifetime);
         for (at, end) in bounds.iter().enumerate() {
             report(progress, at as f64 / bounds.len() as f64)?;
@@ -211,7 +221,7 @@ impl<'a> Mover<'a> {
     /// Ends of windows of time that hold about [`WINDOW`] cuts each; the last is the lifetime.
     fn windows(&self, lifetime: f64) -> Vec<f64> {
         let n_nodes: usize = self.travellers.iter().map(|tr| tr.tree.n_nodes()).sum();
-        let stride = n_nodes.div_ceil(1 << 20).max(1);
+        let stride = n_nodes.div_ceil(SAMPLE).max(1);
         let mut times: Vec<f64> = self
             .travellers
             .iter()
@@ -227,28 +237,31 @@ impl<'a> Mover<'a> {
 
     /// Applies the window's events of all trees in order of time, a value a cut.
     fn apply(&mut self, losses: &mut [SumOfSquares], builder: &mut PathBuilder) {
-        let mut order: Vec<(f64, u32, u32)> = Vec::new();
+        let mut order: Vec<(Event, u32)> = Vec::new();
         for (index, tr) in self.travellers.iter().enumerate() {
-            order.extend(tr.events.iter().enumerate().map(|(at, event)| (event.time, index as u32, at as u32)));
+            order.extend(tr.events.iter().map(|event| (*event, index as u32)));
         }
-        order.par_sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        order
+            .par_sort_unstable_by(|(a, i), (b, j)| a.time.total_cmp(&b.time).then((i, a.changes).cmp(&(j, b.changes))));
         let (t, m) = (self.targets.n_targets(), self.travellers.len() as f64);
-        for (time, index, at) in order {
+        let (mut validation, mut steps) = (vec![0.0; losses.len() - 1], vec![0.0; t]);
+        for (Event { time, changes: (from, to) }, index) in order {
             let tr = &self.travellers[index as usize];
-            let (from, to) = tr.events[at as usize].changes;
             for change in &tr.changes[from as usize..to as usize] {
                 let set = change.set as usize;
                 let (errors, loss) = (&mut self.errors[set], &mut losses[set]);
+                let deltas = &tr.deltas[change.delta as usize..][..t];
+                steps.iter_mut().zip(deltas).for_each(|(step, delta)| *step = delta / m);
                 for row in &tr.permutations[set][change.start as usize..change.end as usize] {
-                    for target in 0..t {
-                        let error = &mut errors[*row as usize * t + target];
+                    for (error, step) in errors[*row as usize * t..][..t].iter_mut().zip(&steps) {
                         let before = *error;
-                        *error += tr.deltas[change.delta as usize + target] / m;
+                        *error += step;
                         loss.sum += (*error - before) * (*error + before);
                     }
                 }
             }
-            builder.push(time, losses[0].rmse(), &rmse(&losses[1..]));
+            validation.iter_mut().zip(&losses[1..]).for_each(|(value, loss)| *value = loss.rmse());
+            builder.push(time, losses[0].rmse(), &validation);
         }
     }
 
@@ -267,10 +280,6 @@ impl SumOfSquares {
     fn rmse(&self) -> f64 {
         (self.sum / self.n).max(0.0).sqrt()
     }
-}
-
-fn rmse(losses: &[SumOfSquares]) -> Vec<f64> {
-    losses.iter().map(SumOfSquares::rmse).collect()
 }
 
 /// A path without its standard error yet.
@@ -309,6 +318,8 @@ impl<'a> Traveller<'a> {
             tree,
             sums,
             frontier: Vec::new(),
+            holdings: Holdings::default(),
+            room: Room::default(),
             partings: Vec::new(),
             permutations,
             events: Vec::new(),
@@ -317,8 +328,10 @@ impl<'a> Traveller<'a> {
         };
         if let Some(next) = Next::of(tree.root()) {
             let beliefs = gaussians.iter().enumerate().map(|(t, g)| traveller.root_belief(targets, g, t)).collect();
-            let ranges = sizes.iter().map(|n| (0, *n as u32)).collect();
-            traveller.frontier.push(Frontier { next, is_root_block: true, ranges, beliefs });
+            let root = Holding { ranges: sizes.iter().map(|n| (0, *n as u32)).collect(), beliefs };
+            let place = traveller.holdings.keep(&root);
+            traveller.frontier.push(Frontier { next, is_root_block: true, place });
+            (traveller.room.cell, traveller.room.side) = (root.clone(), root);
         }
         traveller
     }
@@ -334,12 +347,16 @@ impl<'a> Traveller<'a> {
         self.changes.clear();
         self.deltas.clear();
         self.part_rows(end);
-        let mut later = Vec::new();
+        let (mut later, mut locator) = (Vec::new(), None);
         while let Some(cell) = self.frontier.pop() {
             if cell.next.time(self.tree) > end {
                 later.push(cell);
             } else if let Next::Chain(id) = cell.next {
-                self.frontier.extend(self.opened(id, cell, model, sets));
+                let next = self.opened(id, &cell, model, sets, &mut locator);
+                match next {
+                    Some(next) => self.frontier.push(Frontier { next, ..cell }),
+                    None => self.holdings.free(cell.place),
+                }
             } else {
                 self.cut(cell, model, sets, targets, gaussians);
             }
@@ -349,24 +366,33 @@ impl<'a> Traveller<'a> {
         self.part_rows(end);
     }
 
-    /// A cell at the start of a chain, with the cuts that it is made of. Where nobody rides along nothing changes on the
-    /// way, and the cell goes on at the end.
-    fn opened(&self, chain: u32, cell: Frontier, model: &RegressionForest, sets: &[Set]) -> Option<Frontier> {
-        let end = self.tree.chain(chain).end();
-        let riding = cell.ranges.iter().enumerate().skip(1).find(|(_, (start, end))| start < end);
-        let next = match riding {
-            None => Next::of(end)?,
-            Some((set, (start, _))) => {
-                let forest = &model.core.forest;
-                let row = self.permutations[set][*start as usize] as usize;
-                let mut locator = Locator::new(self.tree, forest.ground(), forest.store(), model.view);
-                locator.start(&sets[set].x[row * forest.n_dims()..][..forest.n_dims()], chain);
-                let mut cuts: Vec<(Cut, Side)> = std::iter::from_fn(|| locator.next_cut()).collect();
-                cuts.reverse();
-                Next::Run(cuts, end)
-            }
+    /// How a cell at the start of a chain goes on: with the cuts that the chain is made of. Where all riders come to its end
+    /// nothing changes on the way, and it goes on there.
+    fn opened<'b>(
+        &self,
+        chain: u32,
+        cell: &Frontier,
+        model: &'b RegressionForest,
+        sets: &[Set],
+        locator: &mut Option<Locator<'b>>,
+    ) -> Option<Next>
+    where
+        'a: 'b,
+    {
+        let (end, forest) = (self.tree.chain(chain).end(), &model.core.forest);
+        let row = |set: usize, at: u32| {
+            let row = self.permutations[set][at as usize] as usize;
+            &sets[set].x[row * forest.n_dims()..][..forest.n_dims()]
         };
-        Some(Frontier { next, ..cell })
+        let ranges = self.holdings.ranges(cell.place, self.permutations.len()).iter().enumerate().skip(1);
+        let mut riders = ranges.flat_map(|(set, (start, end))| (*start..*end).map(move |at| row(set, at)));
+        let Some(leaver) = riders.find(|x| !self.tree.chain_holds(chain, x)) else { return Next::of(end) };
+        let new = || Locator::new(self.tree, forest.ground(), forest.store(), model.view);
+        let locator = locator.get_or_insert_with(new);
+        locator.start(leaver, chain);
+        let mut cuts: Vec<(Cut, Side)> = std::iter::from_fn(|| locator.next_cut()).collect();
+        cuts.reverse();
+        Some(Next::Run(cuts, end))
     }
 
     /// A cell's next cut, as a node, and what the cell on its full side goes on with if the cut is one of a run.
@@ -392,42 +418,45 @@ impl<'a> Traveller<'a> {
         targets: &Targets,
         gaussians: &[Gaussian],
     ) {
-        let Frontier { next, is_root_block, ranges: all, beliefs: before } = cell;
+        let Frontier { next, is_root_block, place } = cell;
+        let mut room = std::mem::take(&mut self.room);
+        self.holdings.take(place, &mut room.cell);
         let (node, mut rest) = self.next_cut(next);
         let is_independent = model.core.params.leaf_model == LeafModel::Independent;
-        let middles = self.split(&all, &node, sets, targets);
+        self.split(&mut room, &node, sets, targets);
         let first_change = self.changes.len() as u32;
         for side in SIDES {
-            let ranges: Vec<(u32, u32)> = all
-                .iter()
-                .zip(&middles)
-                .map(|((start, end), middle)| if side == Side::Below { (*start, *middle) } else { (*middle, *end) })
-                .collect();
-            let child = node.child(side);
+            let (Room { cell, middles, side: new, .. }, child) = (&mut room, node.child(side));
+            for ((range, (start, end)), middle) in new.ranges.iter_mut().zip(&cell.ranges).zip(middles) {
+                *range = if side == Side::Below { (*start, *middle) } else { (*middle, *end) };
+            }
             if child == Child::EMPTY {
                 // Riders that leave: to the prior from the root block and where cells stand alone, else nothing changes.
                 if is_independent || is_root_block {
-                    let to: Vec<Belief> = gaussians.iter().map(Belief::prior).collect();
-                    self.change(&ranges, &before, &to);
+                    new.beliefs.iter_mut().zip(gaussians).for_each(|(to, gaussian)| *to = Belief::prior(gaussian));
+                    self.change(&cell.beliefs, new);
                 }
                 continue;
             }
-            let mut beliefs = before.clone();
+            new.beliefs.copy_from_slice(&cell.beliefs);
             if node.separates() {
                 let reader = Reader { tree: self.tree, sums: self.sums, targets };
-                for (target, gaussian) in gaussians.iter().enumerate() {
-                    let parent = if is_independent { Belief::above_root(gaussian) } else { before[target] };
-                    beliefs[target] = Belief::after(parent, reader.sum(child, target), reader.weight(child), gaussian);
+                let weight = reader.weight(child);
+                for (target, (to, gaussian)) in new.beliefs.iter_mut().zip(gaussians).enumerate() {
+                    let parent = if is_independent { Belief::above_root(gaussian) } else { *to };
+                    *to = Belief::after(parent, reader.sum(child, target), weight, gaussian);
                 }
-                self.change(&ranges, &before, &beliefs);
+                self.change(&cell.beliefs, new);
             }
             let is_root_block = is_root_block && !node.separates();
             if let Some(next) = rest.take().or_else(|| Next::of(child)) {
-                self.frontier.push(Frontier { next, is_root_block, ranges, beliefs });
+                let place = self.holdings.keep(new);
+                self.frontier.push(Frontier { next, is_root_block, place });
             } else if is_independent && matches!(child.kind(), Kind::Single(_)) {
-                self.plan_partings(&ranges, &beliefs, model, sets, gaussians);
+                self.plan_partings(new, model, sets, gaussians);
             }
         }
+        self.room = room;
         let last_change = self.changes.len() as u32;
         if last_change > first_change {
             self.events.push(Event { time: node.time(), changes: (first_change, last_change) });
@@ -435,14 +464,16 @@ impl<'a> Traveller<'a> {
     }
 
     /// Where each set's rows divide: training rows lie depth first already, riders are partitioned.
-    fn split(&mut self, ranges: &[(u32, u32)], node: &Node, sets: &[Set], targets: &Targets) -> Vec<u32> {
+    fn split(&mut self, room: &mut Room, node: &Node, sets: &[Set], targets: &Targets) {
+        let Room { cell: Holding { ranges, .. }, middles, .. } = room;
         let below = match self.tree.end_of(node.child(Side::Below)).kind() {
             Kind::Inner(id) => self.tree.node(id).count(),
             Kind::Single(point) => targets.multiplicity(point),
             Kind::Leaf(id) => self.tree.leaf(id).count(),
             Kind::Chain(_) | Kind::Empty => 0,
         };
-        let mut middles = vec![ranges[0].0 + below];
+        middles.clear();
+        middles.push(ranges[0].0 + below);
         let (dim, location) = (node.dim(), node.location());
         for (set, (start, end)) in ranges.iter().enumerate().skip(1) {
             let x = &sets[set].x;
@@ -455,14 +486,14 @@ impl<'a> Traveller<'a> {
                     n_below += 1;
                 }
             }
-            middles.push(start + n_below as u32);
+            middles.push(*start + n_below as u32);
         }
-        middles
     }
 
-    fn change(&mut self, ranges: &[(u32, u32)], from: &[Belief], to: &[Belief]) {
+    /// Rows come to believe something else.
+    fn change(&mut self, from: &[Belief], to: &Holding) {
         let delta = self.deltas.len() as u32;
-        let changes = ranges.iter().enumerate().filter(|(_, (start, end))| start < end);
+        let changes = to.ranges.iter().enumerate().filter(|(_, (start, end))| start < end);
         let before = self.changes.len();
         self.changes.extend(changes.map(|(set, (start, end))| Change {
             set: set as u32,
@@ -471,24 +502,17 @@ impl<'a> Traveller<'a> {
             delta,
         }));
         if self.changes.len() > before {
-            self.deltas.extend(from.iter().zip(to).map(|(a, b)| b.mean - a.mean));
+            self.deltas.extend(from.iter().zip(&to.beliefs).map(|(a, b)| b.mean - a.mean));
         }
     }
 
     /// When each rider in a frozen cell parts from its point: from then on it predicts the prior.
-    fn plan_partings(
-        &mut self,
-        ranges: &[(u32, u32)],
-        beliefs: &[Belief],
-        model: &RegressionForest,
-        sets: &[Set],
-        gaussians: &[Gaussian],
-    ) {
+    fn plan_partings(&mut self, frozen: &Holding, model: &RegressionForest, sets: &[Set], gaussians: &[Gaussian]) {
         let forest = &model.core.forest;
         let n_dims = forest.n_dims();
-        let deltas: Vec<f64> = beliefs.iter().zip(gaussians).map(|(b, g)| g.prior_mean - b.mean).collect();
+        let deltas: Vec<f64> = frozen.beliefs.iter().zip(gaussians).map(|(b, g)| g.prior_mean - b.mean).collect();
         let mut locator = Locator::new(self.tree, forest.ground(), forest.store(), model.view);
-        for (set, (start, end)) in ranges.iter().enumerate().skip(1) {
+        for (set, (start, end)) in frozen.ranges.iter().enumerate().skip(1) {
             for at in *start..*end {
                 let row = self.permutations[set][at as usize] as usize;
                 if let Landing::Unseen { time, .. } = locator.locate(&sets[set].x[row * n_dims..][..n_dims]) {

@@ -244,11 +244,10 @@ impl KernelRidge {
     /// # Errors
     /// [`crate::Error::LengthMismatch`], [`crate::Error::TooLarge`] for rows too far away.
     pub fn widened_for(&self, points: Points<'_>) -> Result<Self> {
-        let mut forest = (**self.features.forest()).clone();
-        let coordinates = forest.coordinates(points)?;
-        forest.widen_for(&(), &coordinates)?;
-        let features =
-            MondrianFeatures::of_forest(forest.into(), self.features.rows().to_vec(), self.features.lifetime())?;
+        let forest = self.features.forest();
+        let wide = forest.widened_for(&(), &[&forest.coordinates(points)?])?;
+        let forest = wide.map_or_else(|| forest.clone(), Into::into);
+        let features = MondrianFeatures::of_forest(forest, self.features.rows().to_vec(), self.features.lifetime())?;
         let model = self.params.fit_many(features.training()?.into(), self.targets.view())?;
         Ok(Self { params: self.params.clone(), features, model, targets: self.targets.clone() })
     }

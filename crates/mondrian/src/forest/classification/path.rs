@@ -63,9 +63,10 @@ impl ClassificationForest {
     fn widened(&self, sets: &[LabelledRows]) -> Result<Self> {
         let mut model = self.clone();
         model.params.gamma = GammaChoice::Value(self.gamma());
-        let Planted { forest, classes } = Arc::make_mut(&mut model.planted);
-        for set in sets {
-            forest.widen_for(classes, &set.coordinates)?;
+        let Planted { forest, classes } = &*self.planted;
+        let sets: Vec<&[f64]> = sets.iter().map(|set| &set.coordinates[..]).collect();
+        if let Some(forest) = forest.widened_for(classes, &sets)? {
+            model.planted = Arc::new(Planted { forest, classes: classes.clone() });
         }
         Ok(model)
     }

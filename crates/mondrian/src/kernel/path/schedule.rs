@@ -75,7 +75,7 @@ struct TreePart {
 impl Schedule {
     pub(super) fn new(model: &KernelRidge, validation: &[ValidationSet<'_>]) -> Result<Self> {
         let features = model.features();
-        let mut forest: Forest = (**features.forest()).clone();
+        let forest: &Forest = features.forest();
         let n_targets = model.targets().n_columns();
         let mut coordinates = Vec::new();
         for (points, y) in validation {
@@ -90,10 +90,10 @@ impl Schedule {
                 let (row, column) = (at / n_targets, at % n_targets);
                 return Err(Error::NotFinite { what: "y_val", row, column, value: y[at] });
             }
-            let x = forest.coordinates(*points)?;
-            forest.widen_for(&(), &x)?;
-            coordinates.push(x);
+            coordinates.push(forest.coordinates(*points)?);
         }
+        let wide = forest.widened_for(&(), &coordinates.iter().map(|x| &x[..]).collect::<Vec<_>>())?;
+        let forest = wide.as_ref().unwrap_or(forest);
         let lifetime = features.lifetime();
         let n_slots = forest.store().n_slots();
         let parts: Vec<TreePart> =
@@ -133,7 +133,7 @@ impl Schedule {
         for (at, (x, (points, y))) in coordinates.iter().zip(validation).enumerate() {
             let per_tree: Vec<(Vec<u32>, Vec<Parting>)> = (0..parts.len())
                 .into_par_iter()
-                .map(|tree| parts[tree].riders(&forest, tree, x, lifetime, roots[tree], at + 1))
+                .map(|tree| parts[tree].riders(forest, tree, x, lifetime, roots[tree], at + 1))
                 .collect();
             let mut cells = Vec::new();
             for (tree_cells, tree_partings) in per_tree {
