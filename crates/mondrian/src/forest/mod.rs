@@ -20,6 +20,7 @@ mod saved;
 mod smoother;
 mod sowing;
 mod targets;
+mod traveller;
 #[cfg(test)]
 mod twin;
 

@@ -79,7 +79,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             None => Bounds::of_points(first).ok_or(Error::Empty { what: "X", rows: 0, columns: first.n_columns() })?,
         };
         let ground = Ground::new(params.seed, &in_measure(&measure, &raw)?, lifetime)?;
-        let trees = (0..params.n_trees).map(|index| (Tree::new(ground.tree_key(index)), S::default())).collect();
+        let trees = bare_trees(&ground, params.n_trees);
         Ok(Self { measure, store: PointStore::new(first.n_columns()), ground, trees, rooms: Rooms::default() })
     }
 
@@ -93,7 +93,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         if store.n_dims() != ground.n_dims() {
             return Err(Error::Incompatible { what: "dimensions of points and root box" });
         }
-        let trees = (0..n_trees).map(|index| (Tree::new(ground.tree_key(index)), S::default())).collect();
+        let trees = bare_trees(&ground, n_trees);
         Ok(Self { measure, ground, store, trees, rooms: Rooms::default() })
     }
 
@@ -142,9 +142,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// Lets the trees go; [`Forest::regrow`] grows them again.
     pub(super) fn fell(&mut self) {
-        for (tree, stats) in &mut self.trees {
-            (*tree, *stats) = (Tree::new(tree.key()), S::default());
-        }
+        self.trees = bare_trees(&self.ground, self.n_trees());
     }
 
     /// Rows in measure coordinates, row-major.
@@ -362,7 +360,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         }
         let (measure, mut ground, store) = (self.measure.clone(), self.ground.clone(), self.store.clone());
         ground.set_rung(rung)?;
-        let trees = self.trees.iter().map(|(tree, _)| (Tree::new(tree.key()), S::default())).collect();
+        let trees = bare_trees(&ground, self.n_trees());
         let mut wide = Self { measure, ground, store, trees, rooms: Rooms::default() };
         wide.regrow(labels);
         Ok(Some(wide))
@@ -424,6 +422,11 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             .collect();
         Ok((0..points.n_rows()).flat_map(|row| columns.iter().map(move |column| column[row])).collect())
     }
+}
+
+/// Trees without points.
+fn bare_trees<S: Default>(ground: &Ground, n_trees: usize) -> Vec<(Tree, S)> {
+    (0..n_trees).map(|index| (Tree::new(ground.tree_key(index)), S::default())).collect()
 }
 
 /// Works on a few trees at a time, told the number of the first, so that somebody who waits hears of it and can stop it.

@@ -114,7 +114,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// On its own, as is [`Lanes::put`](super::lanes::Lanes::put): the walk around it keeps its numbers in registers.
+    /// On its own, as [`Lanes::put`](super::lanes::Lanes::put) is.
     #[inline(never)]
     fn copy(&mut self, points: &mut [u32]) {
         self.points.clear();

@@ -88,8 +88,8 @@ pub(super) struct Lanes {
     /// The points' codes, a row a dimension, and numbers.
     codes: [[i16; MOST_POINTS]; N_CELLS],
     numbers: [[u32; MOST_POINTS]; LANES],
-    /// Places for what is grown, in the order that cells came in and free ones. Only their numbers move: moving the whole
-    /// would wait until all nodes before have reached memory.
+    /// Places for what is grown; those in use, in the order that cells came in; and free ones. Only numbers of places move:
+    /// moving what is grown would wait until all nodes before have reached memory.
     grown: Vec<Grown>,
     queue: VecDeque<usize>,
     free: Vec<usize>,
@@ -116,6 +116,8 @@ impl Lanes {
     }
 
     /// Puts a cell with several points, each with its number and codes, into a free lane. It hangs at a side of a node.
+    ///
+    /// On its own: inside the walk down large cells it would take that one's registers.
     #[inline(never)]
     pub(super) fn put<'c>(
         &mut self,
