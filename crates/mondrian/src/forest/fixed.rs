@@ -98,6 +98,18 @@ impl Scale {
         libm::rint(term * self.to_units[0] * self.to_units[1]) + 0.0
     }
 
+    /// The units of a float that [`Scale::of_units`] gave, as an integer. In two halves, which machines turn into integers
+    /// by themselves.
+    #[inline]
+    pub(crate) fn integer(&self, float: f64) -> i128 {
+        const HALF_BITS: i32 = FRACTION_BITS / 2;
+        const HALF: f64 = (1_u64 << HALF_BITS) as f64;
+        let units = float * self.to_units[0] * self.to_units[1];
+        let high = (units / HALF) as i64;
+        let low = (units - high as f64 * HALF) as i64;
+        (i128::from(high) << HALF_BITS) + i128::from(low)
+    }
+
     /// A sum as a float, correctly rounded.
     #[inline]
     pub(crate) fn float(&self, sum: i128) -> f64 {
@@ -119,8 +131,10 @@ mod tests {
     #[test]
     fn sums_do_not_depend_on_order_and_leave_no_residue() {
         for magnitude in [1e-300, 1e-9, 1.0, 1e9, 1e300] {
+            // Most are far smaller than the largest, and lose bits.
+            let spread = |i: u64| magnitude * 0.5_f64.powi((i % 150) as i32);
             let terms: Vec<f64> =
-                (0..1000).map(|i| (NodeKey::root(1, i).draw(0).uniform() - 0.3) * magnitude).collect();
+                (0..1000).map(|i| (NodeKey::root(1, i).draw(0).uniform() - 0.3) * spread(i)).collect();
             let mut scale = Scale::default();
             for term in &terms {
                 scale.add(*term);
@@ -131,6 +145,13 @@ mod tests {
             let plain: f64 = terms.iter().sum();
             assert!((scale.float(forward) - plain).abs() <= 1e-12 * terms.iter().map(|t| t.abs()).sum::<f64>());
             assert_eq!(scale.float(scale.units(terms[3]) as i128), terms[3]);
+            // Floats of single terms are exact, and so is the way back; two of them add up to what is rounded once.
+            let floats: Vec<f64> = terms.iter().map(|t| scale.of_units(scale.units(*t))).collect();
+            assert!(terms.iter().zip(&floats).all(|(t, float)| scale.integer(*float) == scale.units(*t) as i128));
+            for pair in floats.windows(2) {
+                let exact = scale.integer(pair[0]) + scale.integer(pair[1]);
+                assert_eq!((pair[0] + pair[1]).to_bits(), scale.float(exact).to_bits());
+            }
             // Powers of two multiply exactly.
             let shift = FRACTION_BITS - BUCKET_BITS * (scale.top as i32 + LOWEST);
             let by_exponent = |x: f64, n: i32| libm::scalbn(libm::scalbn(x, n / 2), n - n / 2);

@@ -8,7 +8,9 @@ use crate::{Error, Result};
 /// No row.
 const NONE: u32 = u32::MAX;
 /// Nodes of a whole tree whose sums are made together.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = WORD * N_WORDS;
+const WORD: usize = 64;
+const N_WORDS: usize = 4;
 /// A number of channels that is not known beforehand.
 const ANY: usize = 0;
 
@@ -29,18 +31,20 @@ pub struct Targets {
     row_before: Vec<u32>,
     multiplicity: Vec<u32>,
     scales: Vec<Scale>,
-    point_sums: Vec<i128>,
-    /// The same as floats: every tree asks for those of its cells of one point, in an order that memory does not like. Zeros
-    /// follow, for cells of no point.
+    /// Sums by point as floats: every tree asks for all of them, in an order that memory does not like. Zeros follow, for
+    /// cells of no point.
     point_floats: Vec<f64>,
+    /// The same, exact. None while no point has several rows: floats are exact then.
+    point_sums: Vec<i128>,
 }
 
-/// Sums of one tree: floats by node, exact by leaf.
+/// Sums of one tree, by node and by leaf.
 #[derive(Debug, Clone, Default)]
 pub struct Sums {
     /// Zeros follow, for what is no node.
     node: Vec<f64>,
-    leaf: Vec<i128>,
+    /// Exact sums, rounded once.
+    leaf: Vec<f64>,
 }
 
 impl Sums {
@@ -118,7 +122,8 @@ impl Targets {
             let rows = self.y[first * t..].chunks_exact(t).zip(&self.weight[first..]);
             changed |= scale.add_all(rows.map(|(targets, weight)| term(targets, *weight, channel)));
         }
-        if changed {
+        let repeats = self.point_sums.is_empty() && points.iter().any(|point| self.multiplicity[*point as usize] > 1);
+        if changed || repeats {
             self.sum_points();
         } else {
             self.make_room_for_sums();
@@ -145,8 +150,10 @@ impl Targets {
     /// Not part of [`Targets::make_room`]: where the unit changes, all sums are made anew.
     fn make_room_for_sums(&mut self) {
         let (slots, channels) = (self.last_row.len(), self.n_channels());
-        self.point_sums.resize(slots * channels, 0);
         self.point_floats.resize((slots + 1) * channels, 0.0);
+        if !self.point_sums.is_empty() {
+            self.point_sums.resize(slots * channels, 0);
+        }
     }
 
     /// Adds or takes away a row's terms from its point's sums.
@@ -155,26 +162,37 @@ impl Targets {
         let (t, channels) = (self.n_targets, self.n_channels());
         let (row, start) = (row as usize, point as usize * channels);
         for channel in 0..channels {
-            let term = term(&self.y[row * t..][..t], self.weight[row], channel);
-            let (sum, scale) = (&mut self.point_sums[start + channel], &self.scales[channel]);
-            let units = scale.units(term);
-            let is_first = *sum == 0 && sign == 1;
-            *sum += sign * units as i128;
-            // A float as it is: turning a long integer into one takes longer than all the rest.
-            self.point_floats[start + channel] = if is_first { scale.of_units(units) } else { scale.float(*sum) };
+            let scale = &self.scales[channel];
+            let units = scale.units(term(&self.y[row * t..][..t], self.weight[row], channel));
+            self.point_floats[start + channel] = match self.point_sums.get_mut(start + channel) {
+                None if sign == 1 => scale.of_units(units),
+                None => 0.0,
+                // A float as it is: turning a long integer into one takes longer than all the rest.
+                Some(sum @ 0) if sign == 1 => {
+                    *sum = units as i128;
+                    scale.of_units(units)
+                }
+                Some(sum) => {
+                    *sum += sign * units as i128;
+                    scale.float(*sum)
+                }
+            };
         }
     }
 
     fn sum_points(&mut self) {
-        let (t, channels) = (self.n_targets, self.n_channels());
-        self.point_sums = vec![0; self.last_row.len() * channels];
-        self.point_floats = vec![0.0; self.point_sums.len() + channels];
+        let (t, channels, slots) = (self.n_targets, self.n_channels(), self.last_row.len());
+        let repeats = self.multiplicity.iter().any(|n| *n > 1);
+        self.point_sums = vec![0; if repeats { slots * channels } else { 0 }];
+        self.point_floats = vec![0.0; (slots + 1) * channels];
         for (channel, scale) in self.scales.iter().enumerate() {
             for (row, point) in self.point_of.iter().enumerate().filter(|(_, point)| **point != NONE) {
                 let units = scale.units(term(&self.y[row * t..][..t], self.weight[row], channel));
                 let at = *point as usize * channels + channel;
-                self.point_sums[at] += units as i128;
                 self.point_floats[at] = scale.of_units(units);
+                if repeats {
+                    self.point_sums[at] += units as i128;
+                }
             }
             // A float as it is where it can be: turning a long integer into one takes longer than all the rest.
             for (point, _) in self.multiplicity.iter().enumerate().filter(|(_, n)| **n > 1) {
@@ -279,7 +297,7 @@ impl Targets {
         match tree.end_of(child).kind() {
             Kind::Inner(id) => sums.node[id as usize * channels + channel],
             Kind::Single(point) => self.point_floats[point as usize * channels + channel],
-            Kind::Leaf(id) => self.scales[channel].float(sums.leaf[id as usize * channels + channel]),
+            Kind::Leaf(id) => sums.leaf[id as usize * channels + channel],
             Kind::Chain(_) | Kind::Empty => 0.0,
         }
     }
@@ -304,12 +322,36 @@ impl Targets {
         })
     }
 
-    fn sum_leaf(&self, tree: &Tree, leaf: u32, sums: &mut Sums) {
-        let channels = self.n_channels();
-        for channel in 0..channels {
-            let points = tree.leaf(leaf).points().iter();
-            sums.leaf[leaf as usize * channels + channel] =
-                points.map(|p| self.point_sums[*p as usize * channels + channel]).sum();
+    /// The sum of a leaf's points in one channel, given where to find each as a float; rounded once, so that it is the same
+    /// whatever their order.
+    #[inline]
+    fn sum_leaf(&self, points: &[u32], channel: usize, float: impl Fn(usize) -> f64) -> f64 {
+        let (channels, scale) = (self.n_channels(), &self.scales[channel]);
+        let exact = |point: &u32| self.point_sums[*point as usize * channels + channel];
+        match points.len() {
+            _ if !self.point_sums.is_empty() => scale.float(points.iter().map(exact).sum()),
+            // Adding two floats rounds once too.
+            2 => float(0) + float(1),
+            n => scale.float((0..n).map(|k| scale.integer(float(k))).sum()),
+        }
+    }
+
+    /// As [`Targets::sum_leaf`] for all leaves. Their points lie anywhere, and those of many leaves are looked up in one go.
+    fn sum_leaves(&self, tree: &Tree, sums: &mut Sums) {
+        let (channels, all, mut floats) = (self.n_channels(), tree.n_leaves(), Vec::new());
+        for first in (0..all).step_by(AT_ONCE) {
+            let leaves = || (first..all.min(first + AT_ONCE)).map(|leaf| (leaf, tree.leaf(leaf as u32).points()));
+            for channel in 0..channels {
+                floats.clear();
+                for (_, points) in leaves() {
+                    floats.extend(points.iter().map(|point| self.point_floats[*point as usize * channels + channel]));
+                }
+                let mut start = 0;
+                for (leaf, points) in leaves() {
+                    sums.leaf[leaf * channels + channel] = self.sum_leaf(points, channel, |k| floats[start + k]);
+                    start += points.len();
+                }
+            }
         }
     }
 
@@ -321,7 +363,7 @@ impl Targets {
         let children = tree.node(id).children().map(|child| tree.end_of(child));
         for channel in 0..channels {
             let ends = children.map(|child| match child.kind() {
-                Kind::Leaf(leaf) => self.scales[channel].float(sums.leaf[leaf as usize * channels + channel]),
+                Kind::Leaf(leaf) => sums.leaf[leaf as usize * channels + channel],
                 _ => self.point_floats[child.single_or(no_point) as usize * channels + channel],
             });
             let [below, above] = children.map(|child| sums.node[child.inner_or(no_node) as usize * channels + channel]);
@@ -337,21 +379,26 @@ impl Targets {
     fn sum_nodes<const CHANNELS: usize>(&self, tree: &Tree, sums: &mut Sums) {
         let channels = if CHANNELS == ANY { self.n_channels() } else { CHANNELS };
         let (no_node, no_point) = (tree.n_nodes() as u32, self.last_row.len() as u32);
-        let (mut ids, mut some, mut sides) = (tree.children_first(), [0; AT_ONCE], Sides::new());
+        let (mut ids, mut some) = (tree.children_first(), [0; AT_ONCE]);
+        let (mut sides, mut ends) = ([[Child::EMPTY; 2]; AT_ONCE], [[0.0; 2]; AT_ONCE]);
         loop {
             let n = ids.by_ref().zip(&mut some).map(|(id, slot)| *slot = id).count();
             if n == 0 {
                 return;
             }
-            sides.set(tree, &some[..n]);
+            let others = look_at_sides(tree, &some[..n], &mut sides);
             for channel in 0..channels {
                 // For both sides the sum of the frozen cell or leaf that they are or lead to, zero for others.
-                for (ends, children) in sides.sums.iter_mut().zip(&sides.children[..n]) {
+                for (ends, children) in ends.iter_mut().zip(&sides[..n]) {
                     *ends = children
                         .map(|child| self.point_floats[child.single_or(no_point) as usize * channels + channel]);
                 }
-                sides.set_leaves(|leaf| self.scales[channel].float(sums.leaf[leaf as usize * channels + channel]));
-                for ((id, ends), children) in some[..n].iter().zip(&sides.sums).zip(&sides.children) {
+                for (at, side) in places(&others) {
+                    if let Kind::Leaf(leaf) = sides[at][side].kind() {
+                        ends[at][side] = sums.leaf[leaf as usize * channels + channel];
+                    }
+                }
+                for ((id, ends), children) in some[..n].iter().zip(&ends).zip(&sides) {
                     let [below, above] =
                         children.map(|child| sums.node[child.inner_or(no_node) as usize * channels + channel]);
                     // At most two of the four are not zero.
@@ -362,53 +409,35 @@ impl Targets {
     }
 }
 
-/// Both sides of some nodes, and room for sums.
-struct Sides {
-    /// What the sides are or, where they are chains, lead to.
-    children: [[Child; 2]; AT_ONCE],
-    /// Where among the sides leaves and chains were met.
-    others: [[u32; 2]; AT_ONCE],
-    n_others: usize,
-    sums: [[f64; 2]; AT_ONCE],
+/// What both sides of nodes are or, where they are chains, lead to; and which of them are leaves or were chains: a bit for
+/// each node, below and above.
+#[inline]
+fn look_at_sides(tree: &Tree, nodes: &[u32], sides: &mut [[Child; 2]; AT_ONCE]) -> [[u64; 2]; N_WORDS] {
+    let mut others = [[0; 2]; N_WORDS];
+    for ((nodes, sides), others) in nodes.chunks(WORD).zip(sides.chunks_mut(WORD)).zip(&mut others) {
+        for (at, (id, children)) in nodes.iter().zip(sides).enumerate() {
+            *children = tree.node(*id).children();
+            others[0] |= u64::from(children[0].is_leaf_or_chain()) << at;
+            others[1] |= u64::from(children[1].is_leaf_or_chain()) << at;
+        }
+    }
+    for (at, side) in places(&others) {
+        sides[at][side] = tree.end_of(sides[at][side]);
+    }
+    others
 }
 
-impl Sides {
-    fn new() -> Self {
-        Self {
-            children: [[Child::EMPTY; 2]; AT_ONCE],
-            others: [[0; 2]; AT_ONCE],
-            n_others: 0,
-            sums: [[0.0; 2]; AT_ONCE],
-        }
-    }
-
-    #[inline]
-    fn set(&mut self, tree: &Tree, nodes: &[u32]) {
-        let (others, mut n_others) = (self.others.as_flattened_mut(), 0);
-        for (at, (id, children)) in nodes.iter().zip(&mut self.children).enumerate() {
-            *children = tree.node(*id).children();
-            for (side, child) in children.iter().enumerate() {
-                others[n_others] = (2 * at + side) as u32;
-                n_others += usize::from(child.is_leaf_or_chain());
-            }
-        }
-        let children = self.children.as_flattened_mut();
-        for at in &others[..n_others] {
-            children[*at as usize] = tree.end_of(children[*at as usize]);
-        }
-        self.n_others = n_others;
-    }
-
-    /// Sets the sums of sides that are leaves or lead to some.
-    #[inline]
-    fn set_leaves(&mut self, sum_of: impl Fn(u32) -> f64) {
-        let (sums, children) = (self.sums.as_flattened_mut(), self.children.as_flattened());
-        for at in self.others.as_flattened()[..self.n_others].iter().map(|at| *at as usize) {
-            if let Kind::Leaf(id) = children[at].kind() {
-                sums[at] = sum_of(id);
-            }
-        }
-    }
+/// The places of bits.
+#[inline]
+fn places(words: &[[u64; 2]; N_WORDS]) -> impl Iterator<Item = (usize, usize)> {
+    words.as_flattened().iter().enumerate().flat_map(|(k, word)| {
+        let mut left = *word;
+        std::iter::from_fn(move || {
+            let at = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (at < WORD).then_some((at + k / 2 * WORD, k % 2))
+        })
+    })
 }
 
 /// A row's term in a channel.
@@ -422,10 +451,8 @@ impl Labels for Targets {
     fn gather(&self, tree: &Tree, sums: &mut Sums) {
         let channels = self.n_channels();
         sums.node = vec![0.0; (tree.n_nodes() + 1) * channels];
-        sums.leaf = vec![0; tree.n_leaves() * channels];
-        for leaf in 0..tree.n_leaves() as u32 {
-            self.sum_leaf(tree, leaf, sums);
-        }
+        sums.leaf = vec![0.0; tree.n_leaves() * channels];
+        self.sum_leaves(tree, sums);
         match channels {
             1 => self.sum_nodes::<1>(tree, sums),
             _ => self.sum_nodes::<ANY>(tree, sums),
@@ -436,9 +463,13 @@ impl Labels for Targets {
         let channels = self.n_channels();
         sums.node.resize((tree.n_nodes() + 1) * channels, 0.0);
         sums.node[tree.n_nodes() * channels..].fill(0.0);
-        sums.leaf.resize(tree.n_leaves() * channels, 0);
+        sums.leaf.resize(tree.n_leaves() * channels, 0.0);
         for leaf in &touched.leaves {
-            self.sum_leaf(tree, *leaf, sums);
+            let points = tree.leaf(*leaf).points();
+            for channel in 0..channels {
+                let float = |k: usize| self.point_floats[points[k] as usize * channels + channel];
+                sums.leaf[*leaf as usize * channels + channel] = self.sum_leaf(points, channel, float);
+            }
         }
         let nodes = touched.nodes.iter().rev();
         match channels {

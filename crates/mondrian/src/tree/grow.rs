@@ -345,7 +345,7 @@ impl Tree {
     /// As [`Tree::grown`], with the codes of the store's points on that ground: made once, they serve many trees.
     pub fn grown_by(ground: &Ground, key: NodeKey, store: &PointStore, codes: Option<&Codes>) -> Self {
         let mut points = store.all_points();
-        let mut stock = Stock { nodes: Vec::with_capacity(points.len() + points.len() / 4), ..Stock::default() };
+        let mut stock = Stock { nodes: Vec::with_capacity(points.len() + points.len() / 2), ..Stock::default() };
         let mut cell = ground.root_cell(key);
         let root = Grower::reading(store, codes, ground, &mut cell, &mut stock).grow(&mut points);
         stock.nodes.shrink_to_fit();

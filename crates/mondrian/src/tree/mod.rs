@@ -25,6 +25,7 @@ mod locate;
 mod node;
 mod partition;
 mod parts;
+mod repeats;
 mod replay;
 mod round;
 mod route;

@@ -2,8 +2,11 @@
 //!
 //! Identical rows never part, so trees hold points, not rows, and a point knows how many rows have it.
 
+use std::sync::OnceLock;
+
 use hashbrown::HashTable;
 
+use super::repeats::{hash, repeats};
 use crate::points::first_not_finite;
 use crate::{Error, Result};
 
@@ -16,8 +19,8 @@ pub struct PointStore {
     multiplicity: Vec<u32>,
     free: Vec<u32>,
     n_rows: usize,
-    /// Numbers of points, found by the hash of their coordinates, which is not kept.
-    numbers: HashTable<u32>,
+    /// Numbers of points, found by the hash of their coordinates, which is not kept. Made when a point is first sought.
+    numbers: OnceLock<HashTable<u32>>,
 }
 
 impl PointStore {
@@ -53,7 +56,7 @@ impl PointStore {
     pub fn n_bytes(&self) -> usize {
         size_of_val(self.coordinates.as_slice())
             + size_of_val(self.multiplicity.as_slice())
-            + self.numbers.allocation_size()
+            + self.numbers.get().map_or(0, HashTable::allocation_size)
     }
 
     /// A point's coordinates.
@@ -75,7 +78,7 @@ impl PointStore {
     }
 
     /// The numbers of all points, ascending.
-    pub fn points(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn points(&self) -> impl Iterator<Item = u32> + Clone + '_ {
         (0..self.n_slots() as u32).filter(|p| self.multiplicity[*p as usize] > 0)
     }
 
@@ -90,7 +93,16 @@ impl PointStore {
     }
 
     fn find_hashed(&self, hash: u64, coordinates: &[f64]) -> Option<u32> {
-        self.numbers.find(hash, |point| self.point(*point) == coordinates).copied()
+        let numbers = self.numbers.get_or_init(|| self.numbered());
+        numbers.find(hash, |point| self.point(*point) == coordinates).copied()
+    }
+
+    fn numbered(&self) -> HashTable<u32> {
+        let mut numbers = HashTable::with_capacity(self.n_points());
+        for point in self.points() {
+            numbers.insert_unique(hash(self.point(point)), point, |other| hash(self.point(*other)));
+        }
+        numbers
     }
 
     /// Makes room for so many more rows, where it is known beforehand how many will come.
@@ -98,7 +110,9 @@ impl PointStore {
         let Self { n_dims, coordinates, multiplicity, numbers, .. } = self;
         coordinates.reserve(n_rows * *n_dims);
         multiplicity.reserve(n_rows);
-        numbers.reserve(n_rows, |point| hash(point_of(coordinates, *n_dims, *point)));
+        if let Some(numbers) = numbers.get_mut() {
+            numbers.reserve(n_rows, |point| hash(point_of(coordinates, *n_dims, *point)));
+        }
     }
 
     /// Adds a row: the point's number, and whether the point is new.
@@ -123,34 +137,37 @@ impl PointStore {
     pub(crate) fn adopt(&mut self, coordinates: Vec<f64>) -> Vec<u32> {
         debug_assert!(self.multiplicity.is_empty() && coordinates.iter().all(|x| *x != 0.0 || x.is_sign_positive()));
         let (n_dims, n_rows) = (self.n_dims, coordinates.len() / self.n_dims);
-        (self.coordinates, self.n_rows) = (coordinates, n_rows);
-        (self.multiplicity, self.numbers) = (Vec::with_capacity(n_rows), HashTable::with_capacity(n_rows));
-        let mut points = Vec::with_capacity(n_rows);
+        let repeats = repeats(&coordinates, n_dims, 0..n_rows as u32);
+        (self.coordinates, self.n_rows, self.numbers) = (coordinates, n_rows, OnceLock::new());
+        if repeats.is_empty() {
+            self.multiplicity = vec![1; n_rows];
+            return (0..n_rows as u32).collect();
+        }
+        let (mut repeats, mut points) = (repeats.into_iter().peekable(), Vec::with_capacity(n_rows));
         for row in 0..n_rows {
-            // The next point's place. Rows move up to it where points before them came again.
-            let point = self.multiplicity.len() as u32;
-            if point as usize != row {
-                self.coordinates.copy_within(row * n_dims..(row + 1) * n_dims, point as usize * n_dims);
-            }
-            let hash = hash(self.point(point));
-            if let Some(held) = self.find_hashed(hash, self.point(point)) {
-                self.multiplicity[held as usize] += 1;
-                points.push(held);
-            } else {
-                self.link(hash, point);
-                self.multiplicity.push(1);
+            if let Some((_, first)) = repeats.next_if(|(again, _)| *again as usize == row) {
+                let point = points[first as usize];
+                self.multiplicity[point as usize] += 1;
                 points.push(point);
+                continue;
             }
+            // Rows move up to the place of the next point where points before them came again.
+            let point = self.multiplicity.len();
+            self.coordinates.copy_within(row * n_dims..(row + 1) * n_dims, point * n_dims);
+            self.multiplicity.push(1);
+            points.push(point as u32);
         }
         self.coordinates.truncate(self.multiplicity.len() * n_dims);
         self.coordinates.shrink_to_fit();
         points
     }
 
-    /// Takes a point into the table that is not there yet.
+    /// Takes a point that is not there yet into the table, if there is one.
     fn link(&mut self, hash_of_point: u64, point: u32) {
         let Self { n_dims, coordinates, numbers, .. } = self;
-        numbers.insert_unique(hash_of_point, point, |other| hash(point_of(coordinates, *n_dims, *other)));
+        if let Some(numbers) = numbers.get_mut() {
+            numbers.insert_unique(hash_of_point, point, |other| hash(point_of(coordinates, *n_dims, *other)));
+        }
     }
 
     fn new_slot(&mut self, coordinates: &[f64]) -> Result<u32> {
@@ -183,7 +200,10 @@ impl PointStore {
         if *left > 0 {
             return false;
         }
-        if let Ok(entry) = self.numbers.find_entry(hash(self.point(point)), |held| *held == point) {
+        let hash = hash(self.point(point));
+        if let Some(numbers) = self.numbers.get_mut()
+            && let Ok(entry) = numbers.find_entry(hash, |held| *held == point)
+        {
             entry.remove();
         }
         self.free.push(point);
@@ -207,17 +227,10 @@ impl PointStore {
             return Err(Error::NotFinite { what: "stored coordinates", row, column, value });
         }
         let mut store = Self { n_dims, coordinates, multiplicity, ..Self::default() };
-        for point in 0..store.n_slots() as u32 {
-            if store.multiplicity(point) == 0 {
-                store.free.push(point);
-                continue;
-            }
-            store.n_rows += store.multiplicity(point) as usize;
-            let hash = hash(store.point(point));
-            if store.find_hashed(hash, store.point(point)).is_some() {
-                return Err(Error::Incompatible { what: "stored points (one occurs twice)" });
-            }
-            store.link(hash, point);
+        store.free = (0..store.n_slots() as u32).filter(|point| store.multiplicity(*point) == 0).collect();
+        store.n_rows = store.multiplicity.iter().map(|n| *n as usize).sum();
+        if !repeats(&store.coordinates, n_dims, store.points()).is_empty() {
+            return Err(Error::Incompatible { what: "stored points (one occurs twice)" });
         }
         Ok(store)
     }
@@ -231,27 +244,6 @@ impl PointStore {
 #[inline]
 fn point_of(coordinates: &[f64], n_dims: usize, point: u32) -> &[f64] {
     &coordinates[point as usize * n_dims..][..n_dims]
-}
-
-/// A hash of coordinates: equal points have equal hashes, -0.0 counting as 0.0. Each step folds a full product.
-fn hash(coordinates: &[f64]) -> u64 {
-    const FACTOR: u128 = 0x9E37_79B9_7F4A_7C15;
-    let fold = |h: u64| {
-        let product = u128::from(h) * FACTOR;
-        product as u64 ^ (product >> 64) as u64
-    };
-    // The steps' own number keeps coordinates that make a product vanish from hiding those before them. Two chains of steps,
-    // for which a machine need not wait one after the other.
-    let (pairs, last) = coordinates.as_chunks::<2>();
-    let step = |h: u64, x: f64, step: u64| fold(h ^ (x + 0.0).to_bits()).wrapping_add(step);
-    let (mut a, mut b) = (0x2D35_8DCC_AA6C_78A5, 0x8BB8_4B93_962E_ACC9);
-    for ([x, y], at) in pairs.iter().zip(1_u64..) {
-        (a, b) = (step(a, *x, at), step(b, *y, at));
-    }
-    for x in last {
-        a = step(a, *x, 0);
-    }
-    fold(a ^ b.rotate_left(32))
 }
 
 #[cfg(test)]
