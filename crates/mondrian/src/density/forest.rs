@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::{DensityCell, DensityParams, DensityPath, DensityScore, DensityView, GammaChoice, path, tuning};
-use crate::forest::{Forest, LifetimeChoice};
+use crate::forest::{Arrivals, Forest, LifetimeChoice};
 use crate::path::{Progress, no_progress, part_of};
 use crate::process::Bounds;
 use crate::tree::PointStore;
@@ -149,13 +149,12 @@ impl DensityForest {
 
     fn learn_in_place(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<()> {
         self.check_all_inside(points)?;
-        let coordinates = self.forest.coordinates(points)?;
-        self.take(coordinates, progress)
+        self.take(self.forest.arrivals(points)?, progress)
     }
 
-    fn take(&mut self, coordinates: Vec<f64>, progress: Progress<'_>) -> Result<()> {
+    fn take(&mut self, arrivals: Arrivals, progress: Progress<'_>) -> Result<()> {
         let rung = self.forest.ground().rung();
-        let learned = self.forest.take_rows(coordinates)?;
+        let learned = self.forest.take_rows(arrivals)?;
         self.forest.grow(&(), &learned, rung, progress)?;
         self.resolved_gamma = OnceLock::new();
         Ok(())
@@ -196,7 +195,7 @@ impl DensityForest {
                 coordinates.extend_from_slice(store.point(point));
             }
         }
-        self.take(coordinates, &mut no_progress())
+        self.take(self.forest.arrivals_at(coordinates), &mut no_progress())
     }
 
     /// Forgets rows: the model that never saw them, on this box with this lifetime.
@@ -351,7 +350,7 @@ impl DensityForest {
             .zip(rows)
             .flat_map(|(x, n)| std::iter::repeat_n(x, *n as usize).flatten().copied())
             .collect();
-        self.take(repeated, &mut no_progress())
+        self.take(self.forest.arrivals_at(repeated), &mut no_progress())
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`Forest`] is the structure that every model shares: trees, the points they hold, box and measure. Regression,
 //! classification, density estimation and random features put [labels](Labels) on it.
 
+mod arrivals;
 pub mod classification;
 mod crowd;
 mod fixed;
@@ -24,6 +25,7 @@ mod traveller;
 #[cfg(test)]
 mod twin;
 
+pub use arrivals::Arrivals;
 pub use classification::{ClassificationForest, ClassificationParams};
 pub use growth::Growth;
 pub use params::{ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};

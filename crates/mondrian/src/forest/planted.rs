@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::ForestParams;
+use super::{Arrivals, ForestParams};
 use crate::path::{Progress, no_progress, report};
 use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure};
@@ -145,6 +145,22 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         self.trees = bare_trees(&self.ground, self.n_trees());
     }
 
+    /// Rows to be learned, by [`Forest::take_rows`].
+    ///
+    /// # Errors
+    /// As [`Forest::coordinates`].
+    pub fn arrivals(&self, points: Points<'_>) -> Result<Arrivals> {
+        points.check_width(self.n_dims())?;
+        let rows = Arrivals::of_points(points, &self.measure, self.ground.root_box());
+        self.check_finite(&rows.coordinates)?;
+        Ok(rows)
+    }
+
+    /// As [`Forest::arrivals`], for rows that are in measure coordinates already, row-major.
+    pub fn arrivals_at(&self, coordinates: Vec<f64>) -> Arrivals {
+        Arrivals::of_coordinates(coordinates, self.ground.root_box())
+    }
+
     /// Rows in measure coordinates, row-major.
     ///
     /// # Errors
@@ -152,10 +168,15 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     pub fn coordinates(&self, points: Points<'_>) -> Result<Vec<f64>> {
         points.check_width(self.n_dims())?;
         let u = self.measure.coordinates(&points.as_row_major(), self.n_dims());
+        self.check_finite(&u)?;
+        Ok(u)
+    }
+
+    fn check_finite(&self, u: &[f64]) -> Result<()> {
         // What is finite stays so where the measure changes nothing.
-        let first = if self.measure == BuiltInMeasure::Uniform { None } else { first_not_finite(&u) };
+        let first = if self.measure == BuiltInMeasure::Uniform { None } else { first_not_finite(u) };
         match first {
-            None => Ok(u),
+            None => Ok(()),
             Some(at) => {
                 let (row, column, value) = (at / self.n_dims(), at % self.n_dims(), u[at]);
                 Err(Error::NotFinite { what: "X in measure coordinates", row, column, value })
@@ -168,8 +189,9 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     ///
     /// # Errors
     /// [`Error::TooLarge`] for points too far away or too many.
-    pub fn take_rows(&mut self, coordinates: Vec<f64>) -> Result<Learned> {
-        let rung = self.rung_for(&coordinates)?;
+    pub fn take_rows(&mut self, rows: Arrivals) -> Result<Learned> {
+        let Arrivals { coordinates, hashes, are_inside } = rows;
+        let rung = if are_inside { self.ground.rung() } else { self.rung_for(&coordinates)? };
         let n_dims = self.n_dims();
         let room = crate::tree::PointStore::CAPACITY - self.store.n_slots();
         if coordinates.len() / n_dims > room || self.store.n_rows() + coordinates.len() / n_dims > u32::MAX as usize {
@@ -178,13 +200,13 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         }
         self.ground.set_rung(rung)?;
         if self.store.n_slots() == 0 {
-            let points = self.store.adopt(coordinates);
+            let points = self.store.adopt(coordinates, &hashes);
             return Ok(Learned { points, fresh: self.store.all_points() });
         }
         let mut learned = Learned::default();
         self.store.reserve(coordinates.len() / n_dims);
-        for x in coordinates.chunks_exact(n_dims) {
-            let (point, new) = self.store.add(x)?;
+        for (x, hash) in coordinates.chunks_exact(n_dims).zip(hashes) {
+            let (point, new) = self.store.add_hashed(hash, x)?;
             learned.points.push(point);
             if new {
                 learned.fresh.push(point);

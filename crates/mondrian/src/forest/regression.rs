@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::posterior::{Gaussian, Reader, separating};
 use super::resolve::{Prior, resolve};
 use super::targets::{Sums, Targets};
-use super::{Forest, ForestParams, Growth, LifetimeChoice, Unseen};
+use super::{Arrivals, Forest, ForestParams, Growth, LifetimeChoice, Unseen};
 use crate::path::{Progress, no_progress};
 use crate::points::first_not_finite;
 use crate::process::Side;
@@ -222,8 +222,8 @@ impl RegressionForest {
         if rows.n_rows == 0 {
             return Ok(());
         }
-        let coordinates = self.core.forest.coordinates(rows.points(self.n_dims()))?;
-        self.take(coordinates, &rows.y, rows.weights.as_deref(), progress)
+        let arrivals = self.core.forest.arrivals(rows.points(self.n_dims()))?;
+        self.take(arrivals, &rows.y, rows.weights.as_deref(), progress)
     }
 
     /// Takes rows into the store and leaves the trees as they are, until [`RegressionForest::grow_sown`].
@@ -232,9 +232,9 @@ impl RegressionForest {
         if rows.n_rows == 0 {
             return Ok(());
         }
-        let coordinates = self.core.forest.coordinates(rows.points(self.n_dims()))?;
+        let arrivals = self.core.forest.arrivals(rows.points(self.n_dims()))?;
         let core = Arc::make_mut(&mut self.core);
-        let learned = core.forest.take_rows(coordinates)?;
+        let learned = core.forest.take_rows(arrivals)?;
         core.targets.add(&learned.points, &rows.y, rows.weights.as_deref());
         Ok(())
     }
@@ -260,17 +260,11 @@ impl RegressionForest {
         forest.n_bytes() + sums + forest.store().n_bytes() + targets.n_bytes()
     }
 
-    /// Learns checked rows given in measure coordinates. On error nothing has changed, unless it was cancelled.
-    fn take(
-        &mut self,
-        coordinates: Vec<f64>,
-        y: &[f64],
-        weights: Option<&[f64]>,
-        progress: Progress<'_>,
-    ) -> Result<()> {
+    /// Learns checked rows. On error nothing has changed, unless it was cancelled.
+    fn take(&mut self, arrivals: Arrivals, y: &[f64], weights: Option<&[f64]>, progress: Progress<'_>) -> Result<()> {
         let core = Arc::make_mut(&mut self.core);
         let rung = core.forest.ground().rung();
-        let learned = core.forest.take_rows(coordinates)?;
+        let learned = core.forest.take_rows(arrivals)?;
         let changed = core.targets.add(&learned.points, y, weights);
         let is_gathered = core.forest.grow(&core.targets, &learned, rung, progress)?;
         if changed && !is_gathered {
@@ -324,7 +318,7 @@ impl RegressionForest {
             y.extend_from_slice(targets);
             w.push(weight);
         }
-        self.take(coordinates, &y, Some(&w), &mut no_progress())
+        self.take(self.core.forest.arrivals_at(coordinates), &y, Some(&w), &mut no_progress())
     }
 
     /// The model at a smaller lifetime, without retraining; a larger one is cut to what was grown.

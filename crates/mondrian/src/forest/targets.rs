@@ -24,6 +24,7 @@ pub struct Targets {
     /// Row by row, in order of arrival; forgotten rows have no point until they are swept out.
     point_of: Vec<u32>,
     y: Vec<f64>,
+    /// None while all are 1.
     weight: Vec<f64>,
     n_forgotten: usize,
     /// The rows of a point as a list: its last, and for each row the one before.
@@ -88,7 +89,20 @@ impl Targets {
         let t = self.n_targets;
         (0..self.point_of.len())
             .filter(|row| self.point_of[*row] != NONE)
-            .map(move |row| (self.point_of[row], &self.y[row * t..][..t], self.weight[row]))
+            .map(move |row| (self.point_of[row], &self.y[row * t..][..t], self.weight_of(row)))
+    }
+
+    fn weight_of(&self, row: usize) -> f64 {
+        self.weight.get(row).copied().unwrap_or(1.0)
+    }
+
+    /// A row's term in a channel.
+    #[inline]
+    fn term(&self, row: usize, channel: usize) -> f64 {
+        if channel == self.n_targets {
+            return self.weight_of(row);
+        }
+        self.weight_of(row) * self.y[row * self.n_targets + channel]
     }
 
     /// Number of rows.
@@ -109,8 +123,9 @@ impl Targets {
         self.point_of.extend_from_slice(points);
         self.y.extend_from_slice(&y[..n * t]);
         match weights {
-            Some(weights) => self.weight.extend_from_slice(&weights[..n]),
-            None => self.weight.resize(first + n, 1.0),
+            Some(weights) if self.is_weighted => self.weight.extend_from_slice(&weights[..n]),
+            _ if self.is_weighted => self.weight.resize(first + n, 1.0),
+            _ => {}
         }
         self.row_before.reserve(n);
         for (&point, row) in points.iter().zip(first as u32..) {
@@ -118,10 +133,11 @@ impl Targets {
             self.last_row[point as usize] = row;
             self.multiplicity[point as usize] += 1;
         }
-        for (channel, scale) in self.scales.iter_mut().enumerate() {
-            let rows = self.y[first * t..].chunks_exact(t).zip(&self.weight[first..]);
-            changed |= scale.add_all(rows.map(|(targets, weight)| term(targets, *weight, channel)));
+        let mut scales = std::mem::take(&mut self.scales);
+        for (channel, scale) in scales.iter_mut().enumerate() {
+            changed |= scale.add_all((first..first + n).map(|row| self.term(row, channel)));
         }
+        self.scales = scales;
         let repeats = self.point_sums.is_empty() && points.iter().any(|point| self.multiplicity[*point as usize] > 1);
         if changed || repeats {
             self.sum_points();
@@ -134,6 +150,7 @@ impl Targets {
 
     fn start_weighing(&mut self) {
         self.is_weighted = true;
+        self.weight = vec![1.0; self.point_of.len()];
         let mut scale = Scale::default();
         scale.add_all(self.rows().map(|(_, _, weight)| weight));
         self.scales.push(scale);
@@ -159,11 +176,11 @@ impl Targets {
     /// Adds or takes away a row's terms from its point's sums.
     #[inline]
     fn change_sums(&mut self, point: u32, row: u32, sign: i128) {
-        let (t, channels) = (self.n_targets, self.n_channels());
+        let channels = self.n_channels();
         let (row, start) = (row as usize, point as usize * channels);
         for channel in 0..channels {
             let scale = &self.scales[channel];
-            let units = scale.units(term(&self.y[row * t..][..t], self.weight[row], channel));
+            let units = scale.units(self.term(row, channel));
             self.point_floats[start + channel] = match self.point_sums.get_mut(start + channel) {
                 None if sign == 1 => scale.of_units(units),
                 None => 0.0,
@@ -181,13 +198,13 @@ impl Targets {
     }
 
     fn sum_points(&mut self) {
-        let (t, channels, slots) = (self.n_targets, self.n_channels(), self.last_row.len());
+        let (channels, slots) = (self.n_channels(), self.last_row.len());
         let repeats = self.multiplicity.iter().any(|n| *n > 1);
         self.point_sums = vec![0; if repeats { slots * channels } else { 0 }];
         self.point_floats = vec![0.0; (slots + 1) * channels];
         for (channel, scale) in self.scales.iter().enumerate() {
             for (row, point) in self.point_of.iter().enumerate().filter(|(_, point)| **point != NONE) {
-                let units = scale.units(term(&self.y[row * t..][..t], self.weight[row], channel));
+                let units = scale.units(self.term(row, channel));
                 let at = *point as usize * channels + channel;
                 self.point_floats[at] = scale.of_units(units);
                 if repeats {
@@ -234,13 +251,12 @@ impl Targets {
             let point = self.point_of[row as usize];
             points.push(point);
             self.unlink(point, row);
-            let (t, weight) = (self.n_targets, self.weight[row as usize]);
-            let targets = self.y[row as usize * t..][..t].to_vec();
             if !changed {
                 self.change_sums(point, row, -1);
             }
             for channel in 0..self.n_channels() {
-                changed |= self.scales[channel].remove(term(&targets, weight, channel));
+                let term = self.term(row as usize, channel);
+                changed |= self.scales[channel].remove(term);
             }
             self.point_of[row as usize] = NONE;
             self.multiplicity[point as usize] -= 1;
@@ -280,7 +296,9 @@ impl Targets {
         for (row, (point, y, weight)) in rows.into_iter().enumerate() {
             self.point_of.push(point);
             self.y.extend(y);
-            self.weight.push(weight);
+            if self.is_weighted {
+                self.weight.push(weight);
+            }
             self.row_before.push(self.last_row[point as usize]);
             self.last_row[point as usize] = row as u32;
         }
@@ -438,11 +456,6 @@ fn places(words: &[[u64; 2]; N_WORDS]) -> impl Iterator<Item = (usize, usize)> {
             (at < WORD).then_some((at + k / 2 * WORD, k % 2))
         })
     })
-}
-
-/// A row's term in a channel.
-fn term(targets: &[f64], weight: f64, channel: usize) -> f64 {
-    targets.get(channel).map_or(weight, |y| weight * y)
 }
 
 impl Labels for Targets {

@@ -340,11 +340,11 @@ impl MondrianFeatures {
     /// # Errors
     /// As [`FeatureMap::learn`], and [`Error::Cancelled`]; the map is of no more use then.
     pub fn learn_with_progress(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<Features> {
-        let coordinates = self.forest.coordinates(points)?;
+        let arrivals = self.forest.arrivals(points)?;
         self.check_room(points.n_rows())?;
         let rung = self.forest.ground().rung();
         let forest = Arc::make_mut(&mut self.forest);
-        let learned = forest.take_rows(coordinates)?;
+        let learned = forest.take_rows(arrivals)?;
         forest.grow(&(), &learned, rung, progress)?;
         self.number(&learned.points);
         self.rows.extend_from_slice(&learned.points);

@@ -40,6 +40,12 @@ impl BuiltInMeasure {
     /// The coordinates of rows of `n_dims` numbers, without negative zeros.
     pub(crate) fn coordinates(&self, rows: &[f64], n_dims: usize) -> Vec<f64> {
         let mut coordinates = Vec::with_capacity(rows.len());
+        self.add_coordinates(rows, n_dims, &mut coordinates);
+        coordinates
+    }
+
+    /// As [`BuiltInMeasure::coordinates`], added to others.
+    pub(crate) fn add_coordinates(&self, rows: &[f64], n_dims: usize, coordinates: &mut Vec<f64>) {
         match self {
             Self::Uniform => coordinates.extend(rows.iter().map(|x| x + 0.0)),
             Self::Weighted(Weights(weights)) => {
@@ -53,7 +59,6 @@ impl BuiltInMeasure {
                 }
             }
         }
-        coordinates
     }
 }
 

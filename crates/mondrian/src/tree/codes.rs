@@ -294,7 +294,11 @@ mod tests {
             let ground =
                 Ground::new(0, &Bounds::new(&vec![0.0; n_dims], &vec![1.0; n_dims]).unwrap(), Lifetime::INFINITE);
             let mut store = PointStore::new(n_dims);
-            store.adopt((0..n_points * n_dims).map(|i| NodeKey::root(2, i as u64).draw(0).uniform()).collect());
+            for row in 0..n_points {
+                let x: Vec<f64> =
+                    (0..n_dims).map(|dim| NodeKey::root(2, row as u64).draw(dim as u32).uniform()).collect();
+                store.add(&x).unwrap();
+            }
             Codes::if_worth(&ground.unwrap(), &store, n_trees).is_some()
         };
         // Near as they are; enough for lanes, or not; narrow ones for one tree; images for the ten trees of the benchmarks, not

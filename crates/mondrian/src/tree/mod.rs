@@ -45,6 +45,7 @@ pub use leaf::Leaf;
 pub use locate::{Landing, Locator};
 pub use node::{Child, Kind, Node};
 pub(crate) use partition::partition;
+pub(crate) use repeats::hash;
 pub(crate) use replay::Replay;
 pub use route::Frozen;
 pub use store::PointStore;

@@ -6,25 +6,28 @@
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-/// Bits of memory a row, at least: as many rows in a hundred as are not like others are taken for such at first, with 6 at
-/// most and 3 at least.
+/// Bits of memory a row, at least, and at most twice as many: of a hundred rows that are like no other, 3 to 6 share their bit.
 const BITS_A_ROW: usize = 16;
 
-/// Those of some rows that equal an earlier one, each with the first that it equals, in order.
+/// Those of some rows, given with their hashes, that equal an earlier one, each with the first that it equals, in order.
 ///
 /// # Panics
 /// If there is no such row in the table.
-pub(super) fn repeats(coordinates: &[f64], n_dims: usize, rows: impl Iterator<Item = u32> + Clone) -> Vec<(u32, u32)> {
+pub(super) fn repeats(
+    coordinates: &[f64],
+    n_dims: usize,
+    rows: impl Iterator<Item = (u32, u64)> + Clone,
+) -> Vec<(u32, u32)> {
     let row = |number: u32| &coordinates[number as usize * n_dims..][..n_dims];
-    let hashes: Vec<u64> = rows.clone().map(|number| hash(row(number))).collect();
-    let (mut seen, mut again) = (Bits::for_rows(hashes.len()), Bits::for_rows(hashes.len()));
-    for hash in &hashes {
-        if seen.set(*hash) {
-            again.set(*hash);
+    let n_rows = coordinates.len() / n_dims;
+    let (mut seen, mut again) = (Bits::for_rows(n_rows), Bits::for_rows(n_rows));
+    for (_, hash) in rows.clone() {
+        if seen.set(hash) {
+            again.set(hash);
         }
     }
     let (mut firsts, mut repeats) = (HashTable::<(u64, u32)>::new(), Vec::new());
-    for (number, hash) in rows.zip(hashes).filter(|(_, hash)| again.has(*hash)) {
+    for (number, hash) in rows.filter(|(_, hash)| again.has(*hash)) {
         match firsts.entry(hash, |(_, first)| row(*first) == row(number), |(hash, _)| *hash) {
             Entry::Occupied(first) => repeats.push((number, first.get().1)),
             Entry::Vacant(place) => {
@@ -67,7 +70,7 @@ impl Bits {
 }
 
 /// A hash of coordinates: equal points have equal hashes, -0.0 counting as 0.0. Each step folds a full product.
-pub(super) fn hash(coordinates: &[f64]) -> u64 {
+pub(crate) fn hash(coordinates: &[f64]) -> u64 {
     const FACTOR: u128 = 0x9E37_79B9_7F4A_7C15;
     let fold = |h: u64| {
         let product = u128::from(h) * FACTOR;
@@ -108,7 +111,7 @@ mod tests {
                 let some = (0..n_rows as u32).step_by(step);
                 let twin = |number: u32| some.clone().take_while(|r| *r < number).find(|r| row(*r) == row(number));
                 let expected: Vec<(u32, u32)> = some.clone().filter_map(|r| twin(r).map(|first| (r, first))).collect();
-                assert_eq!(repeats(&table, n_dims, some), expected);
+                assert_eq!(repeats(&table, n_dims, some.map(|r| (r, hash(row(r))))), expected);
             }
         }
     }

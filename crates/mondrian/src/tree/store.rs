@@ -120,8 +120,12 @@ impl PointStore {
     /// # Errors
     /// [`Error::TooLarge`] when no number is left.
     pub fn add(&mut self, coordinates: &[f64]) -> Result<(u32, bool)> {
+        self.add_hashed(hash(coordinates), coordinates)
+    }
+
+    /// As [`PointStore::add`] for a row whose hash is known.
+    pub(crate) fn add_hashed(&mut self, hash: u64, coordinates: &[f64]) -> Result<(u32, bool)> {
         debug_assert_eq!(coordinates.len(), self.n_dims);
-        let hash = hash(coordinates);
         if let Some(point) = self.find_hashed(hash, coordinates) {
             self.n_rows += 1;
             self.multiplicity[point as usize] += 1;
@@ -133,11 +137,12 @@ impl PointStore {
         Ok((point, true))
     }
 
-    /// The rows of a whole table, without negative zeros, as those of a store that has none: their points.
-    pub(crate) fn adopt(&mut self, coordinates: Vec<f64>) -> Vec<u32> {
+    /// The rows of a whole table, without negative zeros and with their hashes, as those of a store that has none: their
+    /// points.
+    pub(crate) fn adopt(&mut self, coordinates: Vec<f64>, hashes: &[u64]) -> Vec<u32> {
         debug_assert!(self.multiplicity.is_empty() && coordinates.iter().all(|x| *x != 0.0 || x.is_sign_positive()));
         let (n_dims, n_rows) = (self.n_dims, coordinates.len() / self.n_dims);
-        let repeats = repeats(&coordinates, n_dims, 0..n_rows as u32);
+        let repeats = repeats(&coordinates, n_dims, (0..).zip(hashes.iter().copied()));
         (self.coordinates, self.n_rows, self.numbers) = (coordinates, n_rows, OnceLock::new());
         if repeats.is_empty() {
             self.multiplicity = vec![1; n_rows];
@@ -229,7 +234,8 @@ impl PointStore {
         let mut store = Self { n_dims, coordinates, multiplicity, ..Self::default() };
         store.free = (0..store.n_slots() as u32).filter(|point| store.multiplicity(*point) == 0).collect();
         store.n_rows = store.multiplicity.iter().map(|n| *n as usize).sum();
-        if !repeats(&store.coordinates, n_dims, store.points()).is_empty() {
+        let hashed = store.points().map(|point| (point, hash(store.point(point))));
+        if !repeats(&store.coordinates, n_dims, hashed).is_empty() {
             return Err(Error::Incompatible { what: "stored points (one occurs twice)" });
         }
         Ok(store)
@@ -257,7 +263,8 @@ mod tests {
             let value = |at: usize| (key.draw(at as u32).uniform() * f64::from(n_values)).floor();
             let table: Vec<f64> = (0..n_rows * n_dims).map(value).collect();
             let (mut adopted, mut added) = (PointStore::new(n_dims), PointStore::new(n_dims));
-            let points = adopted.adopt(table.clone());
+            let hashes: Vec<u64> = table.chunks_exact(n_dims).map(hash).collect();
+            let points = adopted.adopt(table.clone(), &hashes);
             let one_by_one: Vec<u32> = table.chunks_exact(n_dims).map(|x| added.add(x).unwrap().0).collect();
             assert_eq!(points, one_by_one);
             assert_eq!(adopted.coordinates(), added.coordinates());

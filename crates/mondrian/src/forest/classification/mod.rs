@@ -31,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
-use super::{Forest, LifetimeChoice};
+use super::{Arrivals, Forest, LifetimeChoice};
 use crate::path::{Progress, no_progress};
 use crate::{Error, Lifetime, Points, Result};
 use classes::{PointClasses, check_labels};
@@ -184,15 +184,15 @@ impl ClassificationForest {
     ) -> Result<()> {
         let n_classes = n_classes.max(self.n_classes());
         check_labels(points.n_rows(), labels, n_classes)?;
-        let coordinates = self.planted.forest.coordinates(points)?;
-        self.take(coordinates, labels, n_classes, progress)
+        let arrivals = self.planted.forest.arrivals(points)?;
+        self.take(arrivals, labels, n_classes, progress)
     }
 
-    /// Takes rows in measure coordinates. On error nothing has changed, unless it was cancelled.
-    fn take(&mut self, coordinates: Vec<f64>, labels: &[u32], n_classes: usize, progress: Progress<'_>) -> Result<()> {
+    /// Takes rows. On error nothing has changed, unless it was cancelled.
+    fn take(&mut self, arrivals: Arrivals, labels: &[u32], n_classes: usize, progress: Progress<'_>) -> Result<()> {
         let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
         let rung = forest.ground().rung();
-        let learned = forest.take_rows(coordinates)?;
+        let learned = forest.take_rows(arrivals)?;
         let n_words = classes.n_words();
         classes.set_n_classes(n_classes);
         learned.points.iter().zip(labels).for_each(|(point, class)| classes.add(*point, *class));
@@ -207,9 +207,9 @@ impl ClassificationForest {
     /// Takes rows into the store and leaves the trees as they are, until [`ClassificationForest::grow_sown`].
     pub(in crate::forest) fn sow(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
         check_labels(points.n_rows(), labels, self.n_classes())?;
-        let coordinates = self.planted.forest.coordinates(points)?;
+        let arrivals = self.planted.forest.arrivals(points)?;
         let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
-        let learned = forest.take_rows(coordinates)?;
+        let learned = forest.take_rows(arrivals)?;
         learned.points.iter().zip(labels).for_each(|(point, class)| classes.add(*point, *class));
         Ok(())
     }
@@ -277,7 +277,7 @@ impl ClassificationForest {
         }
         let (coordinates, labels) = other.rows();
         let n_classes = self.n_classes().max(other.n_classes());
-        self.take(coordinates, &labels, n_classes, &mut no_progress())?;
+        self.take(self.planted.forest.arrivals_at(coordinates), &labels, n_classes, &mut no_progress())?;
         let terminal = other.planted.forest.ground().lifetime();
         if terminal > self.planted.forest.ground().lifetime() {
             let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
