@@ -14,7 +14,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from mondrian import MondrianForestRegressor
 
 QUICK = "--quick" in sys.argv
-RUNS = 2 if QUICK else 5
+RUNS = 2 if QUICK else 9
 
 
 def least(*calls, runs=RUNS):
@@ -64,7 +64,7 @@ def row_by_row():
         for row, target in zip(dictionaries, y):
             model.learn_one(row, target)
 
-    a, b = least(ours, theirs, runs=min(RUNS, 3))
+    a, b = least(ours, theirs, runs=min(RUNS, 5))
     print(f"row_by_row/n={n}/d=10/trees=10: ours {n / a:.0f} rows/s, river {n / b:.0f} rows/s, ratio {b / a:.1f}")
 
 
