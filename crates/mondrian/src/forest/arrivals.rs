@@ -5,7 +5,7 @@
 
 use crate::Points;
 use crate::process::{Bounds, BuiltInMeasure};
-use crate::tree::hash;
+use crate::tree::{Ground, hash};
 
 /// Numbers that are worked on together: they stay in the nearest cache.
 const AT_ONCE: usize = 2048;
@@ -16,15 +16,15 @@ pub struct Arrivals {
     pub(super) coordinates: Vec<f64>,
     /// Of each row; [`crate::tree::PointStore`] finds it by that.
     pub(super) hashes: Vec<u64>,
-    /// Whether the root box holds them all.
-    pub(super) are_inside: bool,
+    ground: Ground,
+    /// Whether the ground's root box holds them all.
+    are_inside: bool,
 }
 
 impl Arrivals {
-    /// Rows of the width of the box.
-    pub(super) fn of_points(points: Points<'_>, measure: &BuiltInMeasure, root: &Bounds) -> Self {
-        let mut all = Self::none(points.n_rows(), root);
-        let rows = points.as_row_major();
+    /// Rows of the width of the root box.
+    pub(super) fn of_points(points: Points<'_>, measure: &BuiltInMeasure, ground: &Ground) -> Self {
+        let (mut all, root, rows) = (Self::none(points.n_rows(), ground), ground.root_box(), points.as_row_major());
         for some in rows.chunks(at_once(root)) {
             let start = all.coordinates.len();
             measure.add_coordinates(some, root.n_dims(), &mut all.coordinates);
@@ -34,17 +34,22 @@ impl Arrivals {
     }
 
     /// Rows that are in measure coordinates already.
-    pub(super) fn of_coordinates(coordinates: Vec<f64>, root: &Bounds) -> Self {
-        let mut all = Self::none(coordinates.len() / root.n_dims(), root);
+    pub(super) fn of_coordinates(coordinates: Vec<f64>, ground: &Ground) -> Self {
+        let (mut all, root) = (Self::none(coordinates.len() / ground.n_dims(), ground), ground.root_box());
         for some in coordinates.chunks(at_once(root)) {
             look_at(some, root, &mut all.hashes, &mut all.are_inside);
         }
         Self { coordinates, ..all }
     }
 
-    fn none(n_rows: usize, root: &Bounds) -> Self {
-        let coordinates = Vec::with_capacity(n_rows * root.n_dims());
-        Self { coordinates, hashes: Vec::with_capacity(n_rows), are_inside: true }
+    fn none(n_rows: usize, ground: &Ground) -> Self {
+        let coordinates = Vec::with_capacity(n_rows * ground.n_dims());
+        Self { coordinates, hashes: Vec::with_capacity(n_rows), ground: ground.clone(), are_inside: true }
+    }
+
+    /// Whether all are known to lie in a root box: not if they were looked at on another ground.
+    pub(super) fn are_in(&self, root: &Bounds) -> bool {
+        self.are_inside && self.ground.root_box() == root
     }
 }
 
@@ -61,7 +66,13 @@ fn look_at(some: &[f64], root: &Bounds, hashes: &mut Vec<u64>, are_inside: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Lifetime;
     use crate::process::{NodeKey, Weights};
+
+    fn ground(n_dims: usize, upper: f64) -> Ground {
+        let root = Bounds::new(&vec![-1.0; n_dims], &vec![upper; n_dims]).unwrap();
+        Ground::new(0, &root, Lifetime::INFINITE).unwrap()
+    }
 
     #[test]
     fn rows_arrive_as_if_each_was_looked_at_on_its_own() {
@@ -69,29 +80,31 @@ mod tests {
         for (n_rows, n_dims) in [(0, 3), (1, 1), (700, 3), (5000, 1), (3, 5000)] {
             let x: Vec<f64> =
                 (0..n_rows * n_dims).map(|i| 2.0 * NodeKey::root(4, i as u64).draw(0).uniform() - 1.0).collect();
-            let root = Bounds::new(&vec![-1.0; n_dims], &vec![1.0; n_dims]).unwrap();
+            let (ground, points) = (ground(n_dims, 1.0), Points::row_major(&x, n_dims).unwrap());
             let halved = BuiltInMeasure::Weighted(Weights::new(vec![0.5; n_dims]).unwrap());
             for measure in [BuiltInMeasure::Uniform, halved] {
-                let points = Points::row_major(&x, n_dims).unwrap();
-                let rows = Arrivals::of_points(points, &measure, &root);
+                let rows = Arrivals::of_points(points, &measure, &ground);
                 assert_eq!(rows.coordinates, measure.coordinates(&x, n_dims));
                 let hashes: Vec<u64> = rows.coordinates.chunks_exact(n_dims).map(hash).collect();
-                assert_eq!((&rows.hashes, rows.are_inside), (&hashes, true));
-                let again = Arrivals::of_coordinates(rows.coordinates.clone(), &root);
-                assert_eq!((again.coordinates, again.hashes, again.are_inside), (rows.coordinates, hashes, true));
+                assert!(rows.hashes == hashes && rows.are_in(ground.root_box()));
+                let again = Arrivals::of_coordinates(rows.coordinates.clone(), &ground);
+                assert!(again.coordinates == rows.coordinates && again.hashes == hashes);
+                assert!(again.are_in(ground.root_box()));
             }
         }
     }
 
     #[test]
     fn one_number_outside_the_box_is_noticed_wherever_it_is() {
-        let root = Bounds::new(&[0.0; 3], &[1.0; 3]).unwrap();
+        let (ground, wider) = (ground(3, 1.0), ground(3, 2.0));
         for at in [0, 2046, 2047, 2048, 5999] {
-            for outside in [-f64::MIN_POSITIVE, 1.5] {
+            for outside in [-1.5, 1.0_f64.next_up()] {
                 let mut x = vec![0.5; 6000];
                 x[at] = outside;
-                assert!(!Arrivals::of_coordinates(x, &root).are_inside);
+                assert!(!Arrivals::of_coordinates(x, &ground).are_in(ground.root_box()));
             }
         }
+        // What one ground says of rows, another does not take on trust.
+        assert!(!Arrivals::of_coordinates(vec![1.5; 3], &wider).are_in(ground.root_box()));
     }
 }

@@ -151,14 +151,14 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// As [`Forest::coordinates`].
     pub fn arrivals(&self, points: Points<'_>) -> Result<Arrivals> {
         points.check_width(self.n_dims())?;
-        let rows = Arrivals::of_points(points, &self.measure, self.ground.root_box());
+        let rows = Arrivals::of_points(points, &self.measure, &self.ground);
         self.check_finite(&rows.coordinates)?;
         Ok(rows)
     }
 
     /// As [`Forest::arrivals`], for rows that are in measure coordinates already, row-major.
     pub fn arrivals_at(&self, coordinates: Vec<f64>) -> Arrivals {
-        Arrivals::of_coordinates(coordinates, self.ground.root_box())
+        Arrivals::of_coordinates(coordinates, &self.ground)
     }
 
     /// Rows in measure coordinates, row-major.
@@ -184,14 +184,15 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         }
     }
 
-    /// Takes rows, given in measure coordinates, into the store and widens the box to hold them. Trees grow by
+    /// Takes rows into the store and widens the box to hold them. Trees grow by
     /// [`Forest::grow`] with what this returns. On error nothing has changed.
     ///
     /// # Errors
     /// [`Error::TooLarge`] for points too far away or too many.
     pub fn take_rows(&mut self, rows: Arrivals) -> Result<Learned> {
-        let Arrivals { coordinates, hashes, are_inside } = rows;
-        let rung = if are_inside { self.ground.rung() } else { self.rung_for(&coordinates)? };
+        let is_held = rows.are_in(self.ground.root_box());
+        let Arrivals { coordinates, hashes, .. } = rows;
+        let rung = if is_held { self.ground.rung() } else { self.rung_for(&coordinates)? };
         let n_dims = self.n_dims();
         let room = crate::tree::PointStore::CAPACITY - self.store.n_slots();
         if coordinates.len() / n_dims > room || self.store.n_rows() + coordinates.len() / n_dims > u32::MAX as usize {

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 /// No row.
 const NONE: u32 = u32::MAX;
-/// Nodes of a whole tree whose sums are made together.
+/// Nodes or leaves of a whole tree whose sums are made together: so many words with a bit for each.
 const AT_ONCE: usize = WORD * N_WORDS;
 const WORD: usize = 64;
 const N_WORDS: usize = 4;
@@ -488,6 +488,41 @@ impl Labels for Targets {
         match channels {
             1 => nodes.for_each(|id| self.sum_node::<1>(tree, *id, sums)),
             _ => nodes.for_each(|id| self.sum_node::<ANY>(tree, *id, sums)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forest::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams};
+    use crate::process::NodeKey;
+    use crate::{Lifetime, Points};
+
+    #[test]
+    fn sums_of_floats_are_the_exact_ones_rounded_once() {
+        let key = NodeKey::root(8, 8);
+        let x: Vec<f64> = (0..4000).map(|i| key.draw(i).uniform()).collect();
+        // Terms of very different size, so that plain sums would depend on the order.
+        let y: Vec<f64> =
+            (0..2000).map(|i| (key.draw(5000 + i).uniform() - 0.4) * 0.1_f64.powi(i as i32 % 40)).collect();
+        let lifetime = LifetimeChoice::Value(Lifetime::new(10.0).unwrap());
+        let params = RegressionParams {
+            forest: ForestParams { lifetime, ..ForestParams::default() },
+            ..RegressionParams::default()
+        };
+        let model = RegressionForest::fit(params, Points::row_major(&x, 2).unwrap(), &y, None).unwrap();
+        let targets = &model.core.targets;
+        assert!(targets.point_sums.is_empty());
+        let mut exact = targets.clone();
+        exact.point_sums = y.iter().map(|y| targets.scales[0].units(*y) as i128).collect();
+        for (tree, sums) in model.core.forest.trees() {
+            let sizes = || (0..tree.n_leaves() as u32).map(|leaf| tree.leaf(leaf).points().len());
+            assert!(sizes().any(|n| n == 2) && sizes().any(|n| n > 2));
+            let mut twin = Sums::default();
+            exact.gather(tree, &mut twin);
+            let bits = |floats: &[f64]| floats.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            assert_eq!((bits(&sums.leaf), bits(&sums.node)), (bits(&twin.leaf), bits(&twin.node)));
         }
     }
 }

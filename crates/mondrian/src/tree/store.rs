@@ -93,12 +93,13 @@ impl PointStore {
     }
 
     fn find_hashed(&self, hash: u64, coordinates: &[f64]) -> Option<u32> {
-        let numbers = self.numbers.get_or_init(|| self.numbered());
+        let numbers = self.numbers.get_or_init(|| self.numbered(0));
         numbers.find(hash, |point| self.point(*point) == coordinates).copied()
     }
 
-    fn numbered(&self) -> HashTable<u32> {
-        let mut numbers = HashTable::with_capacity(self.n_points());
+    /// The table of numbers, with room for so many more.
+    fn numbered(&self, n_more: usize) -> HashTable<u32> {
+        let mut numbers = HashTable::with_capacity(self.n_points() + n_more);
         for point in self.points() {
             numbers.insert_unique(hash(self.point(point)), point, |other| hash(self.point(*other)));
         }
@@ -107,11 +108,12 @@ impl PointStore {
 
     /// Makes room for so many more rows, where it is known beforehand how many will come.
     pub(crate) fn reserve(&mut self, n_rows: usize) {
-        let Self { n_dims, coordinates, multiplicity, numbers, .. } = self;
-        coordinates.reserve(n_rows * *n_dims);
-        multiplicity.reserve(n_rows);
-        if let Some(numbers) = numbers.get_mut() {
-            numbers.reserve(n_rows, |point| hash(point_of(coordinates, *n_dims, *point)));
+        self.coordinates.reserve(n_rows * self.n_dims);
+        self.multiplicity.reserve(n_rows);
+        let Self { n_dims, coordinates, numbers, .. } = self;
+        match numbers.get_mut() {
+            Some(numbers) => numbers.reserve(n_rows, |point| hash(point_of(coordinates, *n_dims, *point))),
+            None => self.numbers = self.numbered(n_rows).into(),
         }
     }
 
