@@ -378,15 +378,17 @@ impl Targets {
     fn sum_node<const CHANNELS: usize>(&self, tree: &Tree, id: u32, sums: &mut Sums) {
         let channels = if CHANNELS == ANY { self.n_channels() } else { CHANNELS };
         let (no_point, no_node) = (self.last_row.len() as u32, tree.n_nodes() as u32);
-        let children = tree.node(id).children().map(|child| tree.end_of(child));
+        let [below, above] = tree.node(id).children();
+        let (below, above) = (tree.end_of(below), tree.end_of(above));
         for channel in 0..channels {
-            let ends = children.map(|child| match child.kind() {
+            let end = |child: Child| match child.kind() {
                 Kind::Leaf(leaf) => sums.leaf[leaf as usize * channels + channel],
                 _ => self.point_floats[child.single_or(no_point) as usize * channels + channel],
-            });
-            let [below, above] = children.map(|child| sums.node[child.inner_or(no_node) as usize * channels + channel]);
+            };
+            let node = |child: Child| sums.node[child.inner_or(no_node) as usize * channels + channel];
             // At most two of the four are not zero.
-            sums.node[id as usize * channels + channel] = ((ends[0] + ends[1]) + below) + above;
+            let sum = ((end(below) + end(above)) + node(below)) + node(above);
+            sums.node[id as usize * channels + channel] = sum;
         }
     }
 
