@@ -24,27 +24,36 @@ pub struct Arrivals {
 impl Arrivals {
     /// Rows of the width of the root box.
     pub(super) fn of_points(points: Points<'_>, measure: &BuiltInMeasure, ground: &Ground) -> Self {
-        let (mut all, root, rows) = (Self::none(points.n_rows(), ground), ground.root_box(), points.as_row_major());
-        for some in rows.chunks(at_once(root)) {
+        let (rows, n_dims) = (points.as_row_major(), ground.n_dims());
+        let mut all = Self::at(Vec::with_capacity(rows.len()), ground);
+        for some in rows.chunks(at_once(n_dims)) {
             let start = all.coordinates.len();
-            measure.add_coordinates(some, root.n_dims(), &mut all.coordinates);
-            look_at(&all.coordinates[start..], root, &mut all.hashes, &mut all.are_inside);
+            measure.add_coordinates(some, n_dims, &mut all.coordinates);
+            all.look_from(start);
         }
         all
     }
 
     /// Rows that are in measure coordinates already.
     pub(super) fn of_coordinates(coordinates: Vec<f64>, ground: &Ground) -> Self {
-        let (mut all, root) = (Self::none(coordinates.len() / ground.n_dims(), ground), ground.root_box());
-        for some in coordinates.chunks(at_once(root)) {
-            look_at(some, root, &mut all.hashes, &mut all.are_inside);
-        }
-        Self { coordinates, ..all }
+        let mut all = Self::at(coordinates, ground);
+        all.look_from(0);
+        all
     }
 
-    fn none(n_rows: usize, ground: &Ground) -> Self {
-        let coordinates = Vec::with_capacity(n_rows * ground.n_dims());
-        Self { coordinates, hashes: Vec::with_capacity(n_rows), ground: ground.clone(), are_inside: true }
+    /// Rows that nobody has looked at yet.
+    fn at(coordinates: Vec<f64>, ground: &Ground) -> Self {
+        let hashes = Vec::with_capacity(coordinates.capacity() / ground.n_dims());
+        Self { coordinates, hashes, ground: ground.clone(), are_inside: true }
+    }
+
+    /// Looks at the rows whose numbers start there.
+    fn look_from(&mut self, start: usize) {
+        let (root, n_dims) = (self.ground.root_box(), self.ground.n_dims());
+        for some in self.coordinates[start..].chunks(at_once(n_dims)) {
+            self.are_inside &= root.contains_all(some);
+            self.hashes.extend(some.chunks_exact(n_dims).map(hash));
+        }
     }
 
     /// Whether all are known to lie in a root box: not if they were looked at on another ground.
@@ -54,13 +63,8 @@ impl Arrivals {
 }
 
 /// A whole number of rows.
-fn at_once(root: &Bounds) -> usize {
-    (AT_ONCE / root.n_dims()).max(1) * root.n_dims()
-}
-
-fn look_at(some: &[f64], root: &Bounds, hashes: &mut Vec<u64>, are_inside: &mut bool) {
-    *are_inside &= root.contains_all(some);
-    hashes.extend(some.chunks_exact(root.n_dims()).map(hash));
+fn at_once(n_dims: usize) -> usize {
+    (AT_ONCE / n_dims).max(1) * n_dims
 }
 
 #[cfg(test)]

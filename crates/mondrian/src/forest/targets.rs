@@ -2,7 +2,7 @@
 
 use super::Labels;
 use super::fixed::Scale;
-use crate::tree::{Child, Kind, Touched, Tree};
+use crate::tree::{Child, Kind, Touched, Tree, bits};
 use crate::{Error, Result};
 
 /// No row.
@@ -304,11 +304,6 @@ impl Targets {
         }
     }
 
-    /// Number of rows of a point.
-    pub(crate) fn multiplicity(&self, point: u32) -> u32 {
-        self.multiplicity[point as usize]
-    }
-
     #[inline]
     fn sum(&self, tree: &Tree, sums: &Sums, child: Child, channel: usize) -> f64 {
         let channels = self.n_channels();
@@ -447,17 +442,11 @@ fn look_at_sides(tree: &Tree, nodes: &[u32], sides: &mut [[Child; 2]; AT_ONCE]) 
     others
 }
 
-/// The places of bits.
+/// The nodes and sides that have a bit.
 #[inline]
 fn places(words: &[[u64; 2]; N_WORDS]) -> impl Iterator<Item = (usize, usize)> {
-    words.as_flattened().iter().enumerate().flat_map(|(k, word)| {
-        let mut left = *word;
-        std::iter::from_fn(move || {
-            let at = left.trailing_zeros() as usize;
-            left &= left.wrapping_sub(1);
-            (at < WORD).then_some((at + k / 2 * WORD, k % 2))
-        })
-    })
+    let words = words.as_flattened().iter().enumerate();
+    words.flat_map(|(k, word)| bits(*word).map(move |at| (at + k / 2 * WORD, k % 2)))
 }
 
 impl Labels for Targets {

@@ -219,7 +219,7 @@ impl<'a> Traveller<'a> {
         self.holdings.take(place, &mut room.cell);
         let (node, mut rest) = self.next_cut(next);
         let is_independent = model.core.params.leaf_model == LeafModel::Independent;
-        self.split(&mut room, &node, sets, targets);
+        self.split(&mut room, &node, model, sets);
         let first_change = self.changes.len() as u32;
         for side in SIDES {
             let (Room { cell, middles, side: new }, child) = (&mut room, node.child(side));
@@ -263,14 +263,9 @@ impl<'a> Traveller<'a> {
     }
 
     /// Where each set's rows divide: training rows lie depth first already, riders are partitioned.
-    fn split(&mut self, room: &mut Room, node: &Node, sets: &[Set], targets: &Targets) {
+    fn split(&mut self, room: &mut Room, node: &Node, model: &RegressionForest, sets: &[Set]) {
         let Room { cell: Holding { ranges, .. }, middles, .. } = room;
-        let below = match self.tree.end_of(node.child(Side::Below)).kind() {
-            Kind::Inner(id) => self.tree.node(id).count(),
-            Kind::Single(point) => targets.multiplicity(point),
-            Kind::Leaf(id) => self.tree.leaf(id).count(),
-            Kind::Chain(_) | Kind::Empty => 0,
-        };
+        let below = self.tree.rows_of(node.child(Side::Below), model.core.forest.store());
         middles.clear();
         middles.push(ranges[0].0 + below);
         let (dim, location) = (node.dim(), node.location());

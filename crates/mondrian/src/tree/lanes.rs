@@ -320,8 +320,9 @@ fn turn(rows: &mut [[i16; MOST_POINTS]], first: usize, codes: &[&[u16]; EIGHT]) 
 }
 
 /// The places of a word's bits.
-fn bits(word: u32) -> impl Iterator<Item = usize> {
-    let mut left = word;
+#[inline]
+pub(crate) fn bits(word: impl Into<u64>) -> impl Iterator<Item = usize> {
+    let mut left = word.into();
     std::iter::from_fn(move || {
         let first = (left != 0).then(|| left.trailing_zeros() as usize);
         left &= left.wrapping_sub(1);

@@ -41,6 +41,7 @@ pub use ground::Ground;
 #[cfg(test)]
 pub(crate) use ground::all_without_chains;
 pub use insert::Touched;
+pub(crate) use lanes::bits;
 pub use leaf::Leaf;
 pub use locate::{Landing, Locator};
 pub use node::{Child, Kind, Node};
