@@ -1,8 +1,9 @@
 //! Random features approach the exact Laplace kernel: error against the number of features.
 
 use anyhow::Result;
+use mondrian::features::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
 use mondrian::forest::ForestParams;
-use mondrian::kernel::{FeatureMap, LaplaceKernel, LaplaceRidge, MondrianFeatures, RandomBinning, RandomFourier};
+use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
 use mondrian::process::NodeKey;
 use mondrian::ridge::FeatureRidge;
 use mondrian::{Lifetime, Points};

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use mondrian::forest::{ForestParams, LeafModel, RegressionForest, RegressionParams};
-use mondrian::kernel::{LaplaceKernel, LaplaceRidge};
+use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
 use mondrian::process::NodeKey;
 use mondrian::{Lifetime, Points};
 

@@ -3,7 +3,8 @@
 use anyhow::Result;
 use mondrian::Lifetime;
 use mondrian::forest::{LeafModel, Prior, RegressionForest, RegressionParams};
-use mondrian::path::{RegularizationPath, no_progress};
+use mondrian::path::RegularizationPath;
+use mondrian::progress::no_progress;
 use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 

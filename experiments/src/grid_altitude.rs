@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 
 use anyhow::Result;
+use mondrian::features::MondrianGrid;
+use mondrian::grid::GridState;
 use mondrian::grid::search::{Search, SearchKind, SearchLimits};
-use mondrian::grid::{GridState, MondrianGrid};
 use mondrian_benches::timed;
 
 use crate::context::Context;

@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use mondrian::features::MondrianGrid;
 use mondrian::grid::search::{Search, SearchKind, SearchLimits};
-use mondrian::grid::{GridState, MondrianGrid, Move};
+use mondrian::grid::{GridState, Move};
 use mondrian::process::NodeKey;
 use mondrian::{Points, Result};
 

@@ -2,8 +2,10 @@
 
 use anyhow::Result;
 use mondrian::Lifetime;
-use mondrian::kernel::{KernelRidge, LaplaceKernel, LaplaceRidge, PathMethod};
-use mondrian::path::{RegularizationPath, no_progress};
+use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
+use mondrian::path::RegularizationPath;
+use mondrian::progress::no_progress;
+use mondrian::ridge::{KernelRidge, PathMethod};
 use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 

@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use mondrian::Lifetime;
-use mondrian::density::{DensityForest, DensityParams, GammaChoice};
+use mondrian::forest::density::{DensityForest, DensityParams, GammaChoice};
 use mondrian::forest::{Prior, RegressionForest, RegressionParams};
-use mondrian::kernel::{KernelRidge, PathMethod};
-use mondrian::path::{RegularizationPath, no_progress};
+use mondrian::path::RegularizationPath;
+use mondrian::progress::no_progress;
+use mondrian::ridge::{KernelRidge, PathMethod};
 use mondrian_benches::{Standardised, rmse, timed};
 
 use crate::context::Context;

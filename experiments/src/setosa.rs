@@ -1,7 +1,7 @@
 //! Iris setosa as the density experiments take it: fifty flowers, every fifth held out, one box around all.
 
 use anyhow::Result;
-use mondrian::density::{DensityForest, DensityParams, GammaChoice};
+use mondrian::forest::density::{DensityForest, DensityParams, GammaChoice};
 use mondrian::forest::{ForestParams, LifetimeChoice};
 use mondrian::{Lifetime, Points};
 

@@ -3,7 +3,8 @@
 use anyhow::Result;
 use mondrian::Lifetime;
 use mondrian::forest::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams};
-use mondrian::kernel::{KernelRidge, LaplaceKernel, LaplaceRidge};
+use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
+use mondrian::ridge::KernelRidge;
 use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 

@@ -1,7 +1,8 @@
 //! Classification forests. Classes are numbers from 0 on; their names are Python's business.
 
 use mondrian::forest::classification::{ClassificationForest, ClassificationParams, ClassificationPath, GammaChoice};
-use mondrian::path::{Loss, part_of};
+use mondrian::path::Loss;
+use mondrian::progress::part_of;
 use mondrian::{Lifetime, Points, Result};
 use pyo3::prelude::*;
 

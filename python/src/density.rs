@@ -1,7 +1,7 @@
 //! Densities, and the classifier made of one density a class.
 
 use mondrian::Lifetime;
-use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice};
+use mondrian::forest::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice};
 use pyo3::prelude::*;
 
 use crate::arrays::{Labelled, NewTable, NewVector, Table, table};

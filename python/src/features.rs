@@ -1,8 +1,10 @@
 //! Feature maps: Mondrian, random binning, random Fourier, Mondrian grid.
 
-use mondrian::dense::Matrix;
-use mondrian::grid::{GridFeatures, MondrianGrid, UNSEEN};
-use mondrian::kernel::{FeatureMap, LaplaceKernel, MondrianFeatures, RandomBinning, RandomFourier};
+use mondrian::features::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
+use mondrian::features::{GridFeatures, MondrianGrid};
+use mondrian::grid::UNSEEN;
+use mondrian::laplace::LaplaceKernel;
+use mondrian::linalg::Matrix;
 use mondrian::model_file::{Archive, Saved};
 use mondrian::ridge::{Csr, Features};
 use mondrian::{Lifetime, Points, Result};

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use mondrian::Result;
-use mondrian::density::{DensityClassifier, DensityForest};
+use mondrian::forest::density::{DensityClassifier, DensityForest};
 use mondrian::forest::{ClassificationForest, RegressionForest};
 use mondrian::grid::GridRidge;
-use mondrian::kernel::KernelRidge;
+use mondrian::laplace::LaplaceKernelRidge;
 use mondrian::model_file::{Archive, Saved};
-use mondrian::tuning::LaplaceKernelRidge;
+use mondrian::ridge::KernelRidge;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

@@ -1,9 +1,9 @@
 //! Ridge regression on Mondrian grids.
 
-use mondrian::dense::Threads;
 use mondrian::grid::search::{SearchKind, SearchLimits};
 use mondrian::grid::{GridRidge, GridRidgeParams};
-use mondrian::tuning::LifetimesChoice;
+use mondrian::laplace::LifetimesChoice;
+use mondrian::linalg::Threads;
 use pyo3::prelude::*;
 
 use crate::errors::unknown;

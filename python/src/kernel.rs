@@ -1,10 +1,10 @@
 //! Ridge regression on Mondrian features.
 
 use mondrian::Lifetime;
-use mondrian::dense::{MatrixRef, Threads};
-use mondrian::kernel::{KernelRidge, KernelRidgeParams, PathMethod};
+use mondrian::linalg::{MatrixRef, Threads};
 use mondrian::process::BuiltInMeasure;
 use mondrian::ridge::{CgOptions, FeatureRidge, Solver};
+use mondrian::ridge::{KernelRidge, KernelRidgeParams, PathMethod};
 use mondrian::tree::Ground;
 use pyo3::prelude::*;
 

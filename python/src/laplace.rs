@@ -1,9 +1,9 @@
 //! Ridge regression with the exact Laplace kernel.
 
-use mondrian::dense::Threads;
-use mondrian::tuning::{
+use mondrian::laplace::{
     LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceSolution, LifetimesChoice, Method, TuningParams,
 };
+use mondrian::linalg::Threads;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 

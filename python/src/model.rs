@@ -2,8 +2,8 @@
 
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use mondrian::path::Progress;
 use mondrian::process::BuiltInMeasure;
+use mondrian::progress::Progress;
 use mondrian::tree::Ground;
 use mondrian::{Points, Result};
 use pyo3::prelude::*;

@@ -6,8 +6,8 @@
 use mondrian::forest::{
     ForestParams, LeafModel, LifetimeChoice, MeasureChoice, RegressionForest, RegressionParams, WeightsChoice,
 };
-use mondrian::path::no_progress;
 use mondrian::process::NodeKey;
+use mondrian::progress::no_progress;
 use mondrian::{Lifetime, Points};
 use mondrian_benches::{Standardised, Table, rmse, timed};
 

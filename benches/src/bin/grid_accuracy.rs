@@ -8,11 +8,11 @@
 use std::ops::ControlFlow;
 
 use mondrian::Points;
-use mondrian::dense::Threads;
 use mondrian::grid::{GridRidge, GridRidgeParams};
-use mondrian::tuning::{
+use mondrian::laplace::{
     Criterion, LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, Method, TuningParams, tune,
 };
+use mondrian::linalg::Threads;
 use mondrian_benches::{Standardised, Table, rmse, timed};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -7,9 +7,9 @@
 use std::ops::ControlFlow;
 
 use mondrian::forest::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams, WeightsChoice};
-use mondrian::kernel::KernelRidge;
+use mondrian::laplace::{TuningParams, tune};
 use mondrian::process::Weights;
-use mondrian::tuning::{TuningParams, tune};
+use mondrian::ridge::KernelRidge;
 use mondrian::{Lifetime, Points};
 use mondrian_benches::{Table, rmse, timed};
 

@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use mondrian::Points;
-use mondrian::dense::{Cholesky, Into, Matrix, Threads, gemv};
+use mondrian::features::MondrianGrid;
 use mondrian::grid::search::{Search, SearchKind, SearchLimits};
-use mondrian::grid::{GridState, MondrianGrid, Move};
+use mondrian::grid::{GridState, Move};
+use mondrian::linalg::{Cholesky, Into, Matrix, Threads, gemv};
 use mondrian::process::NodeKey;
 use mondrian_benches::timed;
 

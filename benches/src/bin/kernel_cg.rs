@@ -6,8 +6,8 @@
 
 use std::hint::black_box;
 
+use mondrian::features::{FeatureMap, MondrianFeatures};
 use mondrian::forest::ForestParams;
-use mondrian::kernel::{FeatureMap, MondrianFeatures};
 use mondrian::process::NodeKey;
 use mondrian::ridge::{CgOptions, Design, conjugate_gradients};
 use mondrian::{Lifetime, Points};

@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use mondrian::dense::Threads;
-use mondrian::kernel::{LaplaceKernel, LaplaceRidge};
+use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
+use mondrian::linalg::Threads;
 use mondrian::{Lifetime, Points};
 use mondrian_benches::timed_on_processor as timed;
 

@@ -6,12 +6,13 @@
 //! θ = C⁻¹(Zᵀy) and the validation error. It is timed on a part of its cuts, at C and at C/2 features, and scaled by
 //! Simpson's rule (a cut costs O(C²)): the whole of it would take too long.
 
-use mondrian::dense::{Cholesky, Into, Inverse, MatrixRef, Threads, gemv};
+use mondrian::features::{FeatureMap, MondrianFeatures};
 use mondrian::forest::{ForestParams, WeightsChoice};
-use mondrian::kernel::{FeatureMap, KernelPath, KernelRidge, MondrianFeatures, PathMethod};
-use mondrian::path::no_progress;
+use mondrian::linalg::{Cholesky, Into, Inverse, MatrixRef, Threads, gemv};
 use mondrian::process::NodeKey;
+use mondrian::progress::no_progress;
 use mondrian::ridge::{CellArray, Design, FeatureRidge, Solver, UNSEEN};
+use mondrian::ridge::{KernelPath, KernelRidge, PathMethod};
 use mondrian::{Lifetime, Points, Result};
 use mondrian_benches::timed_on_processor as timed;
 

@@ -2,8 +2,9 @@
 //!
 //! `RAYON_NUM_THREADS=1 kernel_transform`: 100 000 points uniform on [0, 1]^D, 20 trees, columns named in the output.
 
+use mondrian::features::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
 use mondrian::forest::ForestParams;
-use mondrian::kernel::{FeatureMap, LaplaceKernel, MondrianFeatures, RandomBinning, RandomFourier};
+use mondrian::laplace::LaplaceKernel;
 use mondrian::process::NodeKey;
 use mondrian::{Lifetime, Points};
 use mondrian_benches::timed;

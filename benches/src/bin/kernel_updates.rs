@@ -2,7 +2,7 @@
 //!
 //! `kernel_updates [N]`, by default 2000 features: all pairs of neighbours merged, N/2 merges, one thread.
 
-use mondrian::dense::{Cholesky, DeferredInverse, Inverse, Matrix, Threads};
+use mondrian::linalg::{Cholesky, DeferredInverse, Inverse, Matrix, Threads};
 use mondrian_benches::timed_on_processor as timed;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -4,21 +4,23 @@
 //! Every random choice is a pure function of a [key](process::NodeKey): results depend on neither
 //! threads, nor order of arrival, nor how far anybody looked before.
 
-pub mod dense;
-pub mod density;
 pub mod error;
+pub mod features;
 pub mod forest;
 pub mod grid;
-pub mod kernel;
+pub mod laplace;
 pub mod lifetime;
+pub mod linalg;
 pub mod model_file;
 pub mod normal;
 pub mod path;
 pub mod points;
 pub mod process;
+pub mod progress;
 pub mod ridge;
+pub mod select;
+mod simd;
 pub mod tree;
-pub mod tuning;
 
 pub use error::{Error, Result};
 pub use lifetime::Lifetime;

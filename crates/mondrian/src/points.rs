@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::dense::vectorise;
+use crate::simd::vectorise;
 use crate::{Error, Result};
 
 /// A borrowed table of finite numbers, one point a row.

@@ -5,8 +5,9 @@ use mondrian::forest::{
     ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice, Unseen, WeightsChoice,
 };
 use mondrian::model_file::Saved;
-use mondrian::path::{Loss, no_progress};
+use mondrian::path::Loss;
 use mondrian::process::{NodeKey, Side};
+use mondrian::progress::no_progress;
 use mondrian::{Error, Lifetime, Points};
 
 /// Rows with classes: repeated points (with equal and with other classes), near-repeated ones, a constant column.

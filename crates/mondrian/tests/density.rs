@@ -1,11 +1,13 @@
 //! Densities: what they promise, against slow and obvious twins.
 
-use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, DensityView, GammaChoice};
+use mondrian::forest::density::{
+    ClassPrior, DensityClassifier, DensityForest, DensityParams, DensityView, GammaChoice,
+};
 use mondrian::forest::{ForestParams, LifetimeChoice, MeasureChoice, WeightsChoice};
 use mondrian::model_file::Saved;
-use mondrian::path::Validation;
-use mondrian::path::no_progress;
 use mondrian::process::{Bounds, Cell, Measure, NodeKey, Side, Weights};
+use mondrian::progress::no_progress;
+use mondrian::select::Validation;
 use mondrian::{Error, Lifetime, Points};
 
 /// Rows in [0, 1)^D, denser towards the origin, every seventh a repetition of the one before.

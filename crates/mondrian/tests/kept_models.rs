@@ -6,17 +6,20 @@
 
 use std::path::{Path, PathBuf};
 
-use mondrian::dense::Threads;
-use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams};
+use mondrian::features::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
+use mondrian::features::{GridFeatures, MondrianGrid};
+use mondrian::forest::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams};
 use mondrian::forest::{
     ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice, RegressionForest, RegressionParams,
 };
-use mondrian::grid::{GridFeatures, GridRidge, GridRidgeParams, GridSolution, MondrianGrid};
-use mondrian::kernel::{FeatureMap, KernelRidge, LaplaceKernel, MondrianFeatures, RandomBinning, RandomFourier};
+use mondrian::grid::{GridRidge, GridRidgeParams, GridSolution};
+use mondrian::laplace::LaplaceKernel;
+use mondrian::laplace::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
+use mondrian::linalg::Threads;
 use mondrian::model_file::{Archive, Saved};
 use mondrian::process::NodeKey;
 use mondrian::ridge::Design;
-use mondrian::tuning::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
+use mondrian::ridge::KernelRidge;
 use mondrian::{Lifetime, Points, Result};
 
 /// Every kind there is. A new one is added here, and a file of it with the next release.

@@ -4,12 +4,13 @@ use mondrian::forest::{
     ClassificationForest, ClassificationParams, ForestParams, LeafModel, RegressionForest, RegressionParams,
     WeightsChoice,
 };
-use mondrian::kernel::{KernelRidge, PathMethod};
+use mondrian::laplace::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice};
 use mondrian::model_file::Saved;
-use mondrian::path::{Validation, no_progress};
 use mondrian::process::NodeKey;
+use mondrian::progress::no_progress;
 use mondrian::ridge::CgOptions;
-use mondrian::tuning::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice};
+use mondrian::ridge::{KernelRidge, PathMethod};
+use mondrian::select::Validation;
 use mondrian::{Error, Lifetime, Points};
 
 struct Data {

@@ -2,14 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use mondrian::dense::MatrixRef;
-use mondrian::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams};
 use mondrian::forest::classification::{ClassificationForest, ClassificationParams};
+use mondrian::forest::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams};
 use mondrian::forest::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams};
-use mondrian::kernel::KernelRidge;
+use mondrian::linalg::MatrixRef;
 use mondrian::model_file::Saved;
-use mondrian::path::Progress;
 use mondrian::process::NodeKey;
+use mondrian::progress::Progress;
+use mondrian::ridge::KernelRidge;
 use mondrian::ridge::{CgOptions, FeatureRidge, Solver};
 use mondrian::{Error, Lifetime, Points, Result};
 

@@ -3,8 +3,8 @@
 use mondrian::forest::{
     ForestParams, LeafModel, LifetimeChoice, MeasureChoice, Prior, RegressionForest, RegressionParams, Unseen,
 };
-use mondrian::path::no_progress;
 use mondrian::process::NodeKey;
+use mondrian::progress::no_progress;
 use mondrian::{Error, Lifetime, Points};
 
 struct Data {

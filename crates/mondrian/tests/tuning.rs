@@ -1,10 +1,10 @@
 //! Tuning of the exact Laplace kernel, through public imports.
 
-use mondrian::dense::{Cholesky, Matrix, Threads};
+use mondrian::linalg::{Cholesky, Matrix, Threads};
 use mondrian::process::NodeKey;
 use std::ops::ControlFlow;
 
-use mondrian::tuning::{
+use mondrian::laplace::{
     Criterion, LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, Method, Objective, Tuned, TuningParams,
     tune,
 };
@@ -142,7 +142,7 @@ fn a_stopped_search_goes_on_where_it_was() -> Result<()> {
     let points = Points::row_major(&x, 3)?;
     let whole = run(&x, 3, &y, &TuningParams::default())?;
     let mut seen = 0;
-    let mut stop = |_: &mondrian::tuning::Step| {
+    let mut stop = |_: &mondrian::select::Step| {
         seen += 1;
         if seen == 12 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };

@@ -1,7 +1,7 @@
 //! The two classifiers against each other: hyperparameters by cross-validation, errors on the test images.
 
 use anyhow::Result;
-use mondrian::density::{ClassPrior, DensityClassifier, DensityParams, GammaChoice};
+use mondrian::forest::density::{ClassPrior, DensityClassifier, DensityParams, GammaChoice};
 use mondrian::forest::{ForestParams, LifetimeChoice};
 use mondrian::{Lifetime, Points};
 use rayon::prelude::*;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use mondrian::Points;
-use mondrian::dense::{Into, Matrix, Threads, gemm, syrk_lower};
+use mondrian::linalg::{Into, Matrix, Threads, gemm, syrk_lower};
 use mondrian::process::NodeKey;
 
 /// Directions of greatest variance about a mean.

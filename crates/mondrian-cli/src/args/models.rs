@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use mondrian::Lifetime;
-use mondrian::path::Validation;
+use mondrian::select::Validation;
 
 /// The kinds of model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

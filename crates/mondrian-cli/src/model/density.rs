@@ -1,7 +1,7 @@
 //! Densities: how likely a row is.
 
-use mondrian::density::{DensityForest, DensityParams};
 use mondrian::forest::ForestParams;
+use mondrian::forest::density::{DensityForest, DensityParams};
 use serde_json::json;
 
 use super::{Facts, Training, forest};

@@ -1,7 +1,7 @@
 //! Ridge regression on a Mondrian grid: one lifetime an input, searched for.
 
 use mondrian::grid::{GridRidge, GridRidgeParams};
-use mondrian::tuning::LifetimesChoice;
+use mondrian::laplace::LifetimesChoice;
 use serde_json::json;
 
 use super::{Facts, Training, ranked};

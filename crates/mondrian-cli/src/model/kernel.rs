@@ -1,8 +1,9 @@
 //! Ridge regression on Mondrian features: the Laplace kernel in time linear in the rows.
 
-use mondrian::dense::MatrixRef;
+use mondrian::features::{FeatureMap, MondrianFeatures};
 use mondrian::forest::ForestParams;
-use mondrian::kernel::{FeatureMap, KernelRidge, KernelRidgeParams, MondrianFeatures};
+use mondrian::linalg::MatrixRef;
+use mondrian::ridge::{KernelRidge, KernelRidgeParams};
 use mondrian::{Lifetime, Points};
 use serde_json::json;
 

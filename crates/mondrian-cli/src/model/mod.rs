@@ -9,12 +9,13 @@ mod laplace;
 
 use std::path::Path;
 
-use mondrian::density::DensityForest;
+use mondrian::features::FeatureMap;
+use mondrian::forest::density::DensityForest;
 use mondrian::forest::{ClassificationForest, LifetimeChoice, RegressionForest};
 use mondrian::grid::GridRidge;
-use mondrian::kernel::{FeatureMap, KernelRidge};
+use mondrian::laplace::LaplaceKernelRidge;
 use mondrian::model_file::{Archive, Saved};
-use mondrian::tuning::LaplaceKernelRidge;
+use mondrian::ridge::KernelRidge;
 use mondrian::{Points, normal};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::path::Validation;
 use crate::process::{Bounds, BuiltInMeasure, Measure, QuantileMeasure, Weights};
+use crate::select::Validation;
 use crate::{Error, Lifetime, Points, Result};
 
 /// A lifetime by value, or chosen from the data.

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Forest, Growth, RegressionForest};
+use crate::forest::{Forest, Growth, RegressionForest};
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::{Bounds, BuiltInMeasure};
 use crate::tree::{Ground, PointStore};
@@ -31,7 +31,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     }
 
     /// Box, measure, seed and points, without a look at the trees.
-    pub(super) fn write_ground(&self, archive: &mut Archive) -> Result<()> {
+    pub(crate) fn write_ground(&self, archive: &mut Archive) -> Result<()> {
         let ground = self.ground();
         archive.set_params(
             "ground",
@@ -129,16 +129,16 @@ impl RegressionForest {
 }
 
 /// Rows read from a file.
-pub(super) struct Restored<'a> {
-    pub(super) points: &'a [u32],
-    pub(super) n_targets: usize,
-    pub(super) y: &'a [f64],
-    pub(super) weights: &'a [f64],
+pub(crate) struct Restored<'a> {
+    pub(crate) points: &'a [u32],
+    pub(crate) n_targets: usize,
+    pub(crate) y: &'a [f64],
+    pub(crate) weights: &'a [f64],
 }
 
 impl Restored<'_> {
     /// Refuses rows that contradict the points they belong to, or that no learning could have given.
-    pub(super) fn check(&self, store: &PointStore) -> Result<()> {
+    pub(crate) fn check(&self, store: &PointStore) -> Result<()> {
         let mut left: Vec<u32> = store.multiplicities().to_vec();
         let counted = self
             .points

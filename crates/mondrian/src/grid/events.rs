@@ -2,9 +2,9 @@
 //!
 //! Between two neighbouring coordinates only the first cut of a grid changes a partition of the rows (report, chapter
 //! 5, "Initialization"). So an event is the first cut of one grid in one gap between neighbours. They come out of the
-//! [axes](super::Axis) themselves, so that cells of unseen points are known too, and only as far as a search gets.
+//! [axes](crate::grid::Axis) themselves, so that cells of unseen points are known too, and only as far as a search gets.
 
-use super::MondrianGrid;
+use crate::features::MondrianGrid;
 use crate::{Points, Result};
 
 /// A search goes no further than this many cuts a grid for every distinct coordinate: what is uncut by then lies so

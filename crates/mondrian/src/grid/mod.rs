@@ -5,9 +5,7 @@
 //! at one configuration of lifetimes and moves it cut by cut, and tells what neighbouring moves would bring;
 //! [`search`] looks for good ones, and [`GridRidge`] puts it all together.
 
-mod axis;
 mod events;
-mod features;
 mod model;
 mod partition;
 mod ridge;
@@ -17,9 +15,8 @@ mod solution;
 mod state;
 mod what_if;
 
-pub use crate::ridge::UNSEEN;
-pub use axis::{Axis, AxisCut};
-pub use features::{GridFeatures, MondrianGrid};
+pub use crate::features::{GridFeatures, MondrianGrid};
+pub use crate::process::{Axis, AxisCut};
 pub use model::{GridRidge, GridRidgeParams};
 pub use ridge::{GridSolution, Solver};
 pub use state::{GridState, Move};

@@ -2,12 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use super::search::{Search, SearchKind, SearchLimits};
-use super::{GridSolution, GridState, MondrianGrid};
-use crate::dense::Threads;
+use crate::features::MondrianGrid;
+use crate::grid::search::{Search, SearchKind, SearchLimits};
+use crate::grid::{GridSolution, GridState};
+use crate::laplace::{LifetimesChoice, TuningParams, tune, tuned_on_path};
+use crate::linalg::Threads;
 use crate::process::{NodeKey, Weights};
-use crate::tuning::rows::{gather, keyed_order, spreads};
-use crate::tuning::{LifetimesChoice, Step, Trajectory, TuningParams, tune, tuned_on_path};
+use crate::select::split::{gather, keyed_order, spreads};
+use crate::select::{Step, Trajectory};
 use crate::{Error, Points, Result};
 
 /// Below so many rows none is held out and lifetimes are one over D times the spread.
@@ -78,9 +80,9 @@ impl Default for GridRidgeParams {
 /// ```
 #[derive(Debug, Clone)]
 pub struct GridRidge {
-    pub(super) ridge: GridSolution,
-    pub(super) trajectory: Trajectory,
-    pub(super) spreads: Vec<f64>,
+    pub(crate) ridge: GridSolution,
+    pub(crate) trajectory: Trajectory,
+    pub(crate) spreads: Vec<f64>,
 }
 
 impl GridRidge {
@@ -192,7 +194,7 @@ impl GridRidge {
 }
 
 /// All inputs alike, one together over a typical distance; zero for a constant input.
-pub(super) fn start(spreads: &[f64]) -> Vec<f64> {
+pub(crate) fn start(spreads: &[f64]) -> Vec<f64> {
     let n = spreads.iter().filter(|s| **s > 0.0).count() as f64;
     spreads.iter().map(|&spread| if spread > 0.0 { 1.0 / (n * spread) } else { 0.0 }).collect()
 }

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use super::events::{Dimension, Event};
+use crate::grid::events::{Dimension, Event};
 use crate::process::NodeKey;
 
 /// No feature: a cell of riders only.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{GridFeatures, MondrianGrid};
-use crate::dense::Threads;
+use crate::features::{GridFeatures, MondrianGrid};
+use crate::linalg::Threads;
 use crate::ridge::{self, Design, FeatureRidge, SolveReport};
 use crate::{Points, Result};
 
@@ -39,8 +39,9 @@ impl From<&SolveReport> for Solver {
 ///
 /// ```
 /// use mondrian::Points;
-/// use mondrian::dense::Threads;
-/// use mondrian::grid::{GridSolution, MondrianGrid};
+/// use mondrian::linalg::Threads;
+/// use mondrian::features::MondrianGrid;
+/// use mondrian::grid::GridSolution;
 /// let x: Vec<f64> = (0..50).map(|i| f64::from(i) / 10.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
 /// let points = Points::row_major(&x, 1)?;
@@ -50,11 +51,11 @@ impl From<&SolveReport> for Solver {
 /// ```
 #[derive(Debug, Clone)]
 pub struct GridSolution {
-    pub(super) features: GridFeatures,
-    pub(super) theta: Vec<f64>,
-    pub(super) intercept: f64,
-    pub(super) alpha: f64,
-    pub(super) solver: Solver,
+    pub(crate) features: GridFeatures,
+    pub(crate) theta: Vec<f64>,
+    pub(crate) intercept: f64,
+    pub(crate) alpha: f64,
+    pub(crate) solver: Solver,
 }
 
 impl GridSolution {

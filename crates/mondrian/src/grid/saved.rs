@@ -6,9 +6,10 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::features::OneGrid;
-use super::{GridFeatures, GridRidge, GridSolution, MondrianGrid, Solver};
 use crate::Result;
+use crate::features::grid::OneGrid;
+use crate::features::{GridFeatures, MondrianGrid};
+use crate::grid::{GridRidge, GridSolution, Solver};
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::NodeKey;
 

@@ -12,7 +12,7 @@
 //! (design, section 5). The report deletes a feature and borders twice, K times over.
 
 use crate::Result;
-use crate::dense::{Cholesky, Into, Matrix, MatrixRef, Threads, gemm, gemv};
+use crate::linalg::{Cholesky, Into, Matrix, MatrixRef, Threads, gemm, gemv};
 
 /// P, b and θ.
 #[derive(Debug, Clone)]
@@ -297,5 +297,5 @@ impl Solution {
 
 fn half_solve(factor: &Cholesky, v: &mut [f64]) -> Result<()> {
     let n = v.len();
-    factor.half_solve_in_place(crate::dense::MatrixMut::new(v, n, 1))
+    factor.half_solve_in_place(crate::linalg::MatrixMut::new(v, n, 1))
 }

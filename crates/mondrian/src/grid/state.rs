@@ -1,13 +1,14 @@
 //! A grid model that moves: lifetimes go up and down cut by cut, and the exact solution goes along.
 
-use super::events::{Dimension, Event};
-use super::model::start;
-use super::partition::{NONE, Partition, Plan};
-use super::solution::{Solution, Splits};
-use super::{GridSolution, MondrianGrid};
-use crate::dense::{Matrix, Threads};
+use crate::features::MondrianGrid;
+use crate::grid::GridSolution;
+use crate::grid::events::{Dimension, Event};
+use crate::grid::model::start;
+use crate::grid::partition::{NONE, Partition, Plan};
+use crate::grid::solution::{Solution, Splits};
+use crate::linalg::{Matrix, Threads};
 use crate::ridge::{CellArray, Design};
-use crate::tuning::rows::spreads;
+use crate::select::split::spreads;
 use crate::{Error, Points, Result};
 
 /// A move to a neighbouring configuration.
@@ -34,7 +35,8 @@ const MOVE_COST: f64 = 60.0;
 ///
 /// ```
 /// use mondrian::Points;
-/// use mondrian::grid::{GridState, MondrianGrid, Move};
+/// use mondrian::features::MondrianGrid;
+/// use mondrian::grid::{GridState, Move};
 /// let x: Vec<f64> = (0..40).map(|i| f64::from(i) / 10.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
 /// let (train, validation) = (Points::row_major(&x[..30], 1)?, Points::row_major(&x[30..], 1)?);
@@ -54,19 +56,19 @@ pub struct GridState {
     x: Vec<f64>,
     /// One over D times the spread of the training rows.
     start: Vec<f64>,
-    pub(super) dimensions: Vec<Dimension>,
-    pub(super) partition: Partition,
-    pub(super) solution: Solution,
+    pub(crate) dimensions: Vec<Dimension>,
+    pub(crate) partition: Partition,
+    pub(crate) solution: Solution,
     /// Events that have happened, one number a dimension.
     counts: Vec<usize>,
     lifetimes: Vec<f64>,
     /// Centred if there is an intercept.
     y: Vec<f64>,
     intercept: f64,
-    pub(super) y_validation: Vec<f64>,
+    pub(crate) y_validation: Vec<f64>,
     alpha: f64,
     moves: usize,
-    pub(super) cost: f64,
+    pub(crate) cost: f64,
 }
 
 impl GridState {
@@ -125,7 +127,7 @@ impl GridState {
     }
 
     /// The training rows and their targets.
-    pub(super) fn training_rows(&self) -> (Points<'_>, Vec<f64>) {
+    pub(crate) fn training_rows(&self) -> (Points<'_>, Vec<f64>) {
         let n = self.n_train() * self.n_dims();
         let points = Points::row_major(&self.x[..n], self.n_dims()).expect("checked when the state was made");
         (points, self.y.iter().map(|y| y + self.intercept).collect())
@@ -208,7 +210,7 @@ impl GridState {
         self.predictions_with(&self.solution.theta)
     }
 
-    pub(super) fn predictions_with(&self, theta: &[f64]) -> Vec<f64> {
+    pub(crate) fn predictions_with(&self, theta: &[f64]) -> Vec<f64> {
         let mut sums = vec![0.0; self.y_validation.len()];
         let n = self.n_train();
         for m in 0..self.partition.n_grids() {
@@ -228,13 +230,13 @@ impl GridState {
         self.error_of(&self.validation_predictions())
     }
 
-    pub(super) fn error_of(&self, predictions: &[f64]) -> f64 {
+    pub(crate) fn error_of(&self, predictions: &[f64]) -> f64 {
         let sum: f64 = predictions.iter().zip(&self.y_validation).map(|(p, y)| (p - y) * (p - y)).sum();
         (sum / predictions.len() as f64).sqrt()
     }
 
     /// What a move would change; `None` if there is no such cut.
-    pub(super) fn plan(&mut self, step: Move) -> Result<Option<Plan>> {
+    pub(crate) fn plan(&mut self, step: Move) -> Result<Option<Plan>> {
         Ok(match step {
             Move::Raise(dim) => {
                 let next = self.counts.get(dim).copied().unwrap_or(0);
@@ -311,7 +313,7 @@ impl GridState {
     }
 
     /// The features that a plan splits because both sides hold training rows.
-    pub(super) fn splits(&self, plan: &Plan) -> Splits {
+    pub(crate) fn splits(&self, plan: &Plan) -> Splits {
         let n_grids = self.partition.n_grids();
         let share = 1.0 / n_grids as f64;
         let parts: Vec<_> = plan.parts.iter().filter(|p| p.train_below > 0 && p.train_above > 0).collect();
@@ -339,7 +341,7 @@ impl GridState {
     }
 
     /// The pairs of features that a plan merges.
-    pub(super) fn pairs(&self, plan: &Plan) -> Vec<(usize, usize)> {
+    pub(crate) fn pairs(&self, plan: &Plan) -> Vec<(usize, usize)> {
         let feature = |cell: u32| self.partition.cells[cell as usize].feature;
         let pairs = plan.parts.iter().map(|part| (feature(part.below), feature(part.above)));
         pairs.filter(|&(i, j)| i != NONE && j != NONE).map(|(i, j)| (i as usize, j as usize)).collect()

@@ -3,9 +3,9 @@
 //! A removal needs K columns of P and O(K·C) more; an addition needs P times K new columns. Those of all candidates
 //! are stacked, so P is read once however many there are, and it is never written.
 
-use super::partition::{NONE, Plan};
-use super::{GridState, Move};
-use crate::dense::{Matrix, MatrixRef};
+use crate::grid::partition::{NONE, Plan};
+use crate::grid::{GridState, Move};
+use crate::linalg::{Matrix, MatrixRef};
 use crate::{Error, Result};
 
 impl GridState {
@@ -26,7 +26,7 @@ impl GridState {
             *start += width;
             Some((split, images.view().columns(*start - width..*start)))
         });
-        let evaluate = |plan: &Plan, images: Option<(&super::solution::Splits, MatrixRef<'_>)>| {
+        let evaluate = |plan: &Plan, images: Option<(&crate::grid::solution::Splits, MatrixRef<'_>)>| {
             let theta = match images {
                 Some((split, _)) if split.features.is_empty() => self.solution.theta.clone(),
                 Some((split, images)) => self.solution.split_theta(split, images)?,

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Array, Element, ModelFileError, VERSION, decode, encode};
 use crate::Result;
+use crate::model_file::{Array, Element, ModelFileError, VERSION, decode, encode};
 
 /// Longest name of an array or parameter set, in bytes.
 const LONGEST_NAME: usize = 200;
 /// What stands before the name of a parameter set in the metadata.
 const PARAMS: &str = "params:";
 /// The metadata entries that the container itself writes.
-pub(super) const RESERVED: [&str; 5] = ["format", "version", "kind", "writer", "crc32"];
+pub(crate) const RESERVED: [&str; 5] = ["format", "version", "kind", "writer", "crc32"];
 
 /// What a model file holds: see the [module](super) for an example.
 ///
@@ -39,7 +39,7 @@ impl Archive {
         }
     }
 
-    pub(super) fn read_as(kind: String, writer: String, version: u32) -> Self {
+    pub(crate) fn read_as(kind: String, writer: String, version: u32) -> Self {
         Self { kind, writer, version, metadata: BTreeMap::new(), arrays: BTreeMap::new() }
     }
 

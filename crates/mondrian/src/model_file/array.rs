@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::ModelFileError;
 use crate::Result;
+use crate::model_file::ModelFileError;
 
 /// Numbers turned into bytes at once.
 const PIECE: usize = 4096;
@@ -98,7 +98,7 @@ impl Array {
     }
 
     /// Writes the little-endian bytes, a piece at a time.
-    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         match &self.numbers {
             Numbers::U8(v) => out.write_all(v),
             Numbers::U32(v) => write_numbers(v, u32::to_le_bytes, out),
@@ -110,7 +110,7 @@ impl Array {
     }
 
     /// The array of `bytes`, whose number the caller has checked against type and shape.
-    pub(super) fn read(type_name: &str, shape: &[usize], bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn read(type_name: &str, shape: &[usize], bytes: &[u8]) -> Option<Self> {
         let numbers = match type_name {
             u8::NAME => Numbers::U8(bytes.to_vec()),
             u32::NAME => Numbers::U32(bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes).collect()),
@@ -141,12 +141,12 @@ fn write_numbers<T: Copy, const N: usize>(
 }
 
 /// The number of elements of a shape, unless it overflows.
-pub(super) fn n_elements(shape: &[usize]) -> Option<usize> {
+pub(crate) fn n_elements(shape: &[usize]) -> Option<usize> {
     shape.iter().try_fold(1_usize, |product, &side| product.checked_mul(side))
 }
 
 /// The bytes of one element, by safetensors name.
-pub(super) fn element_width(type_name: &str) -> Option<usize> {
+pub(crate) fn element_width(type_name: &str) -> Option<usize> {
     match type_name {
         u8::NAME => Some(1),
         u32::NAME | f32::NAME => Some(4),

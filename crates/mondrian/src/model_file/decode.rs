@@ -5,12 +5,12 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-use super::array::{element_width, n_elements};
-use super::encode::{Entry, LONGEST_HEADER, header_sum};
-use super::{Archive, Array, FORMAT, ModelFileError, VERSION};
 use crate::Result;
+use crate::model_file::array::{element_width, n_elements};
+use crate::model_file::encode::{Entry, LONGEST_HEADER, header_sum};
+use crate::model_file::{Archive, Array, FORMAT, ModelFileError, VERSION};
 
-pub(super) fn from_bytes(bytes: &[u8]) -> Result<Archive> {
+pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Archive> {
     let (json, data) = split(bytes)?;
     let header: Header = serde_json::from_slice(json).map_err(|e| header_error(json, &e))?;
     let mut metadata = header.metadata.0;

@@ -5,19 +5,19 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Archive, FORMAT, ModelFileError, VERSION};
 use crate::Result;
+use crate::model_file::{Archive, FORMAT, ModelFileError, VERSION};
 
 /// The header may not be longer than this: a bound on what a reader must parse.
-pub(super) const LONGEST_HEADER: usize = 64 << 20;
+pub(crate) const LONGEST_HEADER: usize = 64 << 20;
 
 /// One array's line in the header.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
-    pub(super) dtype: String,
-    pub(super) shape: Vec<usize>,
-    pub(super) data_offsets: [u64; 2],
+pub(crate) struct Entry {
+    pub(crate) dtype: String,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) data_offsets: [u64; 2],
 }
 
 #[derive(Serialize)]
@@ -29,16 +29,16 @@ struct Header<'a> {
 }
 
 /// The bytes in memory.
-pub(super) fn to_bytes(archive: &Archive) -> Result<Vec<u8>> {
+pub(crate) fn to_bytes(archive: &Archive) -> Result<Vec<u8>> {
     let (header, names) = header(archive)?;
-    let n_data: usize = archive.arrays().values().map(super::Array::n_bytes).sum();
+    let n_data: usize = archive.arrays().values().map(crate::model_file::Array::n_bytes).sum();
     let mut bytes = Vec::with_capacity(header.len() + n_data);
     write_parts(archive, &header, &names, &mut bytes).expect("a vector takes all bytes");
     Ok(bytes)
 }
 
 /// The bytes to a writer: the arrays are never copied whole.
-pub(super) fn write_to(archive: &Archive, out: &mut impl Write) -> Result<io::Result<()>> {
+pub(crate) fn write_to(archive: &Archive, out: &mut impl Write) -> Result<io::Result<()>> {
     let (header, names) = header(archive)?;
     Ok(write_parts(archive, &header, &names, out))
 }
@@ -54,7 +54,9 @@ fn header(archive: &Archive) -> Result<(Vec<u8>, Vec<&String>)> {
     let mut entries = BTreeMap::new();
     // Wide elements first, so that every array is aligned for readers that map the file.
     let mut names: Vec<&String> = archive.arrays().keys().collect();
-    names.sort_by_key(|name| std::cmp::Reverse(super::array::element_width(archive.arrays()[*name].type_name())));
+    names.sort_by_key(|name| {
+        std::cmp::Reverse(crate::model_file::array::element_width(archive.arrays()[*name].type_name()))
+    });
     let mut start = 0;
     for name in &names {
         let array = &archive.arrays()[*name];
@@ -103,7 +105,7 @@ impl Write for Sum {
 }
 
 /// The checksum of everything in the header but itself, in a form free of JSON's spelling.
-pub(super) fn header_sum<'a>(
+pub(crate) fn header_sum<'a>(
     metadata: &BTreeMap<String, String>,
     entries: impl Iterator<Item = (&'a str, &'a Entry)>,
 ) -> u32 {

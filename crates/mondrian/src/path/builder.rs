@@ -1,6 +1,6 @@
 //! Collecting a path while a model moves along it, in bounded memory.
 
-use super::{Loss, RegularizationPath};
+use crate::path::{Loss, RegularizationPath};
 
 /// Most values that a path keeps unless told otherwise; beyond it, it is thinned as it grows.
 const DEFAULT_CAP: usize = 1 << 20;

@@ -32,17 +32,17 @@ impl Loss {
 
 /// Losses at every lifetime: value i holds from `lifetimes[i]` up to `lifetimes[i + 1]`, the last one onwards.
 ///
-/// `lifetimes` ascends from 0. Made by [`super::PathBuilder`] and by the models' `path` functions.
+/// `lifetimes` ascends from 0. Made by [`crate::path::PathBuilder`] and by the models' `path` functions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RegularizationPath {
-    pub(super) loss: Loss,
-    pub(super) lifetimes: Vec<f64>,
-    pub(super) train: Vec<f64>,
-    pub(super) validation: Vec<Vec<f64>>,
-    pub(super) leave_one_out: Option<Vec<f64>>,
+    pub(crate) loss: Loss,
+    pub(crate) lifetimes: Vec<f64>,
+    pub(crate) train: Vec<f64>,
+    pub(crate) validation: Vec<Vec<f64>>,
+    pub(crate) leave_one_out: Option<Vec<f64>>,
     /// Standard error of the selecting loss at its minimum.
-    pub(super) standard_error: Option<f64>,
-    pub(super) is_thinned: bool,
+    pub(crate) standard_error: Option<f64>,
+    pub(crate) is_thinned: bool,
 }
 
 impl RegularizationPath {
@@ -168,7 +168,7 @@ impl RegularizationPath {
         (positive..self.len()).filter(|&at| at == positive || range(at) > range(at - 1)).collect()
     }
 
-    pub(super) fn kept(&self, keep: &[usize]) -> Self {
+    pub(crate) fn kept(&self, keep: &[usize]) -> Self {
         let take = |v: &[f64]| -> Vec<f64> { keep.iter().map(|i| v[*i]).collect() };
         Self {
             loss: self.loss,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::RegularizationPath;
+use crate::path::RegularizationPath;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 420.0;
@@ -159,7 +159,7 @@ fn short(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Loss, PathBuilder};
+    use crate::path::{Loss, PathBuilder};
 
     #[test]
     fn a_path_of_one_value_can_be_drawn() {

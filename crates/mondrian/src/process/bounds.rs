@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::dense::vectorise;
+use crate::simd::vectorise;
 use crate::{Error, Points, Result};
 
 /// The highest rung of the [ladder](Bounds::widened): beyond it a box would be 2^64 times the first.

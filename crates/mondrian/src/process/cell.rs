@@ -9,10 +9,10 @@
 //! A cell is walked, not copied: [`Cell::enter`] goes to a side of a cut and [`Cell::leave`] goes back, restoring
 //! every number from a log. The linear dimension is a pure function of the bounds, whatever the walk was.
 
-use super::gaps::{Gaps, clamped, whole};
+use crate::process::gaps::{Gaps, clamped, whole};
 use std::sync::Arc;
 
-use super::{Bounds, NodeKey, Side, Sides};
+use crate::process::{Bounds, NodeKey, Side, Sides};
 
 /// A cut: when, across which dimension, where, and by which clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -363,7 +363,7 @@ impl Cell {
     }
 
     /// The lengths that the outermost clock cuts along.
-    pub(super) fn outermost_part(&self) -> &Sides {
+    pub(crate) fn outermost_part(&self) -> &Sides {
         &self.parts[self.parts.len() - 1]
     }
 

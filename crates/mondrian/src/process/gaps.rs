@@ -5,9 +5,9 @@
 
 /// The two parts of an interval outside an inner one.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Gaps {
-    pub(super) outer: (f64, f64),
-    pub(super) inner: (f64, f64),
+pub(crate) struct Gaps {
+    pub(crate) outer: (f64, f64),
+    pub(crate) inner: (f64, f64),
 }
 
 impl Gaps {
@@ -25,13 +25,13 @@ impl Gaps {
 
     /// Length of both parts.
     #[inline]
-    pub(super) fn length(&self) -> f64 {
+    pub(crate) fn length(&self) -> f64 {
         self.below() + self.above()
     }
 
     /// The place `within` ∈ [0, length) along both parts, the lower one first.
     #[inline]
-    pub(super) fn locate(&self, within: f64) -> f64 {
+    pub(crate) fn locate(&self, within: f64) -> f64 {
         let (below, above) = (self.below(), self.above());
         if below > 0.0 && (within < below || above <= 0.0) {
             (self.outer.0 + within).clamp(self.outer.0, self.inner.0.next_down())
@@ -43,7 +43,7 @@ impl Gaps {
 
 /// The length of a whole interval: zero if it holds a single float, which cannot be cut further.
 #[inline]
-pub(super) fn whole(lo: f64, hi: f64) -> f64 {
+pub(crate) fn whole(lo: f64, hi: f64) -> f64 {
     let length = hi - lo;
     // Four units in the last place or more: no need to look closer, which takes longer than all the rest. By the upper
     // end: a lower one is often the float below 0, and products with such numbers take ten times as long.
@@ -52,7 +52,7 @@ pub(super) fn whole(lo: f64, hi: f64) -> f64 {
 
 /// lo + within, kept in [lo, hi) so that neither side of the cut is without its border.
 #[inline]
-pub(super) fn clamped(lo: f64, hi: f64, within: f64) -> f64 {
+pub(crate) fn clamped(lo: f64, hi: f64, within: f64) -> f64 {
     let place = lo + within;
     if place < hi { place.max(lo) } else { hi.next_down().max(lo) }
 }

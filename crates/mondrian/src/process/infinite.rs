@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::mondrian::in_coordinates;
-use super::{Bounds, BuiltInMeasure, Cell, Measure, Mondrian, NodeKey, Partition, Side};
+use crate::process::mondrian::in_coordinates;
+use crate::process::{Bounds, BuiltInMeasure, Cell, Measure, Mondrian, NodeKey, Partition, Side};
 use crate::{Error, Lifetime, Points, Result};
 
 /// A Mondrian process on all of ℝ^D up to a lifetime. Two looks agree where they overlap.

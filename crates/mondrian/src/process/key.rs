@@ -14,7 +14,7 @@
 //! Reference vectors stand in the tests: another
 //! implementation that meets them grows the same trees.
 
-use super::logarithm::Reduced;
+use crate::process::logarithm::Reduced;
 use serde::{Deserialize, Serialize};
 
 /// First multiplier of the mixing function.
@@ -85,7 +85,7 @@ impl NodeKey {
 
     /// As [`NodeKey::child`] for a side as a number.
     #[inline]
-    pub(super) fn child_on(self, side: usize) -> Self {
+    pub(crate) fn child_on(self, side: usize) -> Self {
         Self(mix(self.0 ^ SIDES[side % 2]))
     }
 

@@ -66,7 +66,7 @@ pub(crate) struct Reduced {
 impl Reduced {
     /// Of n/2^53 for n ∈ {1, …, 2^53}.
     #[inline]
-    pub(super) fn of_unit(n: u64) -> Self {
+    pub(crate) fn of_unit(n: u64) -> Self {
         debug_assert!((1..=1 << 53).contains(&n));
         let bits = (n as f64).to_bits();
         let from_start = bits.wrapping_sub(OFFSET);

@@ -4,6 +4,7 @@
 //! [`InfiniteMondrian`] the process on all of ℝ^D, [`poisson()`] the one-dimensional case. Underneath, [`NodeKey`] is
 //! where all randomness comes from and [`Cell`] the walk that trees of data are grown with.
 
+mod axis;
 mod bounds;
 mod cell;
 mod gaps;
@@ -22,6 +23,7 @@ mod source;
 mod tables;
 mod walker;
 
+pub use axis::{Axis, AxisCut};
 pub use bounds::{Bounds, MAX_RUNG};
 pub use cell::{Cell, Cut};
 pub(crate) use cell::{Clock, Further};

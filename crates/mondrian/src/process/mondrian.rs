@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sampling::{Subtree, sample};
-use super::source::Source;
-use super::{Bounds, BuiltInMeasure, Measure, NodeKey, Partition};
+use crate::process::sampling::{Subtree, sample};
+use crate::process::source::Source;
+use crate::process::{Bounds, BuiltInMeasure, Measure, NodeKey, Partition};
 use crate::{Error, Lifetime, Result};
 
 /// The expected number of cells above which a full sample is refused: about 2 GB of them.
@@ -51,7 +51,7 @@ impl<M: Measure + Clone> Mondrian<M> {
     }
 
     /// The part of a process on nested boxes, in measure coordinates, that lies in `window`.
-    pub(super) fn seen_through(window: Bounds, measure: M, boxes: Vec<Bounds>, key: NodeKey) -> Result<Self> {
+    pub(crate) fn seen_through(window: Bounds, measure: M, boxes: Vec<Bounds>, key: NodeKey) -> Result<Self> {
         let source = Source::keyed(boxes, key).restrict(in_coordinates(&measure, &window)?)?;
         Ok(Self { bounds: window, measure, source })
     }
@@ -115,7 +115,7 @@ impl<M: Measure + Clone> Mondrian<M> {
     ///
     /// # Errors
     /// [`Error::NotInside`] if `outer` does not hold the box, [`Error::LengthMismatch`], and [`Error::TooLarge`] after
-    /// [`MAX_EXTENSIONS`](super::MAX_EXTENSIONS).
+    /// [`MAX_EXTENSIONS`](crate::process::MAX_EXTENSIONS).
     pub fn extend(&self, outer: Bounds, seed: Option<u64>) -> Result<Self> {
         outer.check_holds(&self.bounds)?;
         let source = self.source.clone().extend(in_coordinates(&self.measure, &outer)?, seed)?;
@@ -123,7 +123,7 @@ impl<M: Measure + Clone> Mondrian<M> {
     }
 
     /// Refuses a process read from a file whose box is not the one its measure and source give.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if in_coordinates(&self.measure, &self.bounds)? == *self.source.bounds() {
             Ok(())
         } else {
@@ -133,7 +133,7 @@ impl<M: Measure + Clone> Mondrian<M> {
 }
 
 /// A box in measure coordinates.
-pub(super) fn in_coordinates<M: Measure>(measure: &M, bounds: &Bounds) -> Result<Bounds> {
+pub(crate) fn in_coordinates<M: Measure>(measure: &M, bounds: &Bounds) -> Result<Bounds> {
     measure.check_dims(bounds.n_dims())?;
     let map = |corner: &[f64]| -> Vec<f64> {
         corner.iter().enumerate().map(|(dim, x)| measure.coordinate(dim, *x)).collect()

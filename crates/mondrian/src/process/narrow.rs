@@ -6,17 +6,17 @@
 
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 
-use super::cell::{Cell, Clock, Cut};
-use super::gaps::{clamped, whole};
-use super::sides::{FAN, SIZE, STEPS, pick_in, replace, sum_up};
-use super::{Draw, NodeKey};
+use crate::process::cell::{Cell, Clock, Cut};
+use crate::process::gaps::{clamped, whole};
+use crate::process::sides::{FAN, SIZE, STEPS, pick_in, replace, sum_up};
+use crate::process::{Draw, NodeKey};
 
 /// A cell of at most [`FAN`] dimensions and one clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NarrowCell {
     /// Upper bounds, then lower ones; zeros where there is no dimension.
     bounds: [f64; 2 * FAN],
-    /// Lengths of the sides and their sums, as [`super::Sides`] keeps a block.
+    /// Lengths of the sides and their sums, as [`crate::process::Sides`] keeps a block.
     sums: [f64; SIZE],
     clock: Clock,
 }

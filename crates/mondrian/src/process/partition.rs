@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sampling::{Child, StoredNode, Subtree};
-use super::tables::{CellTable, CutTable, PoissonPoint};
-use super::{Bounds, BuiltInMeasure, Measure, Mondrian, NodeKey, Side};
+use crate::process::sampling::{Child, StoredNode, Subtree};
+use crate::process::tables::{CellTable, CutTable, PoissonPoint};
+use crate::process::{Bounds, BuiltInMeasure, Measure, Mondrian, NodeKey, Side};
 use crate::{Error, Lifetime, Points, Result};
 
 /// The report's 6-tuple: a box that was cut.
@@ -65,7 +65,7 @@ impl Partition {
 }
 
 impl<M: Measure + Clone> Partition<M> {
-    pub(super) fn from_parts(process: Mondrian<M>, lifetime: Lifetime, tree: Subtree) -> Self {
+    pub(crate) fn from_parts(process: Mondrian<M>, lifetime: Lifetime, tree: Subtree) -> Self {
         Self { process, lifetime, tree }
     }
 
@@ -280,7 +280,7 @@ impl<M: Measure + Clone> Partition<M> {
     }
 
     /// Visits every cut and every cell with its box, in order.
-    pub(super) fn walk(&self, mut visit: impl FnMut(Visit, &[f64], &[f64])) {
+    pub(crate) fn walk(&self, mut visit: impl FnMut(Visit, &[f64], &[f64])) {
         let (mut lower, mut upper) = (self.bounds().lower().to_vec(), self.bounds().upper().to_vec());
         let mut todo = vec![Walk::Arrive(self.root())];
         while let Some(step) = todo.pop() {
@@ -307,7 +307,7 @@ impl<M: Measure + Clone> Partition<M> {
 }
 
 /// What [`Partition::walk`] has come to.
-pub(super) enum Visit {
+pub(crate) enum Visit {
     Cut(Node),
     Cell,
 }

@@ -4,8 +4,8 @@ use std::collections::BinaryHeap;
 
 use rayon::prelude::*;
 
-use super::walker::Walker;
-use super::{Cut, Side};
+use crate::process::walker::Walker;
+use crate::process::{Cut, Side};
 use crate::{Error, Result};
 
 /// Below this many expected cells one thread is as fast.
@@ -26,7 +26,7 @@ pub enum Child {
 
 /// A [`Child`] in one word: the highest bit says which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Link(u32);
+pub(crate) struct Link(u32);
 
 impl Link {
     const CELL: u32 = 1 << 31;
@@ -40,7 +40,7 @@ impl Link {
     }
 
     #[inline]
-    pub(super) fn child(self) -> Child {
+    pub(crate) fn child(self) -> Child {
         if self.0 & Self::CELL == 0 {
             Child::Cut(self.0 as usize)
         } else {
@@ -59,13 +59,13 @@ impl Link {
 
 /// The report's 6-tuple, in measure coordinates.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct StoredNode {
-    pub(super) birth: f64,
-    pub(super) time: f64,
-    pub(super) location: f64,
-    pub(super) dim: u32,
-    pub(super) below: Link,
-    pub(super) above: Link,
+pub(crate) struct StoredNode {
+    pub(crate) birth: f64,
+    pub(crate) time: f64,
+    pub(crate) location: f64,
+    pub(crate) dim: u32,
+    pub(crate) below: Link,
+    pub(crate) above: Link,
 }
 
 impl StoredNode {
@@ -87,14 +87,14 @@ impl StoredNode {
 ///
 /// The order is a function of the partition alone, so equal partitions have equal arrays.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Subtree {
-    pub(super) nodes: Vec<StoredNode>,
-    pub(super) n_cells: usize,
+pub(crate) struct Subtree {
+    pub(crate) nodes: Vec<StoredNode>,
+    pub(crate) n_cells: usize,
 }
 
 impl Subtree {
     /// What stands at the top: the first cut, or the only cell.
-    pub(super) fn root(&self) -> Child {
+    pub(crate) fn root(&self) -> Child {
         if self.nodes.is_empty() { Child::Cell(0) } else { Child::Cut(0) }
     }
 
@@ -122,7 +122,7 @@ impl Subtree {
     }
 
     /// The part of it that is there at `time`.
-    pub(super) fn at(&self, time: f64) -> Self {
+    pub(crate) fn at(&self, time: f64) -> Self {
         let mut view = Self::default();
         // (cut, the node and side of the view that it hangs on)
         let mut todo = vec![(self.root(), None)];
@@ -148,7 +148,7 @@ impl Subtree {
 }
 
 /// All cuts of the process up to `limit`.
-pub(super) fn sample(mut walker: Walker, limit: f64, expected_cells: f64) -> Result<Subtree> {
+pub(crate) fn sample(mut walker: Walker, limit: f64, expected_cells: f64) -> Result<Subtree> {
     if expected_cells < PARALLEL_FROM || rayon::current_num_threads() == 1 {
         return grow(&mut walker, 0.0, limit);
     }

@@ -7,15 +7,15 @@
 //! numbers are written and read one by one, so that none has to wait for the cache.
 
 /// Entries of a block.
-pub(super) const FAN: usize = 16;
+pub(crate) const FAN: usize = 16;
 /// Steps from a block's sum to an entry.
-pub(super) const STEPS: usize = 4;
+pub(crate) const STEPS: usize = 4;
 /// Steps where there are at most [`FEW`] entries: the first level of many cells, and the only one of small ones.
 const FEW_STEPS: usize = 2;
 const FEW: usize = 1 << FEW_STEPS;
 /// Numbers of a block: its sum at 1, two halves from 2 on, and so on to the entries from [`FAN`] on. Step k goes from place
 /// j to j or j + 2^k.
-pub(super) const SIZE: usize = 2 * FAN;
+pub(crate) const SIZE: usize = 2 * FAN;
 
 /// The lengths of a box's sides, summed.
 ///
@@ -39,7 +39,7 @@ pub struct Sides {
 
 /// Replaces an entry of a block, which has entries for so many steps, and the sums above it; the block's sum.
 #[inline]
-pub(super) fn replace<const STEPS: usize>(block: &mut [f64; SIZE], at: usize, entry: f64) -> f64 {
+pub(crate) fn replace<const STEPS: usize>(block: &mut [f64; SIZE], at: usize, entry: f64) -> f64 {
     let mut sum = entry;
     for step in (0..STEPS).rev() {
         let (width, place) = (1 << step, at % (2 << step));
@@ -52,7 +52,7 @@ pub(super) fn replace<const STEPS: usize>(block: &mut [f64; SIZE], at: usize, en
 
 /// Sums all entries of a block.
 #[inline]
-pub(super) fn sum_up(block: &mut [f64; SIZE]) -> f64 {
+pub(crate) fn sum_up(block: &mut [f64; SIZE]) -> f64 {
     for step in (0..STEPS).rev() {
         let width = 1 << step;
         for place in 0..width {
@@ -64,7 +64,7 @@ pub(super) fn sum_up(block: &mut [f64; SIZE]) -> f64 {
 
 /// The entry of a block that `at` falls into; `at` becomes the place within it.
 #[inline]
-pub(super) fn pick_in<const STEPS: usize>(block: &[f64; SIZE], at: &mut f64) -> usize {
+pub(crate) fn pick_in<const STEPS: usize>(block: &[f64; SIZE], at: &mut f64) -> usize {
     let mut place = 0;
     for step in 0..STEPS {
         let width = 1 << step;
@@ -131,7 +131,7 @@ impl Sides {
 
     /// The block of all entries and sums, where there is one with room for [`FAN`].
     #[inline]
-    pub(super) fn only_block(&self) -> Option<&[f64; SIZE]> {
+    pub(crate) fn only_block(&self) -> Option<&[f64; SIZE]> {
         match &self.blocks[..] {
             [block] if !self.is_topped_by_few => Some(block),
             _ => None,

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::walker::Walker;
-use super::{Bounds, Cell, NodeKey};
+use crate::process::walker::Walker;
+use crate::process::{Bounds, Cell, NodeKey};
 use crate::{Error, Result};
 
 /// Extensions one sample can have been through; each is a layer that every later walk goes through.
@@ -12,7 +12,7 @@ pub const MAX_EXTENSIONS: usize = 64;
 /// A process on a box, in measure coordinates: a pure function of these few numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "SavedSource")]
-pub(super) struct Source {
+pub(crate) struct Source {
     /// Nested boxes, one keyed clock each (see [`Cell`]).
     boxes: Vec<Bounds>,
     key: NodeKey,
@@ -39,22 +39,22 @@ impl Layer {
 
 impl Source {
     /// The keyed process on nested boxes, of which there is at least one.
-    pub(super) fn keyed(boxes: Vec<Bounds>, key: NodeKey) -> Self {
+    pub(crate) fn keyed(boxes: Vec<Bounds>, key: NodeKey) -> Self {
         Self { boxes, key, layers: Vec::new() }
     }
 
     /// The key of the keyed process at the bottom.
-    pub(super) fn key(&self) -> NodeKey {
+    pub(crate) fn key(&self) -> NodeKey {
         self.key
     }
 
     /// The box of the process.
-    pub(super) fn bounds(&self) -> &Bounds {
+    pub(crate) fn bounds(&self) -> &Bounds {
         self.layers.last().map_or_else(|| self.boxes.last().expect("at least one box"), Layer::bounds)
     }
 
     /// The process seen through a window inside its box.
-    pub(super) fn restrict(mut self, window: Bounds) -> Result<Self> {
+    pub(crate) fn restrict(mut self, window: Bounds) -> Result<Self> {
         self.bounds().check_holds(&window)?;
         // A window through a window shows what the smaller one alone shows.
         if matches!(self.layers.last(), Some(Layer::Restricted { .. })) {
@@ -65,7 +65,7 @@ impl Source {
     }
 
     /// The process extended to a box that holds its own; without a seed, one that follows from the key.
-    pub(super) fn extend(mut self, outer: Bounds, seed: Option<u64>) -> Result<Self> {
+    pub(crate) fn extend(mut self, outer: Bounds, seed: Option<u64>) -> Result<Self> {
         outer.check_holds(self.bounds())?;
         let n_extensions = self.n_extensions();
         if n_extensions >= MAX_EXTENSIONS {
@@ -84,7 +84,7 @@ impl Source {
     }
 
     /// A walk that starts at the whole box, at time 0.
-    pub(super) fn walker(&self) -> Walker {
+    pub(crate) fn walker(&self) -> Walker {
         let mut level = self.boxes.len() as u32;
         let mut walker = Walker::Keyed(Cell::root(&self.boxes, self.key));
         for layer in &self.layers {

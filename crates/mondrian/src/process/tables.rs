@@ -1,7 +1,7 @@
 //! Cells and cuts as plain columns, the form in which other languages take them.
 
-use super::Bounds;
-use super::partition::Node;
+use crate::process::Bounds;
+use crate::process::partition::Node;
 
 /// A point of a one-dimensional process: where, and from which time on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,11 +42,11 @@ pub struct CellTable {
 }
 
 impl CellTable {
-    pub(super) fn new(n_dims: usize) -> Self {
+    pub(crate) fn new(n_dims: usize) -> Self {
         Self { boxes: Boxes::new(n_dims) }
     }
 
-    pub(super) fn push(&mut self, lower: &[f64], upper: &[f64]) {
+    pub(crate) fn push(&mut self, lower: &[f64], upper: &[f64]) {
         self.boxes.push(lower, upper);
     }
 
@@ -99,12 +99,12 @@ pub struct CutTable {
 }
 
 impl CutTable {
-    pub(super) fn new(n_dims: usize) -> Self {
+    pub(crate) fn new(n_dims: usize) -> Self {
         let (times, births, dims, locations) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { times, births, dims, locations, boxes: Boxes::new(n_dims) }
     }
 
-    pub(super) fn push(&mut self, node: &Node, lower: &[f64], upper: &[f64]) {
+    pub(crate) fn push(&mut self, node: &Node, lower: &[f64], upper: &[f64]) {
         self.times.push(node.time);
         self.births.push(node.birth);
         self.dims.push(node.dim);
@@ -113,7 +113,7 @@ impl CutTable {
     }
 
     /// The same cuts by time; cuts of one time keep their order.
-    pub(super) fn sorted_by_time(&self) -> Self {
+    pub(crate) fn sorted_by_time(&self) -> Self {
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_by(|a, b| self.times[*a].total_cmp(&self.times[*b]));
         let mut boxes = Boxes::new(self.boxes.n_dims);

@@ -4,12 +4,12 @@
 //! restricted or extended sample is still the whole process: its lifetime can be raised later, and the
 //! operations compose exactly (report, "Self-consistency" and "Conditional Mondrians").
 
-use super::gaps::{Gaps, whole};
-use super::{Bounds, Cell, Cut, NodeKey, Side, Sides};
+use crate::process::gaps::{Gaps, whole};
+use crate::process::{Bounds, Cell, Cut, NodeKey, Side, Sides};
 
 /// The current cell of a walk, as for [`Cell`]: `enter` takes the cut that `next_cut` gave last in this cell.
 #[derive(Debug, Clone)]
-pub(super) enum Walker {
+pub(crate) enum Walker {
     /// A keyed process on its own boxes.
     Keyed(Cell),
     /// A process restricted to a window.
@@ -19,15 +19,15 @@ pub(super) enum Walker {
 }
 
 impl Walker {
-    pub(super) fn restricted(inner: Self, window: Bounds) -> Self {
+    pub(crate) fn restricted(inner: Self, window: Bounds) -> Self {
         Self::Restricted(Box::new(Restricted::new(inner, window)))
     }
 
-    pub(super) fn extended(inner: Self, outer: &Bounds, key: NodeKey, level: u32) -> Self {
+    pub(crate) fn extended(inner: Self, outer: &Bounds, key: NodeKey, level: u32) -> Self {
         Self::Extended(Box::new(Extended::new(inner, outer, key, level)))
     }
 
-    pub(super) fn n_dims(&self) -> usize {
+    pub(crate) fn n_dims(&self) -> usize {
         match self {
             Self::Keyed(cell) => cell.lower().len(),
             Self::Restricted(restricted) => restricted.window.n_dims(),
@@ -37,7 +37,7 @@ impl Walker {
 
     /// The cell's interval in one dimension.
     #[inline]
-    pub(super) fn interval(&self, dim: usize) -> (f64, f64) {
+    pub(crate) fn interval(&self, dim: usize) -> (f64, f64) {
         match self {
             Self::Keyed(cell) => (cell.lower()[dim], cell.upper()[dim]),
             Self::Restricted(restricted) => restricted.interval(dim),
@@ -47,7 +47,7 @@ impl Walker {
 
     /// The cell's next cut if it comes by `limit`.
     #[inline]
-    pub(super) fn next_cut(&mut self, limit: f64) -> Option<Cut> {
+    pub(crate) fn next_cut(&mut self, limit: f64) -> Option<Cut> {
         match self {
             Self::Keyed(cell) => cell.next_cut_until(limit),
             Self::Restricted(restricted) => restricted.next_cut(limit),
@@ -57,7 +57,7 @@ impl Walker {
 
     /// Goes to one side of the cell's next cut.
     #[inline]
-    pub(super) fn enter(&mut self, cut: &Cut, side: Side) {
+    pub(crate) fn enter(&mut self, cut: &Cut, side: Side) {
         match self {
             Self::Keyed(cell) => cell.enter(cut, side),
             Self::Restricted(restricted) => restricted.enter(cut, side),
@@ -67,7 +67,7 @@ impl Walker {
 
     /// Goes back to the cell before the last `enter`.
     #[inline]
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         match self {
             Self::Keyed(cell) => cell.leave(),
             Self::Restricted(restricted) => restricted.leave(),
@@ -78,7 +78,7 @@ impl Walker {
 
 /// A process seen through a window: cuts that miss the window are walked past.
 #[derive(Debug, Clone)]
-pub(super) struct Restricted {
+pub(crate) struct Restricted {
     inner: Walker,
     window: Bounds,
     /// Dimensions in which the window's part of the cell has a positive length.
@@ -154,7 +154,7 @@ impl Restricted {
 /// clock's rate is LD(cell) − LD(its part in the inner box); if it rings after the inner process's next cut,
 /// that cut goes through; if before, the cell is cut where the inner box is missed.
 #[derive(Debug, Clone)]
-pub(super) struct Extended {
+pub(crate) struct Extended {
     inner: Walker,
     /// Whether the cell still meets the inner box.
     holds_inner: bool,
@@ -214,7 +214,7 @@ impl Extended {
         let (dim, within) = self.gaps.pick(draw.uniform() * rate);
         let location = match self.inner_gaps(dim) {
             Some(gaps) => gaps.locate(within),
-            None => super::gaps::clamped(self.lower[dim], self.upper[dim], within),
+            None => crate::process::gaps::clamped(self.lower[dim], self.upper[dim], within),
         };
         Some(Cut { time, dim: dim as u32, level: self.level, location })
     }

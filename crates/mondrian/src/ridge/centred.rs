@@ -1,6 +1,6 @@
 //! Targets, checked and centred.
 
-use crate::dense::{Matrix, MatrixRef};
+use crate::linalg::{Matrix, MatrixRef};
 use crate::{Error, Result};
 
 /// Targets less their means; the means are zeros without an intercept.

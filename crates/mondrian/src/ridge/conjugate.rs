@@ -1,9 +1,9 @@
 //! Preconditioned conjugate gradients on the normal equations.
 
-use super::Design;
 use crate::Result;
-use crate::dense::dot;
-use crate::path::{Progress, no_progress, report};
+use crate::linalg::dot;
+use crate::progress::{Progress, no_progress, report};
+use crate::ridge::Design;
 
 /// When conjugate gradients stop.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,7 +49,7 @@ pub fn conjugate_gradients(
 }
 
 /// As [`conjugate_gradients`], with a report after every step: of the digits asked for, the share that is there.
-pub(super) fn conjugate_gradients_with_progress(
+pub(crate) fn conjugate_gradients_with_progress(
     design: &(impl Design + ?Sized),
     alpha: f64,
     b: &[f64],

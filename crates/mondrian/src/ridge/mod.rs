@@ -5,16 +5,24 @@
 //! chosen by estimated cost: the Cholesky factor of ZᵀZ + δ²I, that of ZZᵀ + δ²I, or preconditioned conjugate
 //! gradients that only ever multiply by Z.
 
-mod cells;
+mod automatic;
 mod centred;
 mod conjugate;
-mod design;
 mod model;
+mod mondrian;
+mod path;
+mod saved;
 mod solver;
 
-pub use cells::{CellArray, Csr, UNSEEN};
+pub use crate::features::{CellArray, Csr, Design, Features, UNSEEN};
 pub(crate) use centred::{Centred, check_alpha, intercept_smoother};
 pub use conjugate::{CgOptions, CgResult, conjugate_gradients};
-pub use design::{Design, Features};
 pub use model::{FeatureRidge, FeatureRidgeParams};
+pub use mondrian::{KernelRidge, KernelRidgeParams};
+pub use path::{KernelPath, PathDrift, PathMethod, ValidationSet};
 pub use solver::{Costs, SolveReport, Solver};
+
+/// The code of the page runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/kernel.md")]
+struct Page;

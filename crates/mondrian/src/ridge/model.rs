@@ -1,10 +1,10 @@
 //! The fitted model.
 
-use super::centred::{Centred, check_alpha, intercept_smoother};
-use super::conjugate::conjugate_gradients_with_progress;
-use super::{CgOptions, Costs, Design, Features, SolveReport, Solver, conjugate_gradients};
-use crate::dense::{Cholesky, Matrix, MatrixRef, Threads};
-use crate::path::{Progress, no_progress, part_of, report};
+use crate::linalg::{Cholesky, Matrix, MatrixRef, Threads};
+use crate::progress::{Progress, no_progress, part_of, report};
+use crate::ridge::centred::{Centred, check_alpha, intercept_smoother};
+use crate::ridge::conjugate::conjugate_gradients_with_progress;
+use crate::ridge::{CgOptions, Costs, Design, Features, SolveReport, Solver, conjugate_gradients};
 use crate::{Error, Result};
 
 /// How [`FeatureRidge`] is fitted.

@@ -1,6 +1,6 @@
 //! Which way to solve, by estimated cost and memory.
 
-use super::{CellArray, CgOptions, Design, Features, UNSEEN};
+use crate::ridge::{CellArray, CgOptions, Design, Features, UNSEEN};
 
 /// How the ridge problem is solved.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

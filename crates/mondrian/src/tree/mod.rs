@@ -6,58 +6,37 @@
 //! [chain](Chain); a cell with one point is frozen, since its key says how it would go on. All coordinates here
 //! are measure coordinates (see [`crate::process::Measure`]).
 
-mod chain;
-mod codes;
-mod compare;
-mod cuts;
-mod desk;
-#[cfg(target_arch = "x86_64")]
-mod eights;
-mod forget;
-#[cfg(target_arch = "x86_64")]
-mod gather;
-mod ground;
-mod grow;
-mod insert;
-mod lanes;
-mod leaf;
-mod locate;
-mod node;
-mod partition;
-mod parts;
+pub(crate) mod arena;
+pub(crate) mod build;
+mod check;
+mod domain;
+pub(crate) mod query;
 mod repeats;
-mod replay;
-mod round;
-mod route;
-mod runs;
-mod shape;
 mod store;
-mod thaw;
-mod transpose;
+pub(crate) mod update;
 
-pub use chain::Chain;
-pub use codes::{CodedRows, Codes};
-pub use ground::Ground;
+pub use arena::chain::Chain;
+pub use arena::leaf::Leaf;
+pub use arena::node::{Child, Kind, Node};
+pub use build::quantize::{CodedRows, Codes};
+pub(crate) use build::small::bits;
+pub use domain::Ground;
 #[cfg(test)]
-pub(crate) use ground::all_without_chains;
-pub use insert::Touched;
-pub(crate) use lanes::bits;
-pub use leaf::Leaf;
-pub use locate::{Landing, Locator};
-pub use node::{Child, Kind, Node};
-pub(crate) use partition::partition;
+pub(crate) use domain::all_without_chains;
+pub use query::locate::{Landing, Locator};
+pub(crate) use query::replay::Replay;
+pub use query::route::Frozen;
 pub(crate) use repeats::hash;
-pub(crate) use replay::Replay;
-pub use route::Frozen;
 pub use store::PointStore;
+pub use update::insert::Touched;
 
 use crate::process::NodeKey;
-use chain::Chains;
-use leaf::Leaves;
+use arena::chain::Chains;
+use arena::leaf::Leaves;
 
 /// What trees are built of.
 #[derive(Debug, Clone, Default)]
-struct Stock {
+pub(crate) struct Stock {
     nodes: Vec<Node>,
     leaves: Leaves,
     chains: Chains,

@@ -13,7 +13,7 @@ const BITS_A_ROW: usize = 16;
 ///
 /// # Panics
 /// If there is no such row in the table.
-pub(super) fn repeats(
+pub(crate) fn repeats(
     coordinates: &[f64],
     n_dims: usize,
     rows: impl Iterator<Item = (u32, u64)> + Clone,

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use hashbrown::HashTable;
 
-use super::repeats::{hash, repeats};
 use crate::points::first_not_finite;
+use crate::tree::repeats::{hash, repeats};
 use crate::{Error, Result};
 
 /// Distinct points in measure coordinates, with how many rows have each.
@@ -25,7 +25,7 @@ pub struct PointStore {
 
 impl PointStore {
     /// More distinct points than this cannot be numbered.
-    pub const CAPACITY: usize = super::node::MAX_NUMBER as usize;
+    pub const CAPACITY: usize = crate::tree::arena::node::MAX_NUMBER as usize;
 
     /// An empty store for points of `n_dims` coordinates.
     pub fn new(n_dims: usize) -> Self {
@@ -186,7 +186,7 @@ impl PointStore {
             self.multiplicity[point as usize] = 1;
             return Ok(point);
         }
-        let limit = super::node::MAX_NUMBER;
+        let limit = crate::tree::arena::node::MAX_NUMBER;
         if self.multiplicity.len() as u64 >= u64::from(limit) {
             return Err(Error::TooLarge {
                 what: "distinct points",

@@ -1,7 +1,7 @@
 //! Exact Laplace ridge against its definition, refits and closed forms.
 
-use mondrian::dense::{Cholesky, Matrix, Threads};
-use mondrian::kernel::{LaplaceKernel, LaplaceRidge};
+use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
+use mondrian::linalg::{Cholesky, Matrix, Threads};
 use mondrian::{Error, Lifetime};
 
 use super::{normals, points, uniforms, worst};

@@ -1,12 +1,12 @@
 //! Feature maps: their inner products average to the kernel, and they are views of the same trees.
 
+use mondrian::features::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
 use mondrian::forest::{
     ForestParams, LeafModel, LifetimeChoice, Prior, RegressionForest, RegressionParams, WeightsChoice,
 };
-use mondrian::kernel::{
-    FeatureMap, KernelRidge, LaplaceKernel, LaplaceRidge, MondrianFeatures, RandomBinning, RandomFourier,
-};
+use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
 use mondrian::process::Bounds;
+use mondrian::ridge::KernelRidge;
 use mondrian::ridge::{CellArray, Design, FeatureRidge, Features, UNSEEN};
 use mondrian::{Error, Lifetime, Points};
 

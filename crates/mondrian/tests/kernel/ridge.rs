@@ -1,7 +1,7 @@
 //! Ridge on features: three solvers, one answer.
 
 use mondrian::Error;
-use mondrian::dense::Matrix;
+use mondrian::linalg::Matrix;
 use mondrian::ridge::{CellArray, CgOptions, Design, FeatureRidge, Features, Solver, UNSEEN, conjugate_gradients};
 
 use super::{normals, uniforms, worst};
@@ -47,7 +47,7 @@ fn a_cell_array_is_the_matrix_it_stands_for() {
         z.normal(&theta, &mut b);
         assert!(worst(&a, &b) < 1e-9);
         assert!(worst(&cells.column_squares(), &z.column_squares()) < 1e-11);
-        let one = mondrian::dense::Threads::ONE;
+        let one = mondrian::linalg::Threads::ONE;
         assert!(worst(cells.gram_lower(one).as_slice(), z.gram_lower(one).as_slice()) < 1e-10);
         assert!(worst(cells.dual_gram_lower(one).as_slice(), z.dual_gram_lower(one).as_slice()) < 1e-12);
         let csr = cells.to_csr();

@@ -1,8 +1,9 @@
 //! A density of the map's points, tuned by leave-one-out.
 
-use mondrian::density::{DensityForest, DensityParams};
 use mondrian::forest::ForestParams;
-use mondrian::path::{Validation, no_progress};
+use mondrian::forest::density::{DensityForest, DensityParams};
+use mondrian::progress::no_progress;
+use mondrian::select::Validation;
 use mondrian::{Lifetime, Points};
 
 use super::{Data, Part, Tour};

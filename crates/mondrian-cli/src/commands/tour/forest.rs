@@ -2,8 +2,8 @@
 
 use mondrian::Lifetime;
 use mondrian::forest::{ForestParams, RegressionForest, RegressionParams, WeightsChoice};
-use mondrian::path::no_progress;
 use mondrian::process::{Bounds, Mondrian, NodeKey};
+use mondrian::progress::no_progress;
 
 use super::{Data, Tour};
 use crate::failure::Outcome;

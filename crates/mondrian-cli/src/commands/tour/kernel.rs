@@ -1,8 +1,9 @@
 //! The kernel path: ridge on Mondrian features, exact at every cut.
 
 use mondrian::Lifetime;
-use mondrian::kernel::{FeatureMap, KernelRidge, PathMethod};
-use mondrian::path::no_progress;
+use mondrian::features::FeatureMap;
+use mondrian::progress::no_progress;
+use mondrian::ridge::{KernelRidge, PathMethod};
 
 use super::{Data, Tour};
 use crate::failure::Outcome;

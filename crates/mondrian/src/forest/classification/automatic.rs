@@ -2,9 +2,9 @@
 
 use std::sync::OnceLock;
 
-use super::path::{automatic_grid, held_out_losses};
-use super::{ClassificationForest, GammaChoice, subset};
-use crate::path::{Progress, part_of};
+use crate::forest::classification::path::{automatic_grid, held_out_losses};
+use crate::forest::classification::{ClassificationForest, GammaChoice, subset};
+use crate::progress::{Progress, part_of};
 use crate::{Lifetime, Result};
 
 /// Trees of the forest that the lifetime is chosen with.
@@ -13,7 +13,7 @@ const TREES: usize = 32;
 const ENOUGH: usize = 20;
 
 /// The lifetime of smallest log loss on the held-out points; infinite where there are too few of them.
-pub(super) fn lifetime(model: &ClassificationForest, progress: Progress<'_>) -> Result<Lifetime> {
+pub(crate) fn lifetime(model: &ClassificationForest, progress: Progress<'_>) -> Result<Lifetime> {
     let store = model.planted.forest.store();
     let rounds = model.params.forest.validation.rounds()?;
     let part = |(hash, point): (u128, u32)| ((hash % u128::from(rounds.parts)) as u64, point);

@@ -7,10 +7,10 @@
 
 use rayon::prelude::*;
 
-use super::classes::{ClassMasks, PointClasses};
-use super::loss::log_loss;
-use super::stable::{discount, n_set};
-use super::{Planted, subset};
+use crate::forest::classification::loss::log_loss;
+use crate::forest::classification::masks::{ClassMasks, PointClasses};
+use crate::forest::classification::stable::{discount, n_set};
+use crate::forest::classification::{Planted, subset};
 use crate::process::Side;
 use crate::tree::{Kind, Tree};
 
@@ -22,7 +22,7 @@ const TREES: usize = 16;
 const POWERS: std::ops::RangeInclusive<i32> = -6..=7;
 
 /// The γ of smallest leave-one-out log loss.
-pub(super) fn automatic(planted: &Planted) -> f64 {
+pub(crate) fn automatic(planted: &Planted) -> f64 {
     let box_ = planted.forest.ground().first_box();
     let linear: f64 = box_.lower().iter().zip(box_.upper()).map(|(lo, hi)| hi - lo).sum();
     // A box of one point: no cut ever comes, and γ means nothing.
@@ -40,7 +40,7 @@ pub(super) fn automatic(planted: &Planted) -> f64 {
 }
 
 /// Total leave-one-out log loss of a forest of infinite lifetime at each γ.
-pub(super) fn leave_one_out(planted: &Planted, gammas: &[f64]) -> Vec<f64> {
+pub(crate) fn leave_one_out(planted: &Planted, gammas: &[f64]) -> Vec<f64> {
     let Planted { forest, classes } = planted;
     // Where each point's first class stands among all (point, class) pairs.
     let mut starts = vec![0_usize; forest.store().n_slots() + 1];

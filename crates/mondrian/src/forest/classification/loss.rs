@@ -2,14 +2,14 @@
 
 use rayon::prelude::*;
 
-use super::walk::{Rows, Scene};
-use super::{rows_a_chunk, sum_over_trees};
+use crate::forest::classification::predict::{Rows, Scene};
+use crate::forest::classification::{rows_a_chunk, sum_over_trees};
 
 /// Probabilities below this count as this in the log loss, so that one row cannot make it infinite.
 const SMALLEST: f64 = f64::EPSILON;
 
 /// The class of largest probability, the first of equals.
-pub(super) fn most_probable(distribution: &[f64]) -> usize {
+pub(crate) fn most_probable(distribution: &[f64]) -> usize {
     (0..distribution.len()).fold(0, |best, k| if distribution[k] > distribution[best] { k } else { best })
 }
 
@@ -17,13 +17,13 @@ pub(super) fn most_probable(distribution: &[f64]) -> usize {
 const WINDOW: usize = 16;
 
 /// −ln of a probability, bounded.
-pub(super) fn log_loss(probability: f64) -> f64 {
+pub(crate) fn log_loss(probability: f64) -> f64 {
     -libm::log(probability.max(SMALLEST))
 }
 
 /// Sums over rows, from which mean losses and their standard errors follow.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Losses {
+pub(crate) struct Losses {
     n_rows: f64,
     errors: f64,
     log_loss: f64,
@@ -50,17 +50,17 @@ impl Losses {
     }
 
     /// Share of rows put into a wrong class; 0 without rows.
-    pub(super) fn error(&self) -> f64 {
+    pub(crate) fn error(&self) -> f64 {
         self.errors / self.n_rows.max(1.0)
     }
 
     /// Mean log loss; 0 without rows.
-    pub(super) fn log_loss(&self) -> f64 {
+    pub(crate) fn log_loss(&self) -> f64 {
         self.log_loss / self.n_rows.max(1.0)
     }
 
     /// Standard errors of error rate and log loss.
-    pub(super) fn standard_errors(&self) -> (f64, f64) {
+    pub(crate) fn standard_errors(&self) -> (f64, f64) {
         let n = self.n_rows.max(1.0);
         let variance = (self.log_loss_squared / n - self.log_loss() * self.log_loss()).max(0.0);
         ((self.error() * (1.0 - self.error()) / n).sqrt(), (variance / n).sqrt())
@@ -68,7 +68,7 @@ impl Losses {
 }
 
 /// The losses at each of ascending lifetimes, of rows in measure coordinates with the (class, count) of each.
-pub(super) fn losses<'t>(
+pub(crate) fn losses<'t>(
     scene: &Scene<'_>,
     coordinates: &[f64],
     truth: impl Fn(usize) -> &'t [(u32, u32)] + Sync,

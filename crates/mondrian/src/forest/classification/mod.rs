@@ -12,18 +12,18 @@
 //! ```
 
 mod automatic;
-mod classes;
 mod gamma;
 mod loss;
+mod masks;
 mod params;
 mod path;
+mod predict;
 mod relevance;
 mod saved;
 mod stable;
 mod subset;
-mod walk;
 
-pub use classes::ClassMasks;
+pub use masks::ClassMasks;
 pub use params::{ClassificationParams, GammaChoice};
 pub use path::ClassificationPath;
 
@@ -31,11 +31,11 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
-use super::{Arrivals, Forest, LifetimeChoice};
-use crate::path::{Progress, no_progress};
+use crate::forest::{Arrivals, Forest, LifetimeChoice};
+use crate::progress::{Progress, no_progress};
 use crate::{Error, Lifetime, Points, Result};
-use classes::{PointClasses, check_labels};
-use walk::{Rows, Scene};
+use masks::{PointClasses, check_labels};
+use predict::{Rows, Scene};
 
 /// Trees with their points' classes: what views and clones of a model share.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GammaChoice {
-    /// Of smallest leave-one-out log loss; see [`super::ClassificationForest::gamma`].
+    /// Of smallest leave-one-out log loss; see [`crate::forest::classification::ClassificationForest::gamma`].
     #[default]
     Auto,
     /// This one: finite and above 0.

@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use super::classes::check_labels;
-use super::loss::{Losses, losses};
-use super::{ClassificationForest, GammaChoice, Planted};
-use crate::path::{Loss, PathBuilder, Progress, RegularizationPath, report};
+use crate::forest::classification::loss::{Losses, losses};
+use crate::forest::classification::masks::check_labels;
+use crate::forest::classification::{ClassificationForest, GammaChoice, Planted};
+use crate::path::{Loss, PathBuilder, RegularizationPath};
+use crate::progress::{Progress, report};
 use crate::tree::Kind;
 use crate::{Error, Lifetime, Points, Result};
 
@@ -181,7 +182,7 @@ impl ClassificationPath {
     pub fn value_at(&self, loss: Loss, lifetime: Lifetime) -> Result<f64> {
         let lifetime = lifetime.min(self.model.terminal_lifetime());
         let set = self.validation.first().cloned();
-        let progress = &mut crate::path::no_progress();
+        let progress = &mut crate::progress::no_progress();
         let path = self.at(lifetime).path_of(set.into_iter().collect(), &[lifetime.get()], progress)?;
         let curve = if loss == Loss::Error { &path.error } else { &path.log_loss };
         Ok(curve.selecting()[0])
@@ -189,13 +190,13 @@ impl ClassificationPath {
 }
 
 /// The lifetimes that an automatic choice looks at.
-pub(super) fn automatic_grid(model: &ClassificationForest) -> Result<Vec<f64>> {
+pub(crate) fn automatic_grid(model: &ClassificationForest) -> Result<Vec<f64>> {
     model.grid(None)
 }
 
 /// The log loss of a forest at these lifetimes on rows it has not seen, given as points of another store with the same
 /// coordinates.
-pub(super) fn held_out_losses(
+pub(crate) fn held_out_losses(
     model: &ClassificationForest,
     coordinates: &[f64],
     truth: &[(u32, u32)],
@@ -209,5 +210,5 @@ pub(super) fn held_out_losses(
         report(progress, done as f64 / total as f64)
     };
     let losses = losses(&model.scene(), coordinates, truth_of, grid, &mut advance)?;
-    Ok(losses.iter().map(super::loss::Losses::log_loss).collect())
+    Ok(losses.iter().map(crate::forest::classification::loss::Losses::log_loss).collect())
 }

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::classes::PointClasses;
-use super::{ClassificationForest, Planted};
+use crate::forest::classification::masks::PointClasses;
+use crate::forest::classification::{ClassificationForest, Planted};
 use crate::process::Side;
 use crate::tree::{Child, Kind, Tree};
 

@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::classes::{PointClasses, check_labels};
-use super::{ClassificationForest, ClassificationParams, Planted};
 use crate::forest::Forest;
+use crate::forest::classification::masks::{PointClasses, check_labels};
+use crate::forest::classification::{ClassificationForest, ClassificationParams, Planted};
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::{Lifetime, Result};
 

@@ -8,25 +8,25 @@
 
 /// exp(−γ·duration), the same bits on every platform; 0 for an infinite duration.
 #[inline]
-pub(super) fn discount(gamma: f64, duration: f64) -> f64 {
+pub(crate) fn discount(gamma: f64, duration: f64) -> f64 {
     libm::exp(-gamma * duration)
 }
 
 /// The probability that nothing happened over a duration at a rate; an infinite duration at rate 0 included.
 #[inline]
-pub(super) fn survival(rate: f64, duration: f64) -> f64 {
+pub(crate) fn survival(rate: f64, duration: f64) -> f64 {
     if rate == 0.0 { 1.0 } else { libm::exp(-rate * duration) }
 }
 
 /// Number of classes in a mask.
 #[inline]
-pub(super) fn n_set(mask: &[u64]) -> u32 {
+pub(crate) fn n_set(mask: &[u64]) -> u32 {
     mask.iter().map(|word| word.count_ones()).sum()
 }
 
 /// Calls `each` with the numbers of the classes in a mask, ascending.
 #[inline]
-pub(super) fn for_each_class(mask: &[u64], mut each: impl FnMut(usize)) {
+pub(crate) fn for_each_class(mask: &[u64], mut each: impl FnMut(usize)) {
     for (at, word) in mask.iter().enumerate() {
         let mut rest = *word;
         while rest != 0 {
@@ -37,7 +37,7 @@ pub(super) fn for_each_class(mask: &[u64], mut each: impl FnMut(usize)) {
 }
 
 /// A block cut in two, from the classes of its two children: a class counts once for each child that has it.
-pub(super) fn inner_into(below: &[u64], above: &[u64], d: f64, parent: &[f64], out: &mut [f64]) {
+pub(crate) fn inner_into(below: &[u64], above: &[u64], d: f64, parent: &[f64], out: &mut [f64]) {
     let union: u32 = below.iter().zip(above).map(|(b, a)| (b | a).count_ones()).sum();
     let count = f64::from(n_set(below) + n_set(above));
     let scale = d * f64::from(union) / count;
@@ -50,7 +50,7 @@ pub(super) fn inner_into(below: &[u64], above: &[u64], d: f64, parent: &[f64], o
 }
 
 /// A block that is not cut within the lifetime, from its row counts.
-pub(super) fn leaf_into(counts: &[u32], d: f64, parent: &[f64], out: &mut [f64]) {
+pub(crate) fn leaf_into(counts: &[u32], d: f64, parent: &[f64], out: &mut [f64]) {
     let (mut count, mut tables) = (0_u64, 0_u32);
     for n in counts {
         count += u64::from(*n);
@@ -64,7 +64,7 @@ pub(super) fn leaf_into(counts: &[u32], d: f64, parent: &[f64], out: &mut [f64])
 }
 
 /// What a point sees that left the data on the edge above a block with these classes: a node with one count a class.
-pub(super) fn exit_into(classes: &[u64], d: f64, parent: &[f64], out: &mut [f64]) {
+pub(crate) fn exit_into(classes: &[u64], d: f64, parent: &[f64], out: &mut [f64]) {
     out.iter_mut().zip(parent).for_each(|(g, p)| *g = p * d);
     let share = (1.0 - d) / f64::from(n_set(classes));
     for_each_class(classes, |k| out[k] += share);
@@ -74,7 +74,7 @@ pub(super) fn exit_into(classes: &[u64], d: f64, parent: &[f64], out: &mut [f64]
 /// times within it, of the parent's distribution, and of the uniform one over the block's classes.
 ///
 /// With T exponential these are E[e^{−γT}; T < s] = ρ/(ρ+γ)·(1 − e^{−(ρ+γ)s}) and what is left of P(T < s).
-pub(super) fn leaving_weights(rate: f64, gamma: f64, duration: f64) -> (f64, f64) {
+pub(crate) fn leaving_weights(rate: f64, gamma: f64, duration: f64) -> (f64, f64) {
     if rate == 0.0 {
         return (0.0, 0.0);
     }

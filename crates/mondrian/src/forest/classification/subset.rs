@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use super::Planted;
-use super::classes::PointClasses;
 use crate::forest::Forest;
+use crate::forest::classification::Planted;
+use crate::forest::classification::masks::PointClasses;
 use crate::process::NodeKey;
 use crate::tree::PointStore;
 use crate::{Lifetime, Result};
 
 /// A point's hash: 128 bits that its coordinates alone decide.
-pub(super) fn hash(x: &[f64]) -> u128 {
+pub(crate) fn hash(x: &[f64]) -> u128 {
     x.iter().fold(NodeKey::root(0x5375_6273_6574, x.len() as u64), |key, x| key.fork((x + 0.0).to_bits())).to_bits()
 }
 
 /// All points with their hashes, in the order of the hashes.
-pub(super) fn hashed(store: &PointStore) -> Vec<(u128, u32)> {
+pub(crate) fn hashed(store: &PointStore) -> Vec<(u128, u32)> {
     let mut points: Vec<(u128, u32)> = store.points().map(|p| (hash(store.point(p)), p)).collect();
     points.sort_unstable();
     points
@@ -23,7 +23,7 @@ pub(super) fn hashed(store: &PointStore) -> Vec<(u128, u32)> {
 
 impl Planted {
     /// A forest of infinite lifetime with the first `n_trees` trees over some of the points only.
-    pub(super) fn with_points(&self, points: &[u32], n_trees: usize) -> Result<Arc<Self>> {
+    pub(crate) fn with_points(&self, points: &[u32], n_trees: usize) -> Result<Arc<Self>> {
         let (store, mut classes) = (self.forest.store(), PointClasses::new(self.classes.n_classes()));
         let mut part = PointStore::new(store.n_dims());
         for point in points {

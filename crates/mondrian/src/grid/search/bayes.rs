@@ -3,9 +3,9 @@
 //! The process is our own and exact: a few hundred observations at most. Kernel Matérn 5/2 on logarithms in units of
 //! the inputs' spreads, observations ln error, standardised, with noise.
 
-use super::{Bench, Optimizer};
 use crate::Result;
-use crate::dense::{Cholesky, Matrix, Threads, dot};
+use crate::grid::search::{Bench, Optimizer};
+use crate::linalg::{Cholesky, Matrix, Threads, dot};
 use crate::process::NodeKey;
 
 /// The box that is searched, in ln(lifetime · spread · D).

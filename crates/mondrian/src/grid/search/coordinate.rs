@@ -1,7 +1,7 @@
 //! Coordinate search in log-lifetimes (design, section 5): factors 2.5, 0.4 and 0, one dimension after the other.
 
-use super::{Bench, Optimizer};
 use crate::Result;
+use crate::grid::search::{Bench, Optimizer};
 
 const FACTORS: [f64; 3] = [2.5, 0.4, 0.0];
 

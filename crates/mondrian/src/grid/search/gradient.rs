@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::{Bench, Optimizer};
 use crate::Result;
-use crate::tuning::{TuningParams, tune};
+use crate::grid::search::{Bench, Optimizer};
+use crate::laplace::{TuningParams, tune};
 
 /// Tunes the exact Laplace kernel on the training rows, then finds the best common factor on the grid.
 ///

@@ -1,8 +1,8 @@
 //! Greedy searches (report, chapter 5, "Lifetime configuration exploration").
 
-use super::{Bench, Optimizer};
 use crate::Result;
 use crate::grid::Move;
+use crate::grid::search::{Bench, Optimizer};
 
 /// The best neighbour, again and again.
 ///

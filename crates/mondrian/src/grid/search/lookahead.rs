@@ -1,8 +1,8 @@
 //! Looking several cuts ahead in each direction before deciding (report, chapter 5, "Further work").
 
-use super::{Bench, Optimizer};
 use crate::Result;
 use crate::grid::Move;
+use crate::grid::search::{Bench, Optimizer};
 
 /// Walks up to `depth` cuts in each of the 2·D directions, doubling the depth when nothing better is in sight.
 #[derive(Debug, Clone, Copy)]

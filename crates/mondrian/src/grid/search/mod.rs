@@ -20,8 +20,8 @@ pub use greedy::Greedy;
 pub use lookahead::Lookahead;
 pub use spsa::Spsa;
 
-use super::{GridState, Move};
-use crate::tuning::{Step, Trajectory};
+use crate::grid::{GridState, Move};
+use crate::select::{Step, Trajectory};
 use crate::{Error, Result};
 
 /// One way of choosing the next configuration.
@@ -185,7 +185,8 @@ impl Bench<'_> {
 /// ```
 /// use std::ops::ControlFlow;
 /// use mondrian::Points;
-/// use mondrian::grid::{GridState, MondrianGrid};
+/// use mondrian::features::MondrianGrid;
+/// use mondrian::grid::GridState;
 /// use mondrian::grid::search::{Outcome, Search, SearchKind, SearchLimits};
 /// let x: Vec<f64> = (0..90).map(|i| f64::from(i * 37 % 90) / 30.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();

@@ -1,7 +1,7 @@
 //! Simultaneous perturbation stochastic approximation in log-lifetimes (Spall 1992; report, chapter 5, "Further work").
 
-use super::{Bench, Optimizer};
 use crate::Result;
+use crate::grid::search::{Bench, Optimizer};
 use crate::process::NodeKey;
 
 /// Two evaluations a step give a descent direction in all dimensions at once.

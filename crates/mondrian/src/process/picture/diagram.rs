@@ -1,8 +1,8 @@
 //! One dimension: time to the right, location upwards, a line from every cut on (report, "Mondrian process in 1D").
 
-use super::drawing::{Align, Colour, Drawing, Taken};
-use super::lettering::{self, number};
-use super::{INK, PAPER, Picture};
+use crate::process::picture::drawing::{Align, Colour, Drawing, Taken};
+use crate::process::picture::lettering::{self, number};
+use crate::process::picture::{INK, PAPER, Picture};
 use crate::process::{Measure, Partition, PoissonPoint};
 
 const GREY: Colour = Colour(0x8a, 0x8f, 0x98);
@@ -35,7 +35,7 @@ impl Page {
     }
 }
 
-pub(super) fn draw<M: Measure + Clone>(picture: &Picture, partition: &Partition<M>, dim: usize) -> Drawing {
+pub(crate) fn draw<M: Measure + Clone>(picture: &Picture, partition: &Partition<M>, dim: usize) -> Drawing {
     let bounds = partition.bounds();
     let (lo, hi) = (bounds.lower()[dim], bounds.upper()[dim]);
     let cuts = partition.crossings(bounds.lower(), dim).expect("the corner of the box lies in it");

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::lettering::{self, PathStep};
+use crate::process::picture::lettering::{self, PathStep};
 
 /// A colour: red, green, blue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub struct Drawing {
 
 /// Where a text stands relative to its anchor.
 #[derive(Clone, Copy)]
-pub(super) enum Align {
+pub(crate) enum Align {
     Left,
     Middle,
     Right,
@@ -113,11 +113,11 @@ pub(super) enum Align {
 
 /// Places that are taken, so that no label stands on another: left, top, right, bottom.
 #[derive(Default)]
-pub(super) struct Taken(Vec<[f64; 4]>);
+pub(crate) struct Taken(Vec<[f64; 4]>);
 
 impl Taken {
     /// Takes a place, if it is free.
-    pub(super) fn take(&mut self, place: [f64; 4]) -> bool {
+    pub(crate) fn take(&mut self, place: [f64; 4]) -> bool {
         let apart = |other: &[f64; 4]| {
             place[0] >= other[2] || place[2] <= other[0] || place[1] >= other[3] || place[3] <= other[1]
         };
@@ -129,7 +129,7 @@ impl Taken {
     }
 
     /// Takes a place, free or not.
-    pub(super) fn block(&mut self, place: [f64; 4]) {
+    pub(crate) fn block(&mut self, place: [f64; 4]) {
         self.0.push(place);
     }
 }
@@ -147,7 +147,7 @@ fn place((x0, y0): (f64, f64), (x1, y1): (f64, f64)) -> [f64; 4] {
 }
 
 impl Drawing {
-    pub(super) fn new(width: f64, height: f64, title: String) -> Self {
+    pub(crate) fn new(width: f64, height: f64, title: String) -> Self {
         Self { width, height, title, shapes: Vec::new() }
     }
 
@@ -172,33 +172,40 @@ impl Drawing {
     }
 
     /// A rectangle given by two corners.
-    pub(super) fn rect(&mut self, from: (f64, f64), to: (f64, f64), fill: Colour) {
+    pub(crate) fn rect(&mut self, from: (f64, f64), to: (f64, f64), fill: Colour) {
         self.shapes.push(Shape::Rect { place: place(from, to), fill });
     }
 
     /// The outline of a rectangle.
-    pub(super) fn frame(&mut self, from: (f64, f64), to: (f64, f64), stroke: Colour, width: f64) {
+    pub(crate) fn frame(&mut self, from: (f64, f64), to: (f64, f64), stroke: Colour, width: f64) {
         self.shapes.push(Shape::Frame { place: place(from, to), stroke, width });
     }
 
     /// A straight line with flat ends.
-    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: Colour, width: f64) {
+    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: Colour, width: f64) {
         self.shapes.push(Shape::Line { from, to, stroke, width });
     }
 
-    pub(super) fn dot(&mut self, centre: (f64, f64), radius: f64, fill: Colour) {
+    pub(crate) fn dot(&mut self, centre: (f64, f64), radius: f64, fill: Colour) {
         self.shapes.push(Shape::Dot { centre, radius, fill });
     }
 
     /// A text of strokes, centred vertically on y.
-    pub(super) fn text(&mut self, (x, y): (f64, f64), text: &str, size: f64, align: Align, stroke: Colour) {
+    pub(crate) fn text(&mut self, (x, y): (f64, f64), text: &str, size: f64, align: Align, stroke: Colour) {
         let shift = match align {
             Align::Left => 0.0,
             Align::Middle => 0.5,
             Align::Right => 1.0,
         };
         let (left, top) = (x - shift * lettering::width(text, size), y - size / 2.0);
-        self.shapes.push(Shape::Text(Text { text: text.to_owned(), left, top, size, stroke, halo: super::PAPER }));
+        self.shapes.push(Shape::Text(Text {
+            text: text.to_owned(),
+            left,
+            top,
+            size,
+            stroke,
+            halo: crate::process::picture::PAPER,
+        }));
     }
 
     /// The drawing as an SVG document.

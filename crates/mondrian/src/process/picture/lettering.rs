@@ -42,13 +42,13 @@ fn glyph(letter: char) -> (&'static str, f64) {
 const TRACKING: f64 = 0.2;
 
 /// The width of a line of letters whose capitals are `size` high.
-pub(super) fn width(text: &str, size: f64) -> f64 {
+pub(crate) fn width(text: &str, size: f64) -> f64 {
     let letters: f64 = text.chars().map(|letter| glyph(letter).1 + TRACKING).sum();
     size * (letters - TRACKING).max(0.0)
 }
 
 /// The letters with their places, from the left: strokes in units of the size, and the offset in pixels.
-pub(super) fn strokes(text: &str, size: f64) -> impl Iterator<Item = (&'static str, f64)> + '_ {
+pub(crate) fn strokes(text: &str, size: f64) -> impl Iterator<Item = (&'static str, f64)> + '_ {
     text.chars().scan(0.0, move |x, letter| {
         let (path, advance) = glyph(letter);
         let here = *x;
@@ -71,7 +71,7 @@ pub enum PathStep {
 }
 
 impl PathStep {
-    pub(super) fn moved(self, place: impl Fn((f64, f64)) -> (f64, f64)) -> Self {
+    pub(crate) fn moved(self, place: impl Fn((f64, f64)) -> (f64, f64)) -> Self {
         match self {
             Self::Move(to) => Self::Move(place(to)),
             Self::Line(to) => Self::Line(place(to)),
@@ -82,7 +82,7 @@ impl PathStep {
 }
 
 /// The steps of a letter's path: the capital commands M, L, H, V, C, A and Z of SVG, arcs as Bézier curves.
-pub(super) fn path_steps(path: &str) -> Vec<PathStep> {
+pub(crate) fn path_steps(path: &str) -> Vec<PathStep> {
     let mut steps = Vec::new();
     let (mut pen, mut start) = ((0.0, 0.0), (0.0, 0.0));
     for (at, command) in path.char_indices().filter(|(_, c)| c.is_ascii_alphabetic()) {
@@ -149,7 +149,7 @@ fn arc(steps: &mut Vec<PathStep>, from: (f64, f64), radii: (f64, f64), (large, s
 }
 
 /// A number for a reader: three significant digits.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }

@@ -9,7 +9,7 @@ mod lettering;
 mod paint;
 mod plane;
 
-use super::{Measure, Partition};
+use crate::process::{Measure, Partition};
 use crate::{Error, Result};
 pub use drawing::{Colour, Drawing, Shape, Text};
 pub use lettering::PathStep;

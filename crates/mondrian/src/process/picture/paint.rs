@@ -1,7 +1,7 @@
 //! A partition in Piet Mondrian's manner: mostly white, black lines of varied weight, and few, well-placed colours.
 
-use super::drawing::{Colour, Drawing};
-use super::plane::{Plane, Rect, Segment};
+use crate::process::picture::drawing::{Colour, Drawing};
+use crate::process::picture::plane::{Plane, Rect, Segment};
 use crate::process::{Measure, NodeKey, Partition};
 
 const RED: Colour = Colour(0xc8, 0x20, 0x1c);
@@ -14,7 +14,7 @@ const COLOURS: [Colour; 8] = [RED, BLUE, YELLOW, GREY, BLUE, YELLOW, GREY, BLACK
 const WHITES: [Colour; 3] = [Colour(0xf6, 0xf3, 0xea), Colour(0xf2, 0xef, 0xe6), Colour(0xf8, 0xf6, 0xef)];
 
 /// The painting of a plane.
-pub(super) fn draw<M: Measure + Clone>(plane: &Plane, partition: &Partition<M>) -> Drawing {
+pub(crate) fn draw<M: Measure + Clone>(plane: &Plane, partition: &Partition<M>) -> Drawing {
     let key = partition.process().key().fork(0x0050_6169_6E74);
     let fills = choose_colours(&plane.cells, plane.width * plane.height, key);
     let mut drawing = Drawing::new(plane.width, plane.height, plane.title());

@@ -1,19 +1,19 @@
 //! A two-dimensional partition on paper: where its cells and cuts lie, and the line drawing.
 
-use super::drawing::{Align, Colour, Drawing, Taken};
-use super::lettering::{self, number};
-use super::{INK, PAPER};
+use crate::process::picture::drawing::{Align, Colour, Drawing, Taken};
+use crate::process::picture::lettering::{self, number};
+use crate::process::picture::{INK, PAPER};
 use crate::process::{Bounds, Measure, Partition};
 
 /// A box in two chosen dimensions, laid out on the page.
-pub(super) struct Plane {
-    pub(super) width: f64,
-    pub(super) height: f64,
+pub(crate) struct Plane {
+    pub(crate) width: f64,
+    pub(crate) height: f64,
     /// Cells in order.
-    pub(super) cells: Vec<Rect>,
+    pub(crate) cells: Vec<Rect>,
     /// Cuts by time.
-    pub(super) cuts: Vec<Segment>,
-    pub(super) lifetime: f64,
+    pub(crate) cuts: Vec<Segment>,
+    pub(crate) lifetime: f64,
     bounds: Bounds,
     across: usize,
     up: usize,
@@ -21,31 +21,31 @@ pub(super) struct Plane {
 
 /// A cell on the page: left, top, right, bottom.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rect {
-    pub(super) left: f64,
-    pub(super) top: f64,
-    pub(super) right: f64,
-    pub(super) bottom: f64,
+pub(crate) struct Rect {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) right: f64,
+    pub(crate) bottom: f64,
 }
 
 impl Rect {
-    pub(super) fn area(&self) -> f64 {
+    pub(crate) fn area(&self) -> f64 {
         (self.right - self.left) * (self.bottom - self.top)
     }
 
-    pub(super) fn short_side(&self) -> f64 {
+    pub(crate) fn short_side(&self) -> f64 {
         (self.right - self.left).min(self.bottom - self.top)
     }
 }
 
 /// A cut on the page.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Segment {
-    pub(super) from: (f64, f64),
-    pub(super) to: (f64, f64),
-    pub(super) time: f64,
+pub(crate) struct Segment {
+    pub(crate) from: (f64, f64),
+    pub(crate) to: (f64, f64),
+    pub(crate) time: f64,
     /// Distance to the nearer border of the box that it cuts.
-    pub(super) room: f64,
+    pub(crate) room: f64,
 }
 
 impl Segment {
@@ -62,7 +62,7 @@ impl Segment {
 const MAX_ASPECT: f64 = 3.0;
 
 impl Plane {
-    pub(super) fn new<M: Measure + Clone>(partition: &Partition<M>, across: usize, up: usize, size: f64) -> Self {
+    pub(crate) fn new<M: Measure + Clone>(partition: &Partition<M>, across: usize, up: usize, size: f64) -> Self {
         let bounds = partition.bounds().clone();
         let side = |dim: usize| bounds.upper()[dim] - bounds.lower()[dim];
         let (a, b) = (side(across), side(up));
@@ -109,7 +109,7 @@ impl Plane {
     }
 
     /// The line drawing: older cuts are heavier and darker.
-    pub(super) fn draw(&self, times: bool) -> Drawing {
+    pub(crate) fn draw(&self, times: bool) -> Drawing {
         let margin = 46.0;
         let shift = |(x, y): (f64, f64)| (x + margin, y + margin / 2.0);
         let mut drawing = Drawing::new(self.width + 1.5 * margin, self.height + 1.5 * margin, self.title());
@@ -130,11 +130,11 @@ impl Plane {
     }
 
     /// 1 for a cut at time 0, 0 for one at the lifetime.
-    pub(super) fn age(&self, cut: &Segment) -> f64 {
+    pub(crate) fn age(&self, cut: &Segment) -> f64 {
         if self.lifetime.is_finite() && self.lifetime > 0.0 { 1.0 - cut.time / self.lifetime } else { 1.0 }
     }
 
-    pub(super) fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         format!("Mondrian partition, lifetime {}, {} cuts", number(self.lifetime), self.cuts.len())
     }
 

@@ -1,0 +1,192 @@
+//! The grid as a feature map: which cell of each grid a point lies in, for any lifetimes, seen points or not.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use crate::features::{CellArray, UNSEEN};
+use crate::process::Axis;
+use crate::process::NodeKey;
+use crate::{Error, Points, Result};
+
+/// M grids of D keyed Poisson processes each: a pure function of the seed, with no root box (report, chapter 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MondrianGrid {
+    seed: u64,
+    n_grids: usize,
+}
+
+impl MondrianGrid {
+    /// `n_grids` grids.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] without grids.
+    pub fn new(n_grids: usize, seed: u64) -> Result<Self> {
+        if n_grids == 0 {
+            return Err(Error::InvalidParameter { name: "n_grids", value: 0.0, expected: "at least 1" });
+        }
+        Ok(Self { seed, n_grids })
+    }
+
+    /// Number of grids.
+    pub fn n_grids(&self) -> usize {
+        self.n_grids
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The process of one dimension of one grid.
+    pub fn axis(&self, grid: usize, dim: usize) -> Axis {
+        Axis::new(NodeKey::root(self.seed, grid as u64).fork(0x6772_6964).fork(dim as u64))
+    }
+}
+
+/// Indicator features of the cells that training rows lie in, one lifetime a dimension.
+///
+/// With values 1/√M the inner product of two points' features has the general Laplace kernel as its expectation,
+/// wherever the points lie.
+///
+/// ```
+/// use mondrian::Points;
+/// use mondrian::features::{GridFeatures, MondrianGrid};
+/// use mondrian::features::UNSEEN;
+/// let x = [0.0, 0.0, 0.1, 0.0, 5.0, 3.0];
+/// let features = GridFeatures::fit(MondrianGrid::new(50, 1)?, Points::row_major(&x, 2)?, &[1.0, 0.0])?;
+/// let cells = features.transform(Points::row_major(&[0.1, 70.0, 1e6, 0.0], 2)?)?;
+/// // The second dimension has lifetime 0, so 70 is as good as 0; and a million is far from every row.
+/// assert!(cells[..50].iter().all(|&c| c != UNSEEN) && cells[50..].iter().all(|&c| c == UNSEEN));
+/// # Ok::<(), mondrian::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct GridFeatures {
+    pub(crate) grid: MondrianGrid,
+    pub(crate) lifetimes: Vec<f64>,
+    /// Range of the training rows, one pair a dimension.
+    pub(crate) ranges: Vec<(f64, f64)>,
+    pub(crate) grids: Vec<OneGrid>,
+    pub(crate) n_features: usize,
+}
+
+/// The cuts within the training rows' range and the cells that hold rows.
+#[derive(Debug, Clone)]
+pub(crate) struct OneGrid {
+    /// One sorted list a dimension.
+    pub(crate) cuts: Vec<Vec<f64>>,
+    pub(crate) cells: HashMap<NodeKey, u32>,
+}
+
+impl OneGrid {
+    /// The cuts of grid `m` within the ranges.
+    fn without_cells(grid: MondrianGrid, m: usize, ranges: &[(f64, f64)], lifetimes: &[f64]) -> Result<Self> {
+        let locations = |(d, range): (usize, &(f64, f64))| -> Result<Vec<f64>> {
+            let cuts = grid.axis(m, d).cuts(range.0, range.1, lifetimes[d])?;
+            Ok(cuts.into_iter().map(|cut| cut.location).collect())
+        };
+        let cuts = ranges.iter().enumerate().map(locations).collect::<Result<Vec<_>>>()?;
+        Ok(Self { cuts, cells: HashMap::new() })
+    }
+
+    /// 128 bits mixed with every interval number: two different tuples never meet in practice.
+    fn key(&self, point: impl Iterator<Item = f64>) -> NodeKey {
+        let intervals = point.enumerate().map(|(dim, x)| self.interval(dim, x));
+        intervals.fold(NodeKey::from_bits(0), NodeKey::fork)
+    }
+
+    fn interval(&self, dim: usize, x: f64) -> u64 {
+        self.cuts[dim].partition_point(|&cut| cut < x) as u64
+    }
+}
+
+impl GridFeatures {
+    /// The cells of these rows.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless there is one lifetime a dimension, [`Error::Empty`] without rows, and those of
+    /// [`Axis::cuts`].
+    pub fn fit(grid: MondrianGrid, points: Points<'_>, lifetimes: &[f64]) -> Result<Self> {
+        points.check_width(lifetimes.len())?;
+        if points.n_rows() == 0 {
+            return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
+        }
+        let range =
+            |d: usize| points.column(d).fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)));
+        let ranges: Vec<(f64, f64)> = (0..lifetimes.len()).map(range).collect();
+        let build = |m: usize| {
+            let mut one = OneGrid::without_cells(grid, m, &ranges, lifetimes)?;
+            for row in 0..points.n_rows() {
+                let key = one.key(points.row(row));
+                let number = one.cells.len() as u32;
+                one.cells.entry(key).or_insert(number);
+            }
+            Ok(one)
+        };
+        let mut grids = (0..grid.n_grids()).into_par_iter().map(build).collect::<Result<Vec<OneGrid>>>()?;
+        let mut n_features = 0;
+        for one in &mut grids {
+            let first = n_features as u32;
+            n_features += one.cells.len();
+            one.cells.values_mut().for_each(|number| *number += first);
+        }
+        if n_features >= UNSEEN as usize {
+            return Err(Error::TooLarge { what: "cells", expected: n_features as f64, limit: f64::from(UNSEEN) });
+        }
+        Ok(Self { grid, lifetimes: lifetimes.to_vec(), ranges, grids, n_features })
+    }
+
+    /// Cells of all grids together.
+    pub fn n_features(&self) -> usize {
+        self.n_features
+    }
+
+    /// The grids.
+    pub fn grid(&self) -> MondrianGrid {
+        self.grid
+    }
+
+    /// The lifetimes.
+    pub fn lifetimes(&self) -> &[f64] {
+        &self.lifetimes
+    }
+
+    /// The cell numbers of these points, one row of M numbers a point, [`UNSEEN`] where no training row lies.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if the width differs; [`Error::TooLarge`] as for [`Axis::cuts`].
+    pub fn transform(&self, points: Points<'_>) -> Result<Vec<u32>> {
+        points.check_width(self.lifetimes.len())?;
+        let n_grids = self.grids.len();
+        let mut cells = vec![UNSEEN; points.n_rows() * n_grids];
+        cells.par_chunks_mut(n_grids).enumerate().try_for_each(|(row, out)| {
+            let point: Vec<f64> = points.row(row).collect();
+            for (m, cell) in out.iter_mut().enumerate() {
+                *cell = self.cell(m, &point)?;
+            }
+            Ok::<(), Error>(())
+        })?;
+        Ok(cells)
+    }
+
+    /// The same as a feature matrix for [`crate::ridge`].
+    ///
+    /// # Errors
+    /// As for [`GridFeatures::transform`].
+    pub fn cells(&self, points: Points<'_>) -> Result<CellArray> {
+        CellArray::from_row_major(&self.transform(points)?, self.grids.len(), self.n_features)
+    }
+
+    fn cell(&self, m: usize, point: &[f64]) -> Result<u32> {
+        let one = &self.grids[m];
+        for (d, &x) in point.iter().enumerate() {
+            // Beyond the training rows' range a point shares the outermost interval until a cut comes between.
+            let nearest = x.clamp(self.ranges[d].0, self.ranges[d].1);
+            if nearest != x && self.grid.axis(m, d).separates(nearest, x, self.lifetimes[d])? {
+                return Ok(UNSEEN);
+            }
+        }
+        let key = one.key(point.iter().copied());
+        Ok(one.cells.get(&key).copied().unwrap_or(UNSEEN))
+    }
+}

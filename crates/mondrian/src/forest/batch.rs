@@ -1,0 +1,114 @@
+//! Rows on their way into a forest.
+//!
+//! A large table is far from where it is worked on, so all that is asked of each row is asked while it is near: where it
+//! lies in measure coordinates, whether in the root box, and its hash.
+
+use crate::Points;
+use crate::process::{Bounds, BuiltInMeasure};
+use crate::tree::{Ground, hash};
+
+/// Numbers that are worked on together: they stay in the nearest cache.
+const AT_ONCE: usize = 2048;
+
+/// Rows in measure coordinates, row-major, with what learning them asks first.
+#[derive(Debug, Clone)]
+pub struct Arrivals {
+    pub(crate) coordinates: Vec<f64>,
+    /// Of each row; [`crate::tree::PointStore`] finds it by that.
+    pub(crate) hashes: Vec<u64>,
+    ground: Ground,
+    /// Whether the ground's root box holds them all.
+    are_inside: bool,
+}
+
+impl Arrivals {
+    /// Rows of the width of the root box.
+    pub(crate) fn of_points(points: Points<'_>, measure: &BuiltInMeasure, ground: &Ground) -> Self {
+        let (rows, n_dims) = (points.as_row_major(), ground.n_dims());
+        let mut all = Self::at(Vec::with_capacity(rows.len()), ground);
+        for some in rows.chunks(at_once(n_dims)) {
+            let start = all.coordinates.len();
+            measure.add_coordinates(some, n_dims, &mut all.coordinates);
+            all.look_from(start);
+        }
+        all
+    }
+
+    /// Rows that are in measure coordinates already.
+    pub(crate) fn of_coordinates(coordinates: Vec<f64>, ground: &Ground) -> Self {
+        let mut all = Self::at(coordinates, ground);
+        all.look_from(0);
+        all
+    }
+
+    /// Rows that nobody has looked at yet.
+    fn at(coordinates: Vec<f64>, ground: &Ground) -> Self {
+        let hashes = Vec::with_capacity(coordinates.capacity() / ground.n_dims());
+        Self { coordinates, hashes, ground: ground.clone(), are_inside: true }
+    }
+
+    /// Looks at the rows whose numbers start there.
+    fn look_from(&mut self, start: usize) {
+        let (root, n_dims) = (self.ground.root_box(), self.ground.n_dims());
+        for some in self.coordinates[start..].chunks(at_once(n_dims)) {
+            self.are_inside &= root.contains_all(some);
+            self.hashes.extend(some.chunks_exact(n_dims).map(hash));
+        }
+    }
+
+    /// Whether all are known to lie in a root box: not if they were looked at on another ground.
+    pub(crate) fn are_in(&self, root: &Bounds) -> bool {
+        self.are_inside && self.ground.root_box() == root
+    }
+}
+
+/// A whole number of rows.
+fn at_once(n_dims: usize) -> usize {
+    (AT_ONCE / n_dims).max(1) * n_dims
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Lifetime;
+    use crate::process::{NodeKey, Weights};
+
+    fn ground(n_dims: usize, upper: f64) -> Ground {
+        let root = Bounds::new(&vec![-1.0; n_dims], &vec![upper; n_dims]).unwrap();
+        Ground::new(0, &root, Lifetime::INFINITE).unwrap()
+    }
+
+    #[test]
+    fn rows_arrive_as_if_each_was_looked_at_on_its_own() {
+        // Some tables are several blocks, and some rows one.
+        for (n_rows, n_dims) in [(0, 3), (1, 1), (700, 3), (5000, 1), (3, 5000)] {
+            let x: Vec<f64> =
+                (0..n_rows * n_dims).map(|i| 2.0 * NodeKey::root(4, i as u64).draw(0).uniform() - 1.0).collect();
+            let (ground, points) = (ground(n_dims, 1.0), Points::row_major(&x, n_dims).unwrap());
+            let halved = BuiltInMeasure::Weighted(Weights::new(vec![0.5; n_dims]).unwrap());
+            for measure in [BuiltInMeasure::Uniform, halved] {
+                let rows = Arrivals::of_points(points, &measure, &ground);
+                assert_eq!(rows.coordinates, measure.coordinates(&x, n_dims));
+                let hashes: Vec<u64> = rows.coordinates.chunks_exact(n_dims).map(hash).collect();
+                assert!(rows.hashes == hashes && rows.are_in(ground.root_box()));
+                let again = Arrivals::of_coordinates(rows.coordinates.clone(), &ground);
+                assert!(again.coordinates == rows.coordinates && again.hashes == hashes);
+                assert!(again.are_in(ground.root_box()));
+            }
+        }
+    }
+
+    #[test]
+    fn one_number_outside_the_box_is_noticed_wherever_it_is() {
+        let (ground, wider) = (ground(3, 1.0), ground(3, 2.0));
+        for at in [0, 2046, 2047, 2048, 5999] {
+            for outside in [-1.5, 1.0_f64.next_up()] {
+                let mut x = vec![0.5; 6000];
+                x[at] = outside;
+                assert!(!Arrivals::of_coordinates(x, &ground).are_in(ground.root_box()));
+            }
+        }
+        // What one ground says of rows, another does not take on trust.
+        assert!(!Arrivals::of_coordinates(vec![1.5; 3], &wider).are_in(ground.root_box()));
+    }
+}

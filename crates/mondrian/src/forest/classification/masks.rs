@@ -1,0 +1,282 @@
+//! Which classes each point has, and which classes each node of a tree has below it.
+//!
+//! In the hierarchical model an inner block's count of a class is the number of its children that have the class (design,
+//! section 3). So a node keeps one bit a class, not one count, and the counts of a leaf come from its points.
+
+use std::collections::BTreeMap;
+
+use crate::forest::Labels;
+use crate::process::Side;
+use crate::tree::{Child, Kind, Touched, Tree};
+use crate::{Error, Result};
+
+/// More classes than this are refused: every node keeps a bit for each.
+pub(crate) const MAX_CLASSES: usize = 1 << 16;
+
+/// Stands for the class of a point that has several.
+const MIXED: u32 = u32::MAX;
+
+/// How many rows of each class each point has. Points are those of a store, shared by all trees.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PointClasses {
+    n_classes: usize,
+    /// Class and count by slot; [`MIXED`] where the point has several classes, count 0 where it has none.
+    pure: Vec<(u32, u32)>,
+    /// The points with several classes: (class, count), ascending by class.
+    mixed: BTreeMap<u32, Vec<(u32, u32)>>,
+}
+
+impl PointClasses {
+    pub(crate) fn new(n_classes: usize) -> Self {
+        Self { n_classes, ..Self::default() }
+    }
+
+    pub(crate) fn n_classes(&self) -> usize {
+        self.n_classes
+    }
+
+    /// Words of a mask.
+    pub(crate) fn n_words(&self) -> usize {
+        self.n_classes.div_ceil(64)
+    }
+
+    pub(crate) fn set_n_classes(&mut self, n_classes: usize) {
+        self.n_classes = n_classes;
+    }
+
+    /// (class, count) of a point, ascending by class.
+    pub(crate) fn of(&self, point: u32) -> &[(u32, u32)] {
+        match self.pure.get(point as usize) {
+            None | Some((_, 0)) => &[],
+            Some((MIXED, _)) => &self.mixed[&point],
+            Some(only) => std::slice::from_ref(only),
+        }
+    }
+
+    /// How many rows of a class a point has.
+    pub(crate) fn count(&self, point: u32, class: u32) -> u32 {
+        self.of(point).iter().find(|(k, _)| *k == class).map_or(0, |(_, n)| *n)
+    }
+
+    /// One more row of a class at a point.
+    pub(crate) fn add(&mut self, point: u32, class: u32) {
+        self.add_rows(point, class, 1);
+    }
+
+    /// More rows, at least one, of a class at a point.
+    pub(crate) fn add_rows(&mut self, point: u32, class: u32, rows: u32) {
+        let at = point as usize;
+        if self.pure.len() <= at {
+            self.pure.resize(at + 1, (0, 0));
+        }
+        match &mut self.pure[at] {
+            empty @ (_, 0) => *empty = (class, rows),
+            (MIXED, _) => {
+                let counts = self.mixed.get_mut(&point).expect("a mixed point has its counts");
+                match counts.binary_search_by_key(&class, |(k, _)| *k) {
+                    Ok(i) => counts[i].1 += rows,
+                    Err(i) => counts.insert(i, (class, rows)),
+                }
+            }
+            (held, count) if *held == class => *count += rows,
+            only => {
+                let mut counts = vec![*only, (class, rows)];
+                counts.sort_unstable();
+                self.mixed.insert(point, counts);
+                *only = (MIXED, 1);
+            }
+        }
+    }
+
+    /// One row less of a class at a point that has it.
+    pub(crate) fn remove(&mut self, point: u32, class: u32) {
+        if self.pure[point as usize].0 != MIXED {
+            self.pure[point as usize].1 -= 1;
+            return;
+        }
+        let counts = self.mixed.get_mut(&point).expect("a mixed point has its counts");
+        let at = counts.iter().position(|(k, _)| *k == class).expect("the point has the class");
+        counts[at].1 -= 1;
+        if counts[at].1 == 0 {
+            counts.remove(at);
+        }
+        if let [only] = counts[..] {
+            self.pure[point as usize] = only;
+            self.mixed.remove(&point);
+        }
+    }
+
+    /// Adds a point's rows to dense counts.
+    fn add_to(&self, point: u32, counts: &mut [u32]) {
+        self.of(point).iter().for_each(|(k, n)| counts[*k as usize] += n);
+    }
+
+    /// Sets the bits of a point's classes.
+    pub(crate) fn mark(&self, point: u32, mask: &mut [u64]) {
+        for (class, _) in self.of(point) {
+            mask[*class as usize / 64] |= 1 << (class % 64);
+        }
+    }
+}
+
+/// The classes below each node and leaf of one tree, one bit a class.
+#[derive(Debug, Clone, Default)]
+pub struct ClassMasks {
+    n_words: usize,
+    nodes: Vec<u64>,
+    leaves: Vec<u64>,
+}
+
+impl ClassMasks {
+    /// Sets the bits of all classes below a child.
+    pub(crate) fn mark(&self, tree: &Tree, classes: &PointClasses, child: Child, mask: &mut [u64]) {
+        let or = |held: &[u64], mask: &mut [u64]| mask.iter_mut().zip(held).for_each(|(m, h)| *m |= h);
+        match tree.end_of(child).kind() {
+            Kind::Inner(id) => or(&self.nodes[id as usize * self.n_words..][..self.n_words], mask),
+            Kind::Leaf(id) => or(&self.leaves[id as usize * self.n_words..][..self.n_words], mask),
+            Kind::Single(point) => classes.mark(point, mask),
+            Kind::Chain(_) | Kind::Empty => {}
+        }
+    }
+
+    /// Adds the rows of all points below a child to dense counts.
+    ///
+    /// What has one class only is not looked into: deep down that is nearly everything.
+    pub(crate) fn count_below(
+        &self,
+        tree: &Tree,
+        classes: &PointClasses,
+        child: Child,
+        counts: &mut [u32],
+        todo: &mut Vec<Child>,
+    ) {
+        todo.push(child);
+        while let Some(child) = todo.pop() {
+            match child.kind() {
+                Kind::Inner(id) => match only_class(&self.nodes[id as usize * self.n_words..][..self.n_words]) {
+                    Some(class) => counts[class] += tree.node(id).count(),
+                    None => todo.extend([Side::Below, Side::Above].map(|side| tree.node(id).child(side))),
+                },
+                Kind::Leaf(id) => match only_class(&self.leaves[id as usize * self.n_words..][..self.n_words]) {
+                    Some(class) => counts[class] += tree.leaf(id).count(),
+                    None => tree.leaf(id).points().iter().for_each(|p| classes.add_to(*p, counts)),
+                },
+                Kind::Single(point) => classes.add_to(point, counts),
+                Kind::Chain(id) => todo.push(tree.chain(id).end()),
+                Kind::Empty => {}
+            }
+        }
+    }
+
+    /// Bytes taken.
+    pub(crate) fn n_bytes(&self) -> usize {
+        size_of_val(self.nodes.as_slice()) + size_of_val(self.leaves.as_slice())
+    }
+
+    fn fit_to(&mut self, tree: &Tree) {
+        self.nodes.resize(tree.n_nodes() * self.n_words, 0);
+        self.leaves.resize(tree.n_leaves() * self.n_words, 0);
+    }
+
+    fn mend_leaf(&mut self, tree: &Tree, classes: &PointClasses, id: u32) {
+        let mask = &mut self.leaves[id as usize * self.n_words..][..self.n_words];
+        mask.fill(0);
+        tree.leaf(id).points().iter().for_each(|p| classes.mark(*p, mask));
+    }
+
+    fn mend_node(&mut self, tree: &Tree, classes: &PointClasses, id: u32, scratch: &mut [u64]) {
+        scratch.fill(0);
+        let node = tree.node(id);
+        for side in [Side::Below, Side::Above] {
+            self.mark(tree, classes, node.child(side), scratch);
+        }
+        self.nodes[id as usize * self.n_words..][..self.n_words].copy_from_slice(scratch);
+    }
+}
+
+impl Labels for PointClasses {
+    type Stats = ClassMasks;
+
+    fn gather(&self, tree: &Tree, stats: &mut ClassMasks) {
+        stats.n_words = self.n_words();
+        stats.fit_to(tree);
+        (0..tree.n_leaves() as u32).for_each(|id| stats.mend_leaf(tree, self, id));
+        let mut scratch = vec![0; stats.n_words];
+        tree.children_first().for_each(|id| stats.mend_node(tree, self, id, &mut scratch));
+    }
+
+    fn mend(&self, tree: &Tree, touched: &Touched, stats: &mut ClassMasks) {
+        if stats.n_words != self.n_words() {
+            return self.gather(tree, stats);
+        }
+        stats.fit_to(tree);
+        touched.leaves.iter().for_each(|id| stats.mend_leaf(tree, self, *id));
+        let mut scratch = vec![0; stats.n_words];
+        touched.nodes.iter().rev().for_each(|id| stats.mend_node(tree, self, *id, &mut scratch));
+    }
+}
+
+/// The class of a mask that has one.
+fn only_class(mask: &[u64]) -> Option<usize> {
+    let mut found = None;
+    for (at, word) in mask.iter().enumerate().filter(|(_, word)| **word != 0) {
+        if found.is_some() || !word.is_power_of_two() {
+            return None;
+        }
+        found = Some(at * 64 + word.trailing_zeros() as usize);
+    }
+    found
+}
+
+/// Refuses labels that are no class numbers below `n_classes`, or not one a row.
+pub(crate) fn check_labels(n_rows: usize, labels: &[u32], n_classes: usize) -> Result<()> {
+    if labels.len() != n_rows {
+        return Err(Error::LengthMismatch { what: "labels", expected: n_rows, found: labels.len() });
+    }
+    if n_classes == 0 {
+        return Err(Error::InvalidParameter { name: "n_classes", value: 0.0, expected: "at least 1" });
+    }
+    if n_classes > MAX_CLASSES {
+        return Err(Error::TooLarge { what: "classes", expected: n_classes as f64, limit: MAX_CLASSES as f64 });
+    }
+    match labels.iter().find(|k| **k as usize >= n_classes) {
+        None => Ok(()),
+        Some(label) => Err(Error::InvalidParameter {
+            name: "label",
+            value: f64::from(*label),
+            expected: "a class number below n_classes",
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_come_and_go() {
+        let mut classes = PointClasses::new(5);
+        for class in [3, 1, 3] {
+            classes.add(2, class);
+        }
+        assert_eq!(classes.of(2), [(1, 1), (3, 2)]);
+        assert_eq!((classes.count(2, 3), classes.count(2, 0), classes.of(0)), (2, 0, &[][..]));
+        classes.remove(2, 1);
+        assert_eq!(classes.of(2), [(3, 2)]);
+        assert!(classes.mixed.is_empty());
+        classes.remove(2, 3);
+        classes.remove(2, 3);
+        assert!(classes.of(2).is_empty());
+        classes.add(2, 4);
+        assert_eq!(classes.of(2), [(4, 1)]);
+    }
+
+    #[test]
+    fn refuses_what_is_no_class() {
+        assert!(check_labels(2, &[0, 1], 2).is_ok());
+        assert!(matches!(check_labels(2, &[0], 2), Err(Error::LengthMismatch { .. })));
+        assert!(matches!(check_labels(1, &[2], 2), Err(Error::InvalidParameter { name: "label", .. })));
+        assert!(matches!(check_labels(0, &[], 0), Err(Error::InvalidParameter { name: "n_classes", .. })));
+        assert!(matches!(check_labels(0, &[], usize::MAX), Err(Error::TooLarge { .. })));
+    }
+}

@@ -1,0 +1,79 @@
+//! Log densities of many rows at once: the forest's average, tree by tree.
+
+use rayon::prelude::*;
+
+use crate::Lifetime;
+use crate::forest::Forest;
+use crate::forest::density::descent::{Descent, Follower, Parted};
+use crate::forest::density::polya::{Polya, Split};
+use crate::forest::density::wide::Wide;
+
+/// Rows evaluated at once: with their values in all trees they stay in cache.
+const BLOCK: usize = 2048;
+
+/// Whether the rows asked about count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// The density as it is.
+    Present,
+    /// Without one row of the point itself, which must have been learned.
+    LeftOut,
+}
+
+/// Writes each rider's value down where it comes to rest.
+struct Values<'a> {
+    polya: Polya,
+    counting: Counting,
+    out: &'a mut [Wide],
+}
+
+impl Follower for Values<'_> {
+    type Value = Wide;
+
+    fn split(&mut self, split: &Split, _: Parted, value: Wide) -> [Wide; 2] {
+        let growth = match self.counting {
+            Counting::Present => self.polya.growth(split),
+            Counting::LeftOut => self.polya.growth_without_one(split),
+        };
+        growth.map(|factor| value.times(factor))
+    }
+
+    fn rest(&mut self, value: Wide, riders: &[u32]) {
+        for rider in riders {
+            self.out[*rider as usize] = value;
+        }
+    }
+}
+
+/// The log of the forest's density times the root's volume, for rows in measure coordinates inside the root box.
+pub(crate) fn log_growth(
+    forest: &Forest,
+    coordinates: &[f64],
+    lifetime: Lifetime,
+    polya: Polya,
+    counting: Counting,
+) -> Vec<f64> {
+    let n_dims = forest.n_dims();
+    let mut logs = Vec::with_capacity(coordinates.len() / n_dims);
+    for block in coordinates.chunks(BLOCK * n_dims) {
+        let n = block.len() / n_dims;
+        let per_tree: Vec<Vec<Wide>> = (0..forest.n_trees())
+            .into_par_iter()
+            .map(|tree| {
+                let mut out = vec![Wide::ONE; n];
+                let mut riders: Vec<u32> = (0..n as u32).collect();
+                // A frozen cell of one row holds none when that row is left out: nothing changes in it.
+                let alone = u32::from(counting == Counting::LeftOut);
+                let mut descent = Descent::new(forest, tree, lifetime, block).resume_above(alone);
+                descent.follow(&mut riders, Wide::ONE, &mut Values { polya, counting, out: &mut out });
+                out
+            })
+            .collect();
+        let mut of_row = vec![Wide::ONE; forest.n_trees()];
+        for row in 0..n {
+            of_row.iter_mut().zip(&per_tree).for_each(|(value, values)| *value = values[row]);
+            logs.push(Wide::log_mean(&of_row));
+        }
+    }
+    logs
+}

@@ -1,0 +1,389 @@
+//! Densities by Pólya trees on exact cells (report, appendix C).
+//!
+//! Each tree is a Mondrian process on a bounded box; each of its cells has a probability mass, shared out at every cut
+//! by the rule of a Pólya tree (`polya.rs`); the density of a tree is mass over volume and that of a forest the average
+//! over its trees. [`DensityForest`] learns rows in batch and online, forgets and merges them exactly, and is viewed at
+//! any smaller lifetime; leave-one-out likelihoods cost one walk. [`DensityClassifier`] is one density a class.
+//! `docs/density.md` has the reasons.
+
+mod cells;
+mod classifier;
+mod descent;
+mod evaluate;
+mod params;
+mod path;
+mod polya;
+mod sampling;
+mod saved;
+mod tuning;
+mod view;
+mod way;
+mod wide;
+
+pub use cells::DensityCell;
+pub use classifier::{ClassPrior, DensityClassifier};
+pub use params::{DensityParams, GammaChoice};
+pub use path::DensityPath;
+pub use view::{DensityScore, DensityView};
+
+use std::sync::OnceLock;
+
+use crate::forest::{Arrivals, Forest, LifetimeChoice};
+use crate::process::Bounds;
+use crate::progress::{Progress, no_progress, part_of};
+use crate::tree::PointStore;
+use crate::{Error, Lifetime, Points, Result};
+
+/// A density: the average over Mondrian trees of Pólya-tree densities on a bounded box.
+///
+/// ```
+/// use mondrian::forest::density::{DensityForest, DensityParams};
+/// use mondrian::Points;
+///
+/// let data: Vec<f64> = (0..60).map(|i| f64::from(i % 30) + 0.3 * f64::from(i % 7)).collect();
+/// let density = DensityForest::fit(&DensityParams::default(), Points::row_major(&data, 1)?)?;
+/// let logs = density.log_density(Points::row_major(&[15.0, 1e3], 1)?)?;
+/// assert!(logs[0] > -5.0 && logs[1] == f64::NEG_INFINITY);
+/// let fresh = density.sample(3, 1);
+/// assert!(fresh.iter().all(|x| density.bounds().contains(&[*x])));
+/// # Ok::<(), mondrian::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct DensityForest {
+    pub(crate) params: DensityParams,
+    /// The root box in raw units.
+    pub(crate) bounds: Bounds,
+    pub(crate) forest: Forest,
+    /// The view: at most the lifetime that the trees are grown to.
+    pub(crate) lifetime: Lifetime,
+    /// An automatic γ, once somebody asked; forgotten whenever the rows change.
+    pub(crate) resolved_gamma: OnceLock<f64>,
+}
+
+impl DensityForest {
+    /// Fits a density to rows.
+    ///
+    /// Without a given box, it is the data's widened by the margin. An automatic lifetime is chosen on all rows, here
+    /// and now; learning and forgetting later keep it, and [`DensityForest::select_lifetime`] chooses anew.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] for an infinite lifetime among others, [`Error::ZeroWidth`] for a box without
+    /// volume, [`Error::OutsideBox`] naming the first row outside a given box, [`Error::Empty`] without rows and box.
+    pub fn fit(params: &DensityParams, points: Points<'_>) -> Result<Self> {
+        Self::fit_with_progress(params, points, &mut no_progress())
+    }
+
+    /// As [`DensityForest::fit`], open to being watched and cancelled.
+    ///
+    /// # Errors
+    /// As [`DensityForest::fit`], and [`Error::Cancelled`].
+    pub fn fit_with_progress(params: &DensityParams, points: Points<'_>, progress: Progress<'_>) -> Result<Self> {
+        let mut model = Self::on_ground(params, points)?;
+        model.learn_first(points, progress)?;
+        Ok(model)
+    }
+
+    /// Learns rows and chooses an automatic lifetime on them.
+    pub(crate) fn learn_first(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<()> {
+        let automatic = self.params.forest.lifetime == LifetimeChoice::Auto;
+        // Trees that are not cut yet are grown in no time.
+        let grown = if automatic { 0.01 } else { 1.0 };
+        self.learn_in_place(points, &mut part_of(progress, 0.0, grown))?;
+        if automatic {
+            let path = tuning::selecting_path(self, &mut part_of(progress, grown, 1.0))?;
+            self.set_lifetime(path.path.best_lifetime())?;
+        }
+        Ok(())
+    }
+
+    /// A density without rows, uniform on its box; box and measure come from the first data.
+    pub(crate) fn on_ground(params: &DensityParams, first: Points<'_>) -> Result<Self> {
+        params.check()?;
+        let bounds = params.bounds_on(first)?;
+        let lifetime = match params.forest.lifetime {
+            LifetimeChoice::Value(lifetime) => lifetime,
+            LifetimeChoice::Auto => Lifetime::ZERO,
+        };
+        let mut placed = params.forest.clone();
+        placed.bounds = Some(bounds.clone());
+        let forest = Forest::on_ground(&placed, first, lifetime)?.without_chains();
+        Ok(Self { params: params.clone(), bounds, forest, lifetime, resolved_gamma: OnceLock::new() })
+    }
+
+    /// The parameters it was made with.
+    pub fn params(&self) -> &DensityParams {
+        &self.params
+    }
+
+    /// The box, in raw units, that all mass lies in.
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
+    /// The lifetime it answers with.
+    pub fn lifetime(&self) -> Lifetime {
+        self.lifetime
+    }
+
+    /// Trees and points.
+    pub fn forest(&self) -> &Forest {
+        &self.forest
+    }
+
+    /// Number of rows learned.
+    pub fn n_rows(&self) -> usize {
+        self.forest.store().n_rows()
+    }
+
+    /// The weight γ of the prior.
+    ///
+    /// An automatic one is the power of ten from 10⁻⁶ to 1 with the best mean leave-one-out log density at its own best
+    /// lifetime, in the first 16 trees on at most 500 distinct points (those with the smallest keyed hash). So it
+    /// depends on rows, box, measure and seed, and on no lifetime: the same at every view. Without rows it is 1.
+    pub fn gamma(&self) -> f64 {
+        match self.params.gamma {
+            GammaChoice::Value(gamma) => gamma,
+            GammaChoice::Auto => *self.resolved_gamma.get_or_init(|| tuning::automatic_gamma(self)),
+        }
+    }
+
+    /// The natural logarithm of the box's volume.
+    pub fn log_volume(&self) -> f64 {
+        self.bounds.lengths().map(libm::log).sum()
+    }
+
+    /// Learns more rows: the same model as a fit to all of them on this box with this lifetime.
+    ///
+    /// # Errors
+    /// [`Error::OutsideBox`] naming the first row outside the box, [`Error::LengthMismatch`]; nothing has changed then.
+    pub fn learn(&mut self, points: Points<'_>) -> Result<()> {
+        self.learn_in_place(points, &mut no_progress())
+    }
+
+    /// As [`DensityForest::learn`], open to being watched and cancelled. It learns in a copy, so that nothing has
+    /// changed if it is cancelled: for batches large enough to pay for one.
+    ///
+    /// # Errors
+    /// As [`DensityForest::learn`], and [`Error::Cancelled`]; nothing has changed then.
+    pub fn learn_with_progress(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<()> {
+        let mut next = self.clone();
+        next.learn_in_place(points, progress)?;
+        *self = next;
+        Ok(())
+    }
+
+    fn learn_in_place(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<()> {
+        self.check_all_inside(points)?;
+        self.take(self.forest.arrivals(points)?, progress)
+    }
+
+    fn take(&mut self, arrivals: Arrivals, progress: Progress<'_>) -> Result<()> {
+        let rung = self.forest.ground().rung();
+        let learned = self.forest.take_rows(arrivals)?;
+        self.forest.grow(&(), &learned, rung, progress)?;
+        self.resolved_gamma = OnceLock::new();
+        Ok(())
+    }
+
+    /// Refuses rows outside the box.
+    pub(crate) fn check_all_inside(&self, points: Points<'_>) -> Result<()> {
+        points.check_width(self.forest.n_dims())?;
+        (0..points.n_rows()).try_for_each(|row| self.check_inside(points, row))
+    }
+
+    fn check_inside(&self, points: Points<'_>, row: usize) -> Result<()> {
+        for (column, value) in points.row(row).enumerate() {
+            let (lower, upper) = (self.bounds.lower()[column], self.bounds.upper()[column]);
+            if !(lower <= value && value <= upper) {
+                return Err(Error::OutsideBox { row, column, value, lower, upper });
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns the rows of another density with the same seed, trees, box and measure: the fit to the rows of both.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] saying what differs; nothing has changed then.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        self.forest.check_mergeable(&other.forest)?;
+        if self.bounds != other.bounds {
+            return Err(Error::Incompatible { what: "root boxes" });
+        }
+        if self.params.gamma != other.params.gamma {
+            return Err(Error::Incompatible { what: "values of gamma" });
+        }
+        let store = other.forest.store();
+        let mut coordinates = Vec::with_capacity(store.n_rows() * store.n_dims());
+        for point in store.points() {
+            for _ in 0..store.multiplicity(point) {
+                coordinates.extend_from_slice(store.point(point));
+            }
+        }
+        self.take(self.forest.arrivals_at(coordinates), &mut no_progress())
+    }
+
+    /// Forgets rows: the model that never saw them, on this box with this lifetime.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRow`] for the first row that is not held (any more); nothing has changed then.
+    pub fn forget(&mut self, points: Points<'_>) -> Result<()> {
+        let coordinates = self.forest.coordinates(points)?;
+        let store = self.forest.store();
+        let mut found = Vec::with_capacity(points.n_rows());
+        let mut taken = std::collections::HashMap::new();
+        for (row, x) in coordinates.chunks_exact(store.n_dims()).enumerate() {
+            let point = store.find(x).ok_or(Error::UnknownRow { row })?;
+            let n_taken = taken.entry(point).or_insert(0);
+            *n_taken += 1;
+            if *n_taken > store.multiplicity(point) {
+                return Err(Error::UnknownRow { row });
+            }
+            found.push(point);
+        }
+        self.forest.forget(&(), &found);
+        self.resolved_gamma = OnceLock::new();
+        Ok(())
+    }
+
+    /// Grows the trees to a larger lifetime and answers with it from now on; a smaller one only changes the answers.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] for an infinite lifetime.
+    pub fn set_lifetime(&mut self, lifetime: Lifetime) -> Result<()> {
+        check_finite(lifetime)?;
+        self.forest.raise_lifetime(&(), lifetime);
+        self.lifetime = lifetime;
+        Ok(())
+    }
+
+    /// Chooses the lifetime anew on the rows held now, as `forest.validation` says, and takes it. See `docs/density.md`.
+    ///
+    /// # Errors
+    /// [`Error::NotFitted`] without rows.
+    pub fn select_lifetime(&mut self) -> Result<DensityPath> {
+        let path = tuning::selecting_path(self, &mut no_progress())?;
+        self.set_lifetime(path.path.best_lifetime())?;
+        Ok(path)
+    }
+
+    /// The model with a lifetime of at most the one its trees are grown to: no refit, the same answers as one.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] for a larger one: [`DensityForest::set_lifetime`] grows the trees on.
+    pub fn at(&self, lifetime: Lifetime) -> Result<DensityView<'_>> {
+        if lifetime > self.forest.ground().lifetime() {
+            let expected = "at most the lifetime that the trees are grown to";
+            return Err(Error::InvalidParameter { name: "lifetime", value: lifetime.get(), expected });
+        }
+        Ok(DensityView { model: self, lifetime })
+    }
+
+    /// The view at the model's own lifetime.
+    pub fn view(&self) -> DensityView<'_> {
+        DensityView { model: self, lifetime: self.lifetime }
+    }
+
+    /// [`DensityView::log_density`] at the model's own lifetime.
+    pub fn log_density(&self, points: Points<'_>) -> Result<Vec<f64>> {
+        self.view().log_density(points)
+    }
+
+    /// [`DensityView::score`] at the model's own lifetime.
+    pub fn score(&self, points: Points<'_>) -> Result<DensityScore> {
+        self.view().score(points)
+    }
+
+    /// [`DensityView::leave_one_out`] at the model's own lifetime.
+    pub fn leave_one_out(&self, points: Points<'_>) -> Result<Vec<f64>> {
+        self.view().leave_one_out(points)
+    }
+
+    /// [`DensityView::leave_one_out_score`] at the model's own lifetime.
+    pub fn leave_one_out_score(&self) -> f64 {
+        self.view().leave_one_out_score()
+    }
+
+    /// [`DensityView::sample`] at the model's own lifetime.
+    pub fn sample(&self, n_rows: usize, seed: u64) -> Vec<f64> {
+        self.view().sample(n_rows, seed)
+    }
+
+    /// [`DensityView::cells`] at the model's own lifetime.
+    pub fn cells(&self, tree: usize) -> Result<Vec<DensityCell>> {
+        self.view().cells(tree)
+    }
+
+    /// Mean negative log density of the learned rows, of each validation set and of the learned rows left out one by
+    /// one, at every lifetime up to the one that the trees are grown to. The box does not move: rows
+    /// outside it are counted apart.
+    ///
+    /// # Errors
+    /// [`Error::NotFitted`] without rows, [`Error::Empty`] for a validation set without rows in the box,
+    /// [`Error::LengthMismatch`], [`Error::Cancelled`].
+    pub fn path(&self, validation: &[Points<'_>], progress: Progress<'_>) -> Result<DensityPath> {
+        let mut sets = Vec::with_capacity(validation.len());
+        let mut n_outside = Vec::with_capacity(validation.len());
+        for points in validation {
+            let (inside, coordinates) = self.inside(*points)?;
+            n_outside.push(points.n_rows() - inside.len());
+            sets.push(coordinates);
+        }
+        let path = path::trace(self, &sets, progress)?;
+        Ok(DensityPath { path, n_outside })
+    }
+
+    /// The rows that lie in the box, and their measure coordinates.
+    pub(crate) fn inside(&self, points: Points<'_>) -> Result<(Vec<usize>, Vec<f64>)> {
+        points.check_width(self.forest.n_dims())?;
+        let rows: Vec<usize> = (0..points.n_rows()).filter(|row| self.check_inside(points, *row).is_ok()).collect();
+        let raw: Vec<f64> = rows.iter().flat_map(|row| points.row(*row)).collect();
+        let coordinates = self.forest.coordinates(Points::row_major(&raw, points.n_columns())?)?;
+        Ok((rows, coordinates))
+    }
+
+    /// How many rows each stored point has, and the points' measure coordinates.
+    pub(crate) fn stored(&self) -> (Vec<u32>, Vec<f64>) {
+        let store = self.forest.store();
+        let rows = store.points().map(|point| store.multiplicity(point)).collect();
+        (rows, store.points().flat_map(|point| store.point(point).iter().copied()).collect())
+    }
+
+    /// A model on the same ground with the same γ, without rows, with at most so many trees, grown to `lifetime`.
+    pub(crate) fn emptied(&self, n_trees: usize, lifetime: Lifetime, gamma: f64) -> Result<Self> {
+        let ground = self.forest.ground().with_lifetime(lifetime);
+        let store = PointStore::new(self.forest.n_dims());
+        let n_trees = n_trees.min(self.forest.n_trees());
+        let forest = Forest::replanted(self.forest.measure().clone(), ground, store, n_trees)?;
+        let params = DensityParams { gamma: GammaChoice::Value(gamma), ..self.params.clone() };
+        Ok(Self { params, bounds: self.bounds.clone(), forest, lifetime, resolved_gamma: OnceLock::new() })
+    }
+
+    /// Learns rows given in measure coordinates, each so many times.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] for points repeated absurdly often: a file of a few bytes can claim billions of rows, and
+    /// each would be written out here.
+    pub(crate) fn take_points(&mut self, coordinates: &[f64], rows: &[u32]) -> Result<()> {
+        let n_dims = self.forest.n_dims();
+        let (total, limit) = (rows.iter().map(|n| u64::from(*n)).sum::<u64>(), (64 * rows.len() as u64).max(1 << 22));
+        if total > limit {
+            return Err(Error::TooLarge { what: "repeated rows", expected: total as f64, limit: limit as f64 });
+        }
+        let repeated: Vec<f64> = coordinates
+            .chunks_exact(n_dims)
+            .zip(rows)
+            .flat_map(|(x, n)| std::iter::repeat_n(x, *n as usize).flatten().copied())
+            .collect();
+        self.take(self.forest.arrivals_at(repeated), &mut no_progress())
+    }
+}
+
+/// Refuses a lifetime without end.
+fn check_finite(lifetime: Lifetime) -> Result<()> {
+    if lifetime.is_finite() {
+        return Ok(());
+    }
+    let expected = "finite for a density: cells without end have no volume";
+    Err(Error::InvalidParameter { name: "lifetime", value: lifetime.get(), expected })
+}

@@ -1,0 +1,99 @@
+//! Densities in model files: parameters, box, points; the trees follow from them.
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::forest::Forest;
+use crate::forest::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams};
+use crate::model_file::{Archive, ModelFileError, Saved};
+use crate::process::{Bounds, Measure};
+use crate::{Lifetime, Result};
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    params: DensityParams,
+    lifetime: Lifetime,
+}
+
+impl Saved for DensityForest {
+    const KIND: &'static str = "density.forest";
+
+    fn to_archive(&self) -> Result<Archive> {
+        let mut archive = Archive::new(Self::KIND);
+        self.forest.write_to(&mut archive)?;
+        archive.set_params("density", &State { params: self.params.clone(), lifetime: self.lifetime })?;
+        archive.insert_vec("box_lower", self.bounds.lower().to_vec())?;
+        archive.insert_vec("box_upper", self.bounds.upper().to_vec())?;
+        Ok(archive)
+    }
+
+    fn from_archive(archive: &Archive) -> Result<Self> {
+        let State { params, lifetime } = archive.params("density")?;
+        params.check()?;
+        let bounds = Bounds::new(archive.slice("box_lower")?, archive.slice("box_upper")?)?;
+        let (forest, growth): (Forest, _) = Forest::read_from(archive)?;
+        let mut forest = forest.without_chains();
+        check_ground(&forest, &bounds, lifetime)?;
+        forest.regrow_as_saved(&(), &growth)?;
+        Ok(Self { params, bounds, forest, lifetime, resolved_gamma: OnceLock::new() })
+    }
+}
+
+/// Refuses a box that is not the trees' root box, or a lifetime beyond the trees'.
+fn check_ground(forest: &Forest, bounds: &Bounds, lifetime: Lifetime) -> Result<()> {
+    let ground = forest.ground();
+    let wrong = |what| Err(ModelFileError::Inconsistent { what }.into());
+    if ground.rung() != 0 || bounds.n_dims() != ground.n_dims() {
+        return wrong("a density's box and its trees' root box");
+    }
+    if !ground.lifetime().is_finite() || lifetime > ground.lifetime() {
+        return wrong("a density's lifetime and its trees'");
+    }
+    for (dim, (&lower, &upper)) in bounds.lower().iter().zip(bounds.upper()).enumerate() {
+        let root = ground.root_box();
+        let same = (forest.measure().coordinate(dim, lower) + 0.0).next_down() == root.lower()[dim]
+            && forest.measure().coordinate(dim, upper) + 0.0 == root.upper()[dim];
+        if !(lower < upper) || !same {
+            return wrong("a density's box and its trees' root box");
+        }
+    }
+    Ok(())
+}
+
+impl Saved for DensityClassifier {
+    const KIND: &'static str = "density.classifier";
+
+    fn to_archive(&self) -> Result<Archive> {
+        let mut archive = Archive::new(Self::KIND);
+        archive.set_params("prior", &self.prior)?;
+        archive.insert_vec("labels", self.labels())?;
+        archive.put("ground", self.ground.to_archive()?)?;
+        for (class, density) in self.densities().enumerate() {
+            archive.put(&format!("class{class}"), density.to_archive()?)?;
+        }
+        Ok(archive)
+    }
+
+    fn from_archive(archive: &Archive) -> Result<Self> {
+        let prior: ClassPrior = archive.params("prior")?;
+        let labels: Vec<u32> = archive.vec("labels")?;
+        if !labels.is_sorted_by(|a, b| a < b) {
+            return Err(ModelFileError::Inconsistent { what: "the order of a classifier's labels" }.into());
+        }
+        let ground = part(archive, "ground")?;
+        let mut classes = Vec::with_capacity(labels.len());
+        for (class, label) in labels.into_iter().enumerate() {
+            let density = part(archive, &format!("class{class}"))?;
+            density.forest.check_mergeable(&ground.forest)?;
+            classes.push((label, density));
+        }
+        Ok(Self { prior, ground, classes })
+    }
+}
+
+fn part(archive: &Archive, name: &str) -> Result<DensityForest> {
+    let part = archive.part(name)?;
+    part.check_kind(DensityForest::KIND)?;
+    DensityForest::from_archive(&part)
+}

@@ -1,0 +1,150 @@
+//! Automatic values: γ by leave-one-out, the lifetime along the path.
+
+use crate::forest::density::path::{Curves, Trace};
+use crate::forest::density::{DensityForest, DensityPath, GammaChoice};
+use crate::path::RegularizationPath;
+use crate::process::NodeKey;
+use crate::progress::{Progress, no_progress, part_of};
+use crate::select::{Rounds, Validation};
+use crate::{Error, Lifetime, Result};
+
+/// Values of γ tried. The prior weighs γ(d+1)² rows and depths of tens are common: useful values are small.
+const GAMMAS: [f64; 7] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
+/// Trees and distinct points that γ is chosen on.
+const GAMMA_TREES: usize = 16;
+const GAMMA_POINTS: usize = 500;
+/// The first terminal lifetime makes so many cuts a dimension in expectation; it is doubled so often at most.
+const FIRST_CUTS: f64 = 8.0;
+const DOUBLINGS: u32 = 12;
+/// A doubling that lowers the loss by less than this share of its standard error shows that the curve has run flat.
+const FLAT: f64 = 0.05;
+/// Fewer distinct points than this have no fifth worth holding out: leave-one-out chooses.
+const FEWEST_HELD_OUT: usize = 25;
+
+/// The value of γ that [`DensityForest::gamma`] promises.
+pub(crate) fn automatic_gamma(model: &DensityForest) -> f64 {
+    let (rows, coordinates) = model.stored();
+    if rows.is_empty() {
+        return 1.0;
+    }
+    let n_dims = model.forest.n_dims();
+    let order = keyed_order(&coordinates, n_dims, model.forest.ground().seed());
+    let chosen = &order[..order.len().min(GAMMA_POINTS)];
+    let (coordinates, rows) = select(&coordinates, &rows, chosen, n_dims);
+    // Nothing below can fail that did not fail before: the rows were learned once, and nobody cancels.
+    least(model, &coordinates, &rows).unwrap_or(1.0)
+}
+
+/// The value of γ with the least leave-one-out loss on these points.
+fn least(model: &DensityForest, coordinates: &[f64], rows: &[u32]) -> Result<f64> {
+    let mut small = model.emptied(GAMMA_TREES, first_lifetime(model), 1.0)?;
+    small.take_points(coordinates, rows)?;
+    let mut best = (f64::INFINITY, 1.0);
+    for gamma in GAMMAS {
+        small.params.gamma = GammaChoice::Value(gamma);
+        let path = turned(&mut small, &[], Curves::LeaveOneOut, &mut no_progress())?;
+        let loss = path.selecting()[path.best_index()];
+        if loss < best.0 {
+            best = (loss, gamma);
+        }
+    }
+    Ok(best.1)
+}
+
+/// The path that an automatic lifetime is chosen on.
+pub(crate) fn selecting_path(model: &DensityForest, progress: Progress<'_>) -> Result<DensityPath> {
+    let (rows, coordinates) = model.stored();
+    if rows.is_empty() {
+        return Err(Error::NotFitted);
+    }
+    let n_dims = model.forest.n_dims();
+    let validation = model.params.forest.validation;
+    if validation == Validation::LeaveOneOut || rows.len() < FEWEST_HELD_OUT {
+        let mut all = model.emptied(model.forest.n_trees(), first_lifetime(model), model.gamma())?;
+        all.take_points(&coordinates, &rows)?;
+        let path = turned(&mut all, &[], Curves::LeaveOneOut, progress)?;
+        return Ok(DensityPath { path, n_outside: vec![] });
+    }
+    let order = keyed_order(&coordinates, n_dims, model.forest.ground().seed());
+    let Rounds { parts, held } = validation.rounds()?;
+    let (mut terminal, mut least) = (first_lifetime(model), Lifetime::INFINITE);
+    let mut paths = Vec::new();
+    for round in 0..held {
+        let share = |done: u64| done as f64 / held as f64;
+        let progress = &mut part_of(progress, share(round), share(round + 1));
+        let place = |part: u64| (part as usize * order.len()) / parts as usize;
+        let (from, to) = (place(round), place(round + 1));
+        if from == to {
+            continue;
+        }
+        let kept: Vec<usize> = order[..from].iter().chain(&order[to..]).copied().collect();
+        let (training, training_rows) = select(&coordinates, &rows, &kept, n_dims);
+        let mut part = model.emptied(model.forest.n_trees(), terminal, model.gamma())?;
+        part.take_points(&training, &training_rows)?;
+        let (validation, validation_rows) = select(&coordinates, &rows, &order[from..to], n_dims);
+        let repeated = repeat(&validation, &validation_rows, n_dims);
+        let count = validation_rows.iter().map(|n| f64::from(*n)).sum();
+        paths.push((turned(&mut part, &[repeated], Curves::Validation, progress)?, count));
+        // Later rounds go at least as far; what all have seen counts.
+        terminal = part.forest.ground().lifetime();
+        least = least.min(terminal);
+    }
+    let path = RegularizationPath::pooled(&paths).ok_or(Error::NotFitted)?;
+    Ok(DensityPath { path: path.until(least), n_outside: vec![0] })
+}
+
+/// The path up to a terminal lifetime that is doubled until the selecting curve has clearly turned or run flat.
+fn turned(
+    model: &mut DensityForest,
+    validation: &[Vec<f64>],
+    curves: Curves,
+    progress: Progress<'_>,
+) -> Result<RegularizationPath> {
+    let mut trace = Trace::new(model, validation, curves)?;
+    let mut before = f64::INFINITY;
+    for doubling in 0.. {
+        // Nobody knows how often it will be doubled: each time the rest is halved.
+        let before_this = 1.0 - f64::from(doubling).exp2().recip();
+        let after_this = 1.0 - f64::from(doubling + 1).exp2().recip();
+        trace.extend(model, &mut part_of(progress, before_this, after_this))?;
+        let path = trace.path(model);
+        let best = path.selecting()[path.best_index()];
+        let is_flat = before - best < FLAT * path.standard_error().unwrap_or(0.0);
+        let doubled = model.forest.ground().lifetime().get() * 2.0;
+        if path.has_turned() || is_flat || doubling == DOUBLINGS || !doubled.is_finite() {
+            return Ok(path);
+        }
+        before = best;
+        model.set_lifetime(Lifetime::new(doubled)?)?;
+    }
+    unreachable!("the doublings are counted")
+}
+
+/// A lifetime that makes [`FIRST_CUTS`] cuts a dimension along the way of a point across the box.
+fn first_lifetime(model: &DensityForest) -> Lifetime {
+    let root = model.forest.ground().root_box();
+    let lifetime = FIRST_CUTS * model.forest.n_dims() as f64 / root.linear_dimension();
+    // A box that is a single point in measure coordinates is never cut: any lifetime is as good.
+    Lifetime::new(lifetime).ok().filter(|lifetime| lifetime.is_finite()).unwrap_or(Lifetime::ZERO)
+}
+
+/// Points in the order of a keyed hash of their coordinates: free of order and repetition (design, section 3, "auto").
+fn keyed_order(coordinates: &[f64], n_dims: usize, seed: u64) -> Vec<usize> {
+    const HELD_OUT: u64 = 0x4865_6C64_4F75_7400;
+    let root = NodeKey::root(seed, HELD_OUT);
+    let hash = |x: &[f64]| x.iter().fold(root, |key, x| key.fork((x + 0.0).to_bits()));
+    let mut order: Vec<(NodeKey, usize)> =
+        coordinates.chunks_exact(n_dims).enumerate().map(|(point, x)| (hash(x), point)).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, point)| point).collect()
+}
+
+fn select(coordinates: &[f64], rows: &[u32], points: &[usize], n_dims: usize) -> (Vec<f64>, Vec<u32>) {
+    let of_point = |point: &usize| coordinates[point * n_dims..][..n_dims].iter().copied();
+    (points.iter().flat_map(of_point).collect(), points.iter().map(|point| rows[*point]).collect())
+}
+
+fn repeat(coordinates: &[f64], rows: &[u32], n_dims: usize) -> Vec<f64> {
+    let points = coordinates.chunks_exact(n_dims).zip(rows);
+    points.flat_map(|(x, n)| std::iter::repeat_n(x, *n as usize).flatten().copied()).collect()
+}

@@ -1,0 +1,520 @@
+//! Mondrian forest regression (report, chapter 2), batch and online.
+
+mod batch_predict;
+mod fixed;
+mod mixture;
+mod path;
+mod posterior;
+mod predict;
+mod prior;
+mod smoother;
+mod targets;
+#[cfg(test)]
+mod twin;
+
+pub use path::ValidationSet;
+pub use posterior::Gaussian;
+pub use prior::Prior;
+pub(crate) use prior::keyed_hash;
+pub use targets::{Sums, Targets};
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::forest::{Arrivals, Forest, ForestParams, Growth, LifetimeChoice, Unseen};
+use crate::points::first_not_finite;
+use crate::process::Side;
+use crate::progress::{Progress, no_progress};
+use crate::tree::Child;
+use crate::{Error, Lifetime, Points, Result};
+use posterior::{Reader, separating};
+use prior::resolve;
+
+/// How the means of cells relate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeafModel {
+    /// A cell's mean is drawn around its parent's (design, section 3).
+    #[default]
+    Hierarchical,
+    /// The report's: every cell on its own, an empty one predicts the prior.
+    Independent,
+}
+
+/// Parameters of a regression forest.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RegressionParams {
+    /// Trees, lifetime, box, measure.
+    pub forest: ForestParams,
+    /// Prior and noise, automatic where not given.
+    pub prior: Prior,
+    /// How cells relate.
+    pub leaf_model: LeafModel,
+    /// How cuts that nobody looked at are treated.
+    pub unseen: Unseen,
+}
+
+/// What is learned: shared by all views and clones until one of them learns more.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) params: RegressionParams,
+    pub(crate) forest: Forest<Sums>,
+    pub(crate) targets: Targets,
+    gaussians: OnceLock<Vec<Gaussian>>,
+}
+
+impl Clone for Core {
+    fn clone(&self) -> Self {
+        let Self { params, forest, targets, .. } = self;
+        Self { params: params.clone(), forest: forest.clone(), targets: targets.clone(), gaussians: OnceLock::new() }
+    }
+}
+
+/// A regression forest. Cloning is cheap; a clone that learns more copies first.
+///
+/// ```
+/// use mondrian::forest::{RegressionForest, RegressionParams};
+/// use mondrian::Points;
+/// let x: Vec<f64> = (0..40).map(|i| i as f64 / 40.0).collect();
+/// let y: Vec<f64> = x.iter().map(|x| 3.0 * x).collect();
+/// let forest = RegressionForest::fit(RegressionParams::default(), Points::row_major(&x, 1)?, &y, None)?;
+/// let mean = forest.predict(Points::row_major(&[0.5], 1)?)?;
+/// assert!((mean[0] - 1.5).abs() < 0.3);
+/// # Ok::<(), mondrian::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct RegressionForest {
+    pub(crate) core: Arc<Core>,
+    pub(crate) view: Lifetime,
+}
+
+/// Mean and standard deviation of each prediction, row-major by target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// Predictive means.
+    pub mean: Vec<f64>,
+    /// Predictive standard deviations, noise included.
+    pub deviation: Vec<f64>,
+}
+
+impl RegressionForest {
+    /// Learns rows; `targets` is row-major with as many numbers a row as there are targets.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] without rows of positive weight, [`Error::LengthMismatch`], [`Error::NotFinite`],
+    /// [`Error::InvalidParameter`], [`Error::TooLarge`].
+    pub fn fit(params: RegressionParams, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<Self> {
+        Self::fit_with_progress(params, points, targets, weights, &mut no_progress())
+    }
+
+    /// As [`RegressionForest::fit`], open to being watched and cancelled.
+    ///
+    /// # Errors
+    /// As [`RegressionForest::fit`], and [`Error::Cancelled`].
+    pub fn fit_with_progress(
+        params: RegressionParams,
+        points: Points<'_>,
+        targets: &[f64],
+        weights: Option<&[f64]>,
+        progress: Progress<'_>,
+    ) -> Result<Self> {
+        if let LifetimeChoice::Value(lifetime) = params.forest.lifetime {
+            return Self::grown_to(params, lifetime, points, targets, weights, progress);
+        }
+        crate::forest::regression::path::fit_auto(params, points, targets, weights, progress)
+    }
+
+    /// As [`RegressionForest::fit`], with this lifetime whatever the parameters say.
+    ///
+    /// # Errors
+    /// As [`RegressionForest::fit`].
+    pub fn fit_at(
+        params: RegressionParams,
+        lifetime: Lifetime,
+        points: Points<'_>,
+        targets: &[f64],
+        weights: Option<&[f64]>,
+    ) -> Result<Self> {
+        Self::grown_to(params, lifetime, points, targets, weights, &mut no_progress())
+    }
+
+    pub(crate) fn grown_to(
+        params: RegressionParams,
+        lifetime: Lifetime,
+        points: Points<'_>,
+        targets: &[f64],
+        weights: Option<&[f64]>,
+        progress: Progress<'_>,
+    ) -> Result<Self> {
+        let rows = Rows::checked(points, targets, weights)?;
+        if rows.n_rows == 0 {
+            return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
+        }
+        let mut model = Self::unfitted(params, lifetime, rows.points(points.n_columns()), rows.n_targets)?;
+        model.learn_rows(&rows, progress)?;
+        Ok(model)
+    }
+
+    /// A forest on the box and measure of `first`, without rows yet.
+    pub(crate) fn unfitted(
+        params: RegressionParams,
+        lifetime: Lifetime,
+        first: Points<'_>,
+        n_targets: usize,
+    ) -> Result<Self> {
+        params.prior.check()?;
+        let forest = Forest::on_ground(&params.forest, first, lifetime)?;
+        let core = Core { params, forest, targets: Targets::new(n_targets), gaussians: OnceLock::new() };
+        Ok(Self { core: Arc::new(core), view: lifetime })
+    }
+
+    /// A model of saved parts; its trees are grown again.
+    pub(crate) fn restored(
+        params: RegressionParams,
+        view: Lifetime,
+        (mut forest, growth): (Forest<Sums>, Growth),
+        rows: &crate::forest::saved::Restored<'_>,
+    ) -> Result<Self> {
+        params.prior.check()?;
+        rows.check(forest.store())?;
+        let mut targets = Targets::new(rows.n_targets);
+        targets.add(rows.points, rows.y, Some(rows.weights));
+        forest.regrow_as_saved(&targets, &growth)?;
+        let view = view.min(forest.ground().lifetime());
+        let core = Core { params, forest, targets, gaussians: OnceLock::new() };
+        Ok(Self { core: Arc::new(core), view })
+    }
+
+    /// Learns more rows: the model becomes the one that a batch of all rows would have given.
+    ///
+    /// # Errors
+    /// As [`RegressionForest::fit`]; on error the model is as before.
+    pub fn learn(&mut self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
+        self.learn_in_place(points, targets, weights, &mut no_progress())
+    }
+
+    /// As [`RegressionForest::learn`], open to being watched and cancelled. It learns in a copy, so that nothing has
+    /// changed if it is cancelled: for batches large enough to pay for one.
+    ///
+    /// # Errors
+    /// As [`RegressionForest::learn`], and [`Error::Cancelled`]; on error the model is as before.
+    pub fn learn_with_progress(
+        &mut self,
+        points: Points<'_>,
+        targets: &[f64],
+        weights: Option<&[f64]>,
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let mut next = self.clone();
+        next.learn_in_place(points, targets, weights, progress)?;
+        *self = next;
+        Ok(())
+    }
+
+    fn learn_in_place(
+        &mut self,
+        points: Points<'_>,
+        targets: &[f64],
+        weights: Option<&[f64]>,
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let rows = self.checked_rows(points, targets, weights)?;
+        self.learn_rows(&rows, progress)
+    }
+
+    fn checked_rows<'a>(&self, points: Points<'a>, targets: &'a [f64], weights: Option<&[f64]>) -> Result<Rows<'a>> {
+        let rows = Rows::checked(points, targets, weights)?;
+        points.check_width(self.n_dims())?;
+        if rows.n_targets != self.n_targets() && rows.n_rows > 0 {
+            let (expected, found) = (self.n_targets(), rows.n_targets);
+            return Err(Error::LengthMismatch { what: "targets a row", expected, found });
+        }
+        Ok(rows)
+    }
+
+    fn learn_rows(&mut self, rows: &Rows<'_>, progress: Progress<'_>) -> Result<()> {
+        if rows.n_rows == 0 {
+            return Ok(());
+        }
+        let arrivals = self.core.forest.arrivals(rows.points(self.n_dims()))?;
+        self.take(arrivals, &rows.y, rows.weights.as_deref(), progress)
+    }
+
+    /// Takes rows into the store and leaves the trees as they are, until [`RegressionForest::grow_sown`].
+    pub(crate) fn sow(&mut self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
+        let rows = self.checked_rows(points, targets, weights)?;
+        if rows.n_rows == 0 {
+            return Ok(());
+        }
+        let arrivals = self.core.forest.arrivals(rows.points(self.n_dims()))?;
+        let core = Arc::make_mut(&mut self.core);
+        let learned = core.forest.take_rows(arrivals)?;
+        core.targets.add(&learned.points, &rows.y, rows.weights.as_deref());
+        Ok(())
+    }
+
+    /// Grows all trees from the store.
+    pub(crate) fn grow_sown(&mut self, progress: &(dyn Fn(usize) + Sync)) {
+        let core = Arc::make_mut(&mut self.core);
+        core.forest.regrow_counting(&core.targets, progress);
+        core.gaussians = OnceLock::new();
+    }
+
+    /// Lets the trees go, unless a clone shares them.
+    pub(crate) fn fell(&mut self) {
+        if let Some(core) = Arc::get_mut(&mut self.core) {
+            core.forest.fell();
+        }
+    }
+
+    /// Bytes that the model takes: trees with their sums, points and rows.
+    pub fn n_bytes(&self) -> usize {
+        let Core { forest, targets, .. } = &*self.core;
+        let sums: usize = forest.trees().iter().map(|(_, sums)| sums.n_bytes()).sum();
+        forest.n_bytes() + sums + forest.store().n_bytes() + targets.n_bytes()
+    }
+
+    /// Learns checked rows. On error nothing has changed, unless it was cancelled.
+    fn take(&mut self, arrivals: Arrivals, y: &[f64], weights: Option<&[f64]>, progress: Progress<'_>) -> Result<()> {
+        let core = Arc::make_mut(&mut self.core);
+        let rung = core.forest.ground().rung();
+        let learned = core.forest.take_rows(arrivals)?;
+        let changed = core.targets.add(&learned.points, y, weights);
+        let is_gathered = core.forest.grow(&core.targets, &learned, rung, progress)?;
+        if changed && !is_gathered {
+            core.forest.gather(&core.targets);
+        }
+        core.gaussians = OnceLock::new();
+        Ok(())
+    }
+
+    /// Forgets rows: the model becomes the one that never saw them.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRow`] for a row that was not learned with those targets; then nothing has changed.
+    pub fn forget(&mut self, points: Points<'_>, targets: &[f64]) -> Result<()> {
+        let rows = Rows::checked(points, targets, None)?;
+        let coordinates = self.core.forest.coordinates(points)?;
+        let t = self.n_targets();
+        if rows.n_rows > 0 && rows.n_targets != t {
+            return Err(Error::LengthMismatch { what: "targets a row", expected: t, found: rows.n_targets });
+        }
+        let store = self.core.forest.store();
+        let requests: Vec<(Option<u32>, &[f64])> =
+            coordinates.chunks_exact(self.n_dims()).map(|x| store.find(x)).zip(rows.y.chunks_exact(t)).collect();
+        let found = self.core.targets.find(&requests)?;
+        let core = Arc::make_mut(&mut self.core);
+        let (points, changed) = core.targets.remove(&found);
+        core.forest.forget(&core.targets, &points);
+        if changed {
+            core.forest.gather(&core.targets);
+        }
+        core.gaussians = OnceLock::new();
+        Ok(())
+    }
+
+    /// Learns all that another forest with the same key has learned.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] where seeds, boxes, measures or parameters differ.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        self.core.forest.check_mergeable(&other.core.forest)?;
+        if self.n_targets() != other.n_targets() {
+            return Err(Error::Incompatible { what: "numbers of targets" });
+        }
+        if self.core.forest.ground().lifetime() != other.core.forest.ground().lifetime() {
+            return Err(Error::Incompatible { what: "lifetimes" });
+        }
+        let (theirs, store) = (&other.core.targets, other.core.forest.store());
+        let (mut coordinates, mut y, mut w) = (Vec::new(), Vec::new(), Vec::new());
+        for (point, targets, weight) in theirs.rows() {
+            coordinates.extend_from_slice(store.point(point));
+            y.extend_from_slice(targets);
+            w.push(weight);
+        }
+        self.take(self.core.forest.arrivals_at(coordinates), &y, Some(&w), &mut no_progress())
+    }
+
+    /// The model at a smaller lifetime, without retraining; a larger one is cut to what was grown.
+    #[must_use]
+    pub fn at(&self, lifetime: Lifetime) -> Self {
+        Self { core: Arc::clone(&self.core), view: lifetime.min(self.core.forest.ground().lifetime()) }
+    }
+
+    /// Grows the trees on until a larger lifetime and looks at that.
+    pub fn raise_lifetime(&mut self, lifetime: Lifetime) {
+        if lifetime > self.core.forest.ground().lifetime() {
+            let core = Arc::make_mut(&mut self.core);
+            core.forest.raise_lifetime(&core.targets, lifetime);
+            core.gaussians = OnceLock::new();
+        }
+        self.view = lifetime;
+    }
+
+    /// The model on a root box widened to hold these rows: what [`RegressionForest::path`] over them evaluates.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::TooLarge`] for rows too far away.
+    pub fn widened_for(&self, points: Points<'_>) -> Result<Self> {
+        self.widened_to(&[&self.core.forest.coordinates(points)?])
+    }
+
+    /// As [`RegressionForest::widened_for`] for sets of rows in measure coordinates.
+    pub(crate) fn widened_to(&self, sets: &[&[f64]]) -> Result<Self> {
+        let Core { params, forest, targets, .. } = &*self.core;
+        let Some(forest) = forest.widened_for(targets, sets)? else { return Ok(self.clone()) };
+        // Prior and noise are the model's own, from before the box moved.
+        let gaussians = OnceLock::from(self.gaussians().to_vec());
+        let core = Core { params: params.clone(), forest, targets: targets.clone(), gaussians };
+        Ok(Self { core: Arc::new(core), view: self.view })
+    }
+
+    /// The lifetime looked at.
+    pub fn lifetime(&self) -> Lifetime {
+        self.view
+    }
+
+    /// Parameters as given.
+    pub fn params(&self) -> &RegressionParams {
+        &self.core.params
+    }
+
+    /// The trees and their points.
+    pub fn forest(&self) -> &Forest<Sums> {
+        &self.core.forest
+    }
+
+    /// The rows' targets and weights.
+    pub fn targets(&self) -> &Targets {
+        &self.core.targets
+    }
+
+    /// Number of dimensions.
+    pub fn n_dims(&self) -> usize {
+        self.core.forest.n_dims()
+    }
+
+    /// Number of targets.
+    pub fn n_targets(&self) -> usize {
+        self.core.targets.n_targets()
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.core.targets.n_rows()
+    }
+
+    /// Prior and noise of each target, automatic ones resolved: functions of the stored rows, the same at every view.
+    pub fn gaussians(&self) -> &[Gaussian] {
+        let core = &self.core;
+        core.gaussians.get_or_init(|| {
+            (0..self.n_targets())
+                .map(|t| resolve(&core.params.prior, core.params.leaf_model, &core.forest, &core.targets, t))
+                .collect()
+        })
+    }
+
+    /// How much of the squared error the cuts of each input remove, averaged over trees; sums to one (or all zero).
+    pub fn relevance(&self) -> Vec<f64> {
+        let core = &self.core;
+        let per_tree: Vec<Vec<f64>> = core
+            .forest
+            .trees()
+            .par_iter()
+            .map(|(tree, sums)| {
+                let reader = Reader { tree, sums, targets: &core.targets };
+                let mut gain = vec![0.0; self.n_dims()];
+                for (id, below, above) in separating(tree, self.view.get()) {
+                    for target in 0..self.n_targets() {
+                        let mean = |child: Child| reader.sum(child, target) / reader.weight(child);
+                        let (a, b) = (reader.weight(below), reader.weight(above));
+                        // Between-group sum of squares.
+                        gain[tree.node(id).dim()] += a * b / (a + b) * (mean(below) - mean(above)).powi(2);
+                    }
+                }
+                gain
+            })
+            .collect();
+        let mut total = vec![0.0; self.n_dims()];
+        for gain in per_tree {
+            total.iter_mut().zip(gain).for_each(|(t, g)| *t += g);
+        }
+        let sum: f64 = total.iter().sum();
+        if sum > 0.0 {
+            total.iter_mut().for_each(|t| *t /= sum);
+        }
+        total
+    }
+
+    /// The number of the cell of each row in each tree, row-major by tree; −1 for a cell without training rows.
+    ///
+    /// Cells are numbered depth first, so numbers depend on neither the order of arrival nor threads.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`].
+    pub fn apply(&self, points: Points<'_>) -> Result<Vec<i64>> {
+        self.core.forest.apply(points, self.view)
+    }
+
+    /// All rows as (coordinates in the measure, targets, weight), in order of arrival.
+    pub fn rows(&self) -> impl Iterator<Item = (&[f64], &[f64], f64)> + '_ {
+        self.core.targets.rows().map(|(point, y, w)| (self.core.forest.store().point(point), y, w))
+    }
+}
+
+/// Checked rows of positive weight; copied only where some are left out or lie in another order.
+pub(crate) struct Rows<'a> {
+    pub(crate) n_rows: usize,
+    pub(crate) n_targets: usize,
+    pub(crate) x: Cow<'a, [f64]>,
+    pub(crate) y: Cow<'a, [f64]>,
+    pub(crate) weights: Option<Vec<f64>>,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn checked(points: Points<'a>, targets: &'a [f64], weights: Option<&[f64]>) -> Result<Self> {
+        let n = points.n_rows();
+        if n == 0 {
+            return Ok(Self { n_rows: 0, n_targets: 0, x: Cow::default(), y: Cow::default(), weights: None });
+        }
+        if targets.is_empty() || !targets.len().is_multiple_of(n) {
+            return Err(Error::LengthMismatch { what: "targets", expected: n, found: targets.len() });
+        }
+        let t = targets.len() / n;
+        if let Some(at) = first_not_finite(targets) {
+            return Err(Error::NotFinite { what: "y", row: at / t, column: at % t, value: targets[at] });
+        }
+        let Some(weights) = weights else {
+            return Ok(Self { n_rows: n, n_targets: t, x: points.as_row_major(), y: targets.into(), weights: None });
+        };
+        if weights.len() != n {
+            return Err(Error::LengthMismatch { what: "weights", expected: n, found: weights.len() });
+        }
+        if let Some(row) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
+            return Err(Error::InvalidParameter {
+                name: "sample_weight",
+                value: weights[row],
+                expected: "finite and ≥ 0",
+            });
+        }
+        // Rows of weight zero are dropped before box and measure are fixed (design, section 3).
+        let kept: Vec<usize> = (0..n).filter(|row| weights[*row] > 0.0).collect();
+        Ok(Self {
+            n_rows: kept.len(),
+            n_targets: t,
+            x: kept.iter().flat_map(|row| points.row(*row)).collect(),
+            y: kept.iter().flat_map(|row| targets[row * t..][..t].iter().copied()).collect(),
+            weights: Some(kept.iter().map(|row| weights[*row]).collect()),
+        })
+    }
+
+    pub(crate) fn points(&self, n_dims: usize) -> Points<'_> {
+        Points::of_checked(&self.x, n_dims)
+    }
+}
+
+/// Both sides of a cut, in order.
+pub(crate) const SIDES: [Side; 2] = [Side::Below, Side::Above];

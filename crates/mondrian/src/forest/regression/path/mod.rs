@@ -1,0 +1,284 @@
+//! The regression forest at every lifetime: forward, cut by cut over all trees (report, chapter 4).
+//!
+//! As time passes, a cut changes the predictions of the rows in its cell and of no others: O(rows in the cell) a cut.
+//! Every tree keeps a frontier of cells that are not cut yet. Time is taken in windows: within one, all
+//! trees list their cuts at once, the lists are merged by time and applied, so that memory stays bounded
+//! however many cuts there are.
+
+mod cells;
+mod sweep;
+
+use rayon::prelude::*;
+
+use crate::forest::regression::path::sweep::{Event, Set, Traveller};
+use crate::forest::regression::posterior::Gaussian;
+use crate::forest::regression::prior::keyed_hash;
+use crate::forest::regression::targets::Targets;
+use crate::forest::regression::{RegressionForest, RegressionParams, Rows};
+use crate::path::{Loss, PathBuilder, RegularizationPath};
+use crate::progress::{Progress, part_of, report};
+use crate::{Error, Lifetime, Points, Result};
+
+/// Cuts a window, about, and cuts that are looked at to tell where windows end.
+const WINDOW: usize = 1 << 18;
+const SAMPLE: usize = 1 << 16;
+
+/// Rows and trees that the choice of a lifetime looks at, at most.
+const TUNING_ROWS: usize = 40_000;
+const TUNING_TREES: usize = 40;
+/// With fewer rows than this, nothing is held out.
+const FEWEST_ROWS: usize = 10;
+
+/// A validation set: points and their targets, row-major.
+pub type ValidationSet<'a> = (Points<'a>, &'a [f64]);
+
+impl RegressionForest {
+    /// Root mean squared errors on the training rows and on each validation set at every lifetime up to the model's.
+    ///
+    /// The root box is first widened to hold all rows, so that the path is piecewise constant; it equals a refit on
+    /// that box, evaluated at each lifetime. Prior and noise are those of the model. Unseen cuts are taken from the key.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::NotFinite`], [`Error::TooLarge`], [`Error::Cancelled`].
+    pub fn path(&self, validation: &[ValidationSet<'_>], progress: Progress<'_>) -> Result<RegularizationPath> {
+        let mut sets = Vec::new();
+        for (points, y) in validation {
+            let rows = Rows::checked(*points, y, None)?;
+            points.check_width(self.n_dims())?;
+            if rows.n_rows == 0 {
+                return Err(Error::Empty { what: "X_val", rows: 0, columns: points.n_columns() });
+            }
+            if rows.n_targets != self.n_targets() {
+                let (expected, found) = (self.n_targets(), rows.n_targets);
+                return Err(Error::LengthMismatch { what: "targets a row", expected, found });
+            }
+            sets.push(Set { x: self.core.forest.coordinates(*points)?, y: rows.y.into_owned() });
+        }
+        let model = self.widened_to(&sets.iter().map(|set| &set.x[..]).collect::<Vec<_>>())?;
+        let path = Mover::new(&model, sets).run(progress)?;
+        let error = match validation.first() {
+            Some((points, y)) => Some(model.at(path.best_lifetime()).standard_error(*points, y)?),
+            None => None,
+        };
+        Ok(path.finish_with(error))
+    }
+
+    /// Standard error of the RMSE over the rows of a set, by the delta method.
+    fn standard_error(&self, points: Points<'_>, y: &[f64]) -> Result<f64> {
+        let mean = self.predict(points)?;
+        let n = points.n_rows() as f64;
+        let t = self.n_targets();
+        let squares: Vec<f64> = mean
+            .chunks_exact(t)
+            .zip(y.chunks_exact(t))
+            .map(|(m, y)| m.iter().zip(y).map(|(m, y)| (m - y).powi(2)).sum::<f64>() / t as f64)
+            .collect();
+        let mse = squares.iter().sum::<f64>() / n;
+        let variance = squares.iter().map(|s| (s - mse).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+        Ok(if mse > 0.0 { (variance / n).sqrt() / (2.0 * mse.sqrt()) } else { 0.0 })
+    }
+}
+
+/// All trees, and the errors of all rows.
+struct Mover<'a> {
+    model: &'a RegressionForest,
+    targets: &'a Targets,
+    gaussians: &'a [Gaussian],
+    sets: Vec<Set>,
+    travellers: Vec<Traveller<'a>>,
+    /// Prediction less target, by set, row-major.
+    errors: Vec<Vec<f64>>,
+}
+
+impl<'a> Mover<'a> {
+    /// Everything at lifetime 0: each tree is one leaf with all training rows (design, section 2, item 3).
+    fn new(model: &'a RegressionForest, validation: Vec<Set>) -> Self {
+        let core = &model.core;
+        let (targets, gaussians) = (&core.targets, model.gaussians());
+        let train = Set { x: Vec::new(), y: targets.rows().flat_map(|(_, y, _)| y.iter().copied()).collect() };
+        let mut sets = vec![train];
+        sets.extend(validation);
+        let t = targets.n_targets();
+        let sizes: Vec<usize> = sets.iter().map(|set| set.y.len() / t).collect();
+        let rows_of_point = rows_by_point(targets, core.forest.store().n_slots());
+        let travellers: Vec<Traveller<'a>> = core
+            .forest
+            .trees()
+            .par_iter()
+            .map(|(tree, sums)| Traveller::new(tree, sums, targets, gaussians, &sizes, &rows_of_point))
+            .collect();
+        let m = travellers.len() as f64;
+        let start: Vec<f64> = (0..t)
+            .map(|target| {
+                let roots = travellers.iter().map(|tr| tr.root_belief(targets, &gaussians[target], target).mean);
+                roots.sum::<f64>() / m
+            })
+            .collect();
+        let errors = sets.iter().map(|set| set.y.iter().enumerate().map(|(i, y)| start[i % t] - y).collect()).collect();
+        Self { model, targets, gaussians, sets, travellers, errors }
+    }
+
+    fn run(mut self, progress: Progress<'_>) -> Result<UnfinishedPath> {
+        let lifetime = self.model.view.get();
+        let mut builder = PathBuilder::new(Loss::Rmse, self.sets.len() - 1);
+        let mut losses = self.losses();
+        builder.push(0.0, losses[0].rmse(), &losses[1..].iter().map(SumOfSquares::rmse).collect::<Vec<f64>>());
+        let bounds = self.windows(lifetime);
+        for (at, end) in bounds.iter().enumerate() {
+            report(progress, at as f64 / bounds.len() as f64)?;
+            let (model, sets, targets, gaussians) = (self.model, &self.sets, self.targets, self.gaussians);
+            self.travellers.par_iter_mut().for_each(|tr| tr.advance(*end, model, sets, targets, gaussians));
+            // Sums kept by adding and taking away are made anew once a window.
+            losses = self.losses();
+            self.apply(&mut losses, &mut builder);
+        }
+        report(progress, 1.0)?;
+        Ok(UnfinishedPath(builder))
+    }
+
+    /// Ends of windows of time that hold about [`WINDOW`] cuts each; the last is the lifetime.
+    fn windows(&self, lifetime: f64) -> Vec<f64> {
+        let n_nodes: usize = self.travellers.iter().map(|tr| tr.tree.n_nodes()).sum();
+        let stride = n_nodes.div_ceil(SAMPLE).max(1);
+        let mut times: Vec<f64> = self
+            .travellers
+            .iter()
+            .flat_map(|tr| (0..tr.tree.n_nodes()).step_by(stride).map(|id| tr.tree.node(id as u32).time()))
+            .filter(|t| *t <= lifetime)
+            .collect();
+        times.sort_unstable_by(f64::total_cmp);
+        let mut ends: Vec<f64> = times.chunks((WINDOW / stride).max(1)).skip(1).map(|chunk| chunk[0]).collect();
+        ends.dedup();
+        ends.push(lifetime);
+        ends
+    }
+
+    /// Applies the window's events of all trees in order of time, a value a cut.
+    fn apply(&mut self, losses: &mut [SumOfSquares], builder: &mut PathBuilder) {
+        let mut order: Vec<(Event, u32)> = Vec::new();
+        for (index, tr) in self.travellers.iter().enumerate() {
+            order.extend(tr.events.iter().map(|event| (*event, index as u32)));
+        }
+        order
+            .par_sort_unstable_by(|(a, i), (b, j)| a.time.total_cmp(&b.time).then((i, a.changes).cmp(&(j, b.changes))));
+        let (t, m) = (self.targets.n_targets(), self.travellers.len() as f64);
+        let (mut validation, mut steps) = (vec![0.0; losses.len() - 1], vec![0.0; t]);
+        for (Event { time, changes: (from, to) }, index) in order {
+            let tr = &self.travellers[index as usize];
+            for change in &tr.changes[from as usize..to as usize] {
+                let set = change.set as usize;
+                let (errors, loss) = (&mut self.errors[set], &mut losses[set]);
+                let deltas = &tr.deltas[change.delta as usize..][..t];
+                steps.iter_mut().zip(deltas).for_each(|(step, delta)| *step = delta / m);
+                for row in &tr.permutations[set][change.start as usize..change.end as usize] {
+                    for (error, step) in errors[*row as usize * t..][..t].iter_mut().zip(&steps) {
+                        let before = *error;
+                        *error += step;
+                        loss.sum += (*error - before) * (*error + before);
+                    }
+                }
+            }
+            validation.iter_mut().zip(&losses[1..]).for_each(|(value, loss)| *value = loss.rmse());
+            builder.push(time, losses[0].rmse(), &validation);
+        }
+    }
+
+    fn losses(&self) -> Vec<SumOfSquares> {
+        let of = |errors: &Vec<f64>| SumOfSquares { sum: errors.iter().map(|e| e * e).sum(), n: errors.len() as f64 };
+        self.errors.iter().map(of).collect()
+    }
+}
+
+struct SumOfSquares {
+    sum: f64,
+    n: f64,
+}
+
+impl SumOfSquares {
+    fn rmse(&self) -> f64 {
+        (self.sum / self.n).max(0.0).sqrt()
+    }
+}
+
+/// A path without its standard error yet.
+struct UnfinishedPath(PathBuilder);
+
+impl UnfinishedPath {
+    fn best_lifetime(&self) -> Lifetime {
+        self.0.so_far().best_lifetime()
+    }
+
+    fn finish_with(self, standard_error: Option<f64>) -> RegularizationPath {
+        self.0.finish(standard_error)
+    }
+}
+
+fn rows_by_point(targets: &Targets, n_slots: usize) -> Vec<Vec<u32>> {
+    let mut rows = vec![Vec::new(); n_slots];
+    for (row, (point, _, _)) in targets.rows().enumerate() {
+        rows[point as usize].push(row as u32);
+    }
+    rows
+}
+
+/// Fits with the lifetime of smallest error on held-out rows: a fifth, or all of them in k folds, chosen by a keyed hash of
+/// the coordinates.
+///
+/// The path is that of a forest with an infinite lifetime, so the whole range is seen; with the last cut best, the
+/// lifetime is infinite. At most 40 trees and 40 000 rows take part in the choice. With fewer than ten rows, or
+/// nothing held out, the lifetime is infinite.
+pub(crate) fn fit_auto(
+    params: RegressionParams,
+    points: Points<'_>,
+    targets: &[f64],
+    weights: Option<&[f64]>,
+    progress: Progress<'_>,
+) -> Result<RegressionForest> {
+    params.forest.check()?;
+    params.prior.check()?;
+    let rows = Rows::checked(points, targets, weights)?;
+    let lifetime = choose_lifetime(&params, &rows, points.n_columns(), &mut part_of(progress, 0.0, 0.5))?;
+    RegressionForest::grown_to(params, lifetime, points, targets, weights, &mut part_of(progress, 0.5, 1.0))
+}
+
+fn choose_lifetime(
+    params: &RegressionParams,
+    rows: &Rows<'_>,
+    n_dims: usize,
+    progress: Progress<'_>,
+) -> Result<Lifetime> {
+    let mut hashed: Vec<(u64, usize)> =
+        rows.x.chunks_exact(n_dims).enumerate().map(|(row, x)| (keyed_hash(params.forest.seed, x), row)).collect();
+    // Rows of largest hash are left out of the choice: by value of the hash, so that no order of arrival matters.
+    hashed.sort_unstable_by_key(|row| row.0);
+    hashed.truncate(TUNING_ROWS);
+    let rounds = params.forest.validation.rounds()?.split(&hashed);
+    if hashed.len() < FEWEST_ROWS {
+        return Ok(Lifetime::INFINITE);
+    }
+    let part = |chosen: &[usize]| {
+        let t = rows.n_targets;
+        let x: Vec<f64> = chosen.iter().flat_map(|r| rows.x[r * n_dims..][..n_dims].iter().copied()).collect();
+        let y: Vec<f64> = chosen.iter().flat_map(|r| rows.y[r * t..][..t].iter().copied()).collect();
+        let w: Option<Vec<f64>> = rows.weights.as_ref().map(|w| chosen.iter().map(|r| w[*r]).collect());
+        (x, y, w)
+    };
+    let mut tuning = params.clone();
+    tuning.forest.n_trees = tuning.forest.n_trees.min(TUNING_TREES);
+    let mut paths = Vec::with_capacity(rounds.len());
+    let half = 0.5 / rounds.len() as f64;
+    for (round, (train, held)) in rounds.iter().enumerate() {
+        let at = |halves: usize| (2 * round + halves) as f64 * half;
+        let ((x, y, w), (x_held, y_held, _)) = (part(train), part(held));
+        let (points, tuning) = (Points::row_major(&x, n_dims)?, tuning.clone());
+        let mut growing = part_of(progress, at(0), at(1));
+        let model = RegressionForest::grown_to(tuning, Lifetime::INFINITE, points, &y, w.as_deref(), &mut growing)?;
+        drop(growing);
+        let held_out = (Points::row_major(&x_held, n_dims)?, y_held.as_slice());
+        let path = model.path(&[held_out], &mut part_of(progress, at(1), at(2)))?;
+        paths.push((path, held.len() as f64));
+    }
+    let Some(path) = RegularizationPath::pooled(&paths) else { return Ok(Lifetime::INFINITE) };
+    let last = path.len() - 1;
+    Ok(if path.best_index() == last { Lifetime::INFINITE } else { path.best_lifetime() })
+}

@@ -1,0 +1,352 @@
+//! One tree on its way through time: the cells that are not cut yet, with the rows in them, and what each cut changes.
+//!
+//! Rows of the training set lie depth first, so that every cell is a range of them. Others ride along without being learned,
+//! and are partitioned at each cut.
+
+use crate::forest::regression::path::cells::{Holding, Holdings};
+use crate::forest::regression::posterior::{Belief, Gaussian, Reader};
+use crate::forest::regression::targets::{Sums, Targets};
+use crate::forest::regression::{LeafModel, RegressionForest, SIDES};
+use crate::process::{Cut, Side};
+use crate::tree::{Child, Kind, Landing, Locator, Node, Tree};
+
+/// Rows riding along without being learned.
+pub(crate) struct Set {
+    pub(crate) x: Vec<f64>,
+    pub(crate) y: Vec<f64>,
+}
+
+/// A cell on a tree's frontier.
+#[derive(Debug, Clone)]
+struct Frontier {
+    next: Next,
+    /// Whether no cut so far separated training rows.
+    is_root_block: bool,
+    /// Where its rows and beliefs are kept.
+    place: u32,
+}
+
+/// How a cell on the frontier is cut next.
+#[derive(Debug, Clone)]
+enum Next {
+    Node(u32),
+    Chain(u32),
+    /// The cuts of a chain made again, with the side of each that holds points, the first last; and what it ends in.
+    Run(Vec<(Cut, Side)>, Child),
+}
+
+impl Next {
+    /// The next cut of a cell that holds points, if it has one.
+    fn of(child: Child) -> Option<Self> {
+        match child.kind() {
+            Kind::Inner(id) => Some(Self::Node(id)),
+            Kind::Chain(id) => Some(Self::Chain(id)),
+            Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => None,
+        }
+    }
+
+    fn time(&self, tree: &Tree) -> f64 {
+        match self {
+            Self::Node(id) => tree.node(*id).time(),
+            Self::Chain(id) => tree.chain(*id).first_time(),
+            Self::Run(cuts, _) => cuts.last().map_or(f64::INFINITY, |(cut, _)| cut.time),
+        }
+    }
+}
+
+/// A change of the predictions of a range of rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Change {
+    pub(crate) set: u32,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    /// Where the deltas of its targets start.
+    pub(crate) delta: u32,
+}
+
+/// A cut (or a row's own parting from a frozen point) that changes predictions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Event {
+    pub(crate) time: f64,
+    pub(crate) changes: (u32, u32),
+}
+
+/// Room for one cut, used again: what the cell holds, where its rows divide, and what a side holds.
+#[derive(Debug, Default)]
+struct Room {
+    cell: Holding,
+    middles: Vec<u32>,
+    side: Holding,
+}
+
+/// One tree on its way through time.
+pub(crate) struct Traveller<'a> {
+    pub(crate) tree: &'a Tree,
+    sums: &'a Sums,
+    frontier: Vec<Frontier>,
+    holdings: Holdings,
+    room: Room,
+    /// Partings of single rows from frozen points, of the independent model.
+    partings: Vec<(f64, u32, u32, Vec<f64>)>,
+    pub(crate) permutations: Vec<Vec<u32>>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) deltas: Vec<f64>,
+}
+
+impl<'a> Traveller<'a> {
+    pub(crate) fn new(
+        tree: &'a Tree,
+        sums: &'a Sums,
+        targets: &Targets,
+        gaussians: &[Gaussian],
+        sizes: &[usize],
+        rows_of_point: &[Vec<u32>],
+    ) -> Self {
+        let mut permutations: Vec<Vec<u32>> = sizes.iter().map(|n| (0..*n as u32).collect()).collect();
+        permutations[0] = depth_first_rows(tree, rows_of_point);
+        let mut traveller = Self {
+            tree,
+            sums,
+            frontier: Vec::new(),
+            holdings: Holdings::new(sizes.len(), gaussians.len()),
+            room: Room::default(),
+            partings: Vec::new(),
+            permutations,
+            events: Vec::new(),
+            changes: Vec::new(),
+            deltas: Vec::new(),
+        };
+        if let Some(next) = Next::of(tree.root()) {
+            let beliefs = gaussians.iter().enumerate().map(|(t, g)| traveller.root_belief(targets, g, t)).collect();
+            let root = Holding { ranges: sizes.iter().map(|n| (0, *n as u32)).collect(), beliefs };
+            let place = traveller.holdings.keep(&root);
+            traveller.frontier.push(Frontier { next, is_root_block: true, place });
+        }
+        traveller
+    }
+
+    pub(crate) fn root_belief(&self, targets: &Targets, gaussian: &Gaussian, target: usize) -> Belief {
+        let reader = Reader { tree: self.tree, sums: self.sums, targets };
+        reader.independent(self.tree.root(), target, gaussian)
+    }
+
+    /// Lists the changes up to a time, moving the frontier.
+    pub(crate) fn advance(
+        &mut self,
+        end: f64,
+        model: &RegressionForest,
+        sets: &[Set],
+        targets: &Targets,
+        gaussians: &[Gaussian],
+    ) {
+        self.events.clear();
+        self.changes.clear();
+        self.deltas.clear();
+        self.part_rows(end);
+        let (mut later, mut locator) = (Vec::new(), None);
+        while let Some(cell) = self.frontier.pop() {
+            if cell.next.time(self.tree) > end {
+                later.push(cell);
+            } else if let Next::Chain(id) = cell.next {
+                match self.opened(id, &cell, model, sets, &mut locator) {
+                    Some(next) => self.frontier.push(Frontier { next, ..cell }),
+                    None => self.holdings.free(cell.place),
+                }
+            } else {
+                self.cut(cell, model, sets, targets, gaussians);
+            }
+        }
+        self.frontier = later;
+        // Cells cut in this window may have let rows part in it too.
+        self.part_rows(end);
+    }
+
+    /// How a cell at the start of a chain goes on: with the cuts that the chain is made of. Where all riders come to its end
+    /// nothing changes on the way, and it goes on there.
+    fn opened<'b>(
+        &self,
+        chain: u32,
+        cell: &Frontier,
+        model: &'b RegressionForest,
+        sets: &[Set],
+        locator: &mut Option<Locator<'b>>,
+    ) -> Option<Next>
+    where
+        'a: 'b,
+    {
+        let (end, forest) = (self.tree.chain(chain).end(), &model.core.forest);
+        let row = |set: usize, at: u32| {
+            let row = self.permutations[set][at as usize] as usize;
+            &sets[set].x[row * forest.n_dims()..][..forest.n_dims()]
+        };
+        let ranges = self.holdings.ranges(cell.place).iter().enumerate().skip(1);
+        let mut riders = ranges.flat_map(|(set, (start, end))| (*start..*end).map(move |at| row(set, at)));
+        let Some(leaver) = riders.find(|x| !self.tree.chain_holds(chain, x)) else { return Next::of(end) };
+        let new = || Locator::new(self.tree, forest.ground(), forest.store(), model.view);
+        let locator = locator.get_or_insert_with(new);
+        locator.start(leaver, chain);
+        let mut cuts: Vec<(Cut, Side)> = std::iter::from_fn(|| locator.next_cut()).collect();
+        cuts.reverse();
+        Some(Next::Run(cuts, end))
+    }
+
+    /// A cell's next cut, as a node, and what the cell on its full side goes on with if the cut is one of a run.
+    fn next_cut(&self, next: Next) -> (Node, Option<Next>) {
+        match next {
+            Next::Node(id) => (*self.tree.node(id), None),
+            Next::Run(mut cuts, end) => {
+                let (cut, side) = cuts.pop().expect("a run with no cuts left is at its end");
+                let node = Node::one_sided(&cut, side, end);
+                let rest = if cuts.is_empty() { Next::of(end) } else { Some(Next::Run(cuts, end)) };
+                (node, rest)
+            }
+            Next::Chain(_) => unreachable!("chains are opened first"),
+        }
+    }
+
+    /// One cut: what it changes, and what lies on its two sides.
+    fn cut(
+        &mut self,
+        cell: Frontier,
+        model: &RegressionForest,
+        sets: &[Set],
+        targets: &Targets,
+        gaussians: &[Gaussian],
+    ) {
+        let Frontier { next, is_root_block, place } = cell;
+        let mut room = std::mem::take(&mut self.room);
+        self.holdings.take(place, &mut room.cell);
+        let (node, mut rest) = self.next_cut(next);
+        let is_independent = model.core.params.leaf_model == LeafModel::Independent;
+        self.split(&mut room, &node, model, sets);
+        let first_change = self.changes.len() as u32;
+        for side in SIDES {
+            let (Room { cell, middles, side: new }, child) = (&mut room, node.child(side));
+            new.ranges.clear();
+            new.ranges.extend(cell.ranges.iter().zip(middles).map(|((start, end), middle)| match side {
+                Side::Below => (*start, *middle),
+                Side::Above => (*middle, *end),
+            }));
+            if child == Child::EMPTY {
+                // Riders that leave: to the prior from the root block and where cells stand alone, else nothing changes.
+                if is_independent || is_root_block {
+                    new.beliefs.clear();
+                    new.beliefs.extend(gaussians.iter().map(Belief::prior));
+                    self.change(&cell.beliefs, new);
+                }
+                continue;
+            }
+            new.beliefs.clone_from(&cell.beliefs);
+            if node.separates() {
+                let reader = Reader { tree: self.tree, sums: self.sums, targets };
+                let weight = reader.weight(child);
+                for (target, (to, gaussian)) in new.beliefs.iter_mut().zip(gaussians).enumerate() {
+                    let parent = if is_independent { Belief::above_root(gaussian) } else { *to };
+                    *to = Belief::after(parent, reader.sum(child, target), weight, gaussian);
+                }
+                self.change(&cell.beliefs, new);
+            }
+            let is_root_block = is_root_block && !node.separates();
+            if let Some(next) = rest.take().or_else(|| Next::of(child)) {
+                let place = self.holdings.keep(new);
+                self.frontier.push(Frontier { next, is_root_block, place });
+            } else if is_independent && matches!(child.kind(), Kind::Single(_)) {
+                self.plan_partings(new, model, sets, gaussians);
+            }
+        }
+        self.room = room;
+        let last_change = self.changes.len() as u32;
+        if last_change > first_change {
+            self.events.push(Event { time: node.time(), changes: (first_change, last_change) });
+        }
+    }
+
+    /// Where each set's rows divide: training rows lie depth first already, riders are partitioned.
+    fn split(&mut self, room: &mut Room, node: &Node, model: &RegressionForest, sets: &[Set]) {
+        let Room { cell: Holding { ranges, .. }, middles, .. } = room;
+        let below = self.tree.rows_of(node.child(Side::Below), model.core.forest.store());
+        middles.clear();
+        middles.push(ranges[0].0 + below);
+        let (dim, location) = (node.dim(), node.location());
+        for (set, (start, end)) in ranges.iter().enumerate().skip(1) {
+            let x = &sets[set].x;
+            let n_dims = x.len() / self.permutations[set].len().max(1);
+            let rows = &mut self.permutations[set][*start as usize..*end as usize];
+            let mut n_below = 0;
+            for i in 0..rows.len() {
+                if x[rows[i] as usize * n_dims + dim] <= location {
+                    rows.swap(i, n_below);
+                    n_below += 1;
+                }
+            }
+            middles.push(*start + n_below as u32);
+        }
+    }
+
+    /// Rows come to believe something else.
+    fn change(&mut self, from: &[Belief], to: &Holding) {
+        let delta = self.deltas.len() as u32;
+        let changes = to.ranges.iter().enumerate().filter(|(_, (start, end))| start < end);
+        let before = self.changes.len();
+        self.changes.extend(changes.map(|(set, (start, end))| Change {
+            set: set as u32,
+            start: *start,
+            end: *end,
+            delta,
+        }));
+        if self.changes.len() > before {
+            self.deltas.extend(from.iter().zip(&to.beliefs).map(|(a, b)| b.mean - a.mean));
+        }
+    }
+
+    /// When each rider in a frozen cell parts from its point: from then on it predicts the prior.
+    fn plan_partings(&mut self, frozen: &Holding, model: &RegressionForest, sets: &[Set], gaussians: &[Gaussian]) {
+        let forest = &model.core.forest;
+        let n_dims = forest.n_dims();
+        let deltas: Vec<f64> = frozen.beliefs.iter().zip(gaussians).map(|(b, g)| g.prior_mean - b.mean).collect();
+        let mut locator = Locator::new(self.tree, forest.ground(), forest.store(), model.view);
+        for (set, (start, end)) in frozen.ranges.iter().enumerate().skip(1) {
+            for at in *start..*end {
+                let row = self.permutations[set][at as usize] as usize;
+                if let Landing::Unseen { time, .. } = locator.locate(&sets[set].x[row * n_dims..][..n_dims]) {
+                    self.partings.push((time, set as u32, at, deltas.clone()));
+                }
+            }
+        }
+    }
+
+    /// Turns partings that are due into events.
+    fn part_rows(&mut self, end: f64) {
+        let (due, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.partings).into_iter().partition(|p| p.0 <= end);
+        self.partings = later;
+        for (time, set, at, deltas) in due {
+            let (delta, change) = (self.deltas.len() as u32, self.changes.len() as u32);
+            self.deltas.extend(deltas);
+            self.changes.push(Change { set, start: at, end: at + 1, delta });
+            self.events.push(Event { time, changes: (change, change + 1) });
+        }
+    }
+}
+
+/// Training rows in the order of a depth-first walk: every cell is a range.
+fn depth_first_rows(tree: &Tree, rows_of_point: &[Vec<u32>]) -> Vec<u32> {
+    let mut rows = Vec::new();
+    let mut todo = vec![tree.root()];
+    while let Some(child) = todo.pop() {
+        match child.kind() {
+            Kind::Inner(id) => {
+                let node = tree.node(id);
+                todo.push(node.child(Side::Above));
+                todo.push(node.child(Side::Below));
+            }
+            Kind::Single(point) => rows.extend_from_slice(&rows_of_point[point as usize]),
+            Kind::Leaf(id) => {
+                tree.leaf(id).points().iter().for_each(|p| rows.extend_from_slice(&rows_of_point[*p as usize]));
+            }
+            Kind::Chain(id) => todo.push(tree.chain(id).end()),
+            Kind::Empty => {}
+        }
+    }
+    rows
+}

@@ -1,0 +1,231 @@
+//! The Gaussian model of a cell and of a chain of blocks (report, chapter 2; design, section 3).
+
+use serde::{Deserialize, Serialize};
+
+use crate::forest::regression::targets::{Sums, Targets};
+use crate::process::Side;
+use crate::tree::{Child, Ground, Kind, Replay, Tree};
+
+/// Prior and noise of one target, resolved to numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Gaussian {
+    /// Mean of the prior.
+    pub prior_mean: f64,
+    /// Variance σ²_prior of the prior.
+    pub prior_variance: f64,
+    /// Variance σ²_noise of an observation about its cell's mean.
+    pub noise_variance: f64,
+    /// How many observations the parent's mean counts as: σ²_noise/σ²_prior where both were given.
+    pub kappa: f64,
+}
+
+/// Mean and variance of a cell's value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Belief {
+    pub(crate) mean: f64,
+    pub(crate) variance: f64,
+}
+
+impl Belief {
+    pub(crate) fn prior(gaussian: &Gaussian) -> Self {
+        Self { mean: gaussian.prior_mean, variance: gaussian.prior_variance }
+    }
+
+    /// After a cell's rows, from what its parent believes.
+    ///
+    /// Independent leaves have the prior for a parent (report, Example "Gaussian prediction model", with v_parent
+    /// replaced by the closed form); in the hierarchy v = 0 above the root and κ shrinks towards the parent's mean.
+    #[inline]
+    pub(crate) fn after(parent: Self, sum: f64, weight: f64, gaussian: &Gaussian) -> Self {
+        let kappa = gaussian.kappa;
+        let total = weight + kappa;
+        if total <= 0.0 {
+            return parent;
+        }
+        let shrink = kappa / total;
+        Self {
+            mean: (sum + kappa * parent.mean) / total,
+            variance: gaussian.noise_variance / total + shrink * shrink * parent.variance,
+        }
+    }
+
+    /// The state above the root of the hierarchy.
+    pub(crate) fn above_root(gaussian: &Gaussian) -> Self {
+        Self { mean: gaussian.prior_mean, variance: 0.0 }
+    }
+}
+
+/// A block on a point's way down: what lies between two cuts that separate training points.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block {
+    pub(crate) child: Child,
+    /// When the cut above the block was made.
+    pub(crate) birth: f64,
+}
+
+/// A point's way through the blocks of a tree, at a lifetime.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Way {
+    pub(crate) blocks: Vec<Block>,
+    /// Whether the point left the training points through a cut with an empty side; else it stayed in the last block.
+    pub(crate) has_left: bool,
+    /// Makes the cuts of a chain again, once that was needed.
+    replay: Option<Box<Replay>>,
+}
+
+impl Way {
+    /// The way of `x`, a point of the root box.
+    #[inline]
+    pub(crate) fn follow(&mut self, ground: &Ground, tree: &Tree, x: &[f64], lifetime: f64) {
+        self.blocks.clear();
+        self.has_left = false;
+        let mut child = tree.root();
+        self.blocks.push(Block { child, birth: 0.0 });
+        loop {
+            match child.kind() {
+                Kind::Inner(id) => {
+                    let node = tree.node(id);
+                    if node.time() > lifetime {
+                        return;
+                    }
+                    child = node.child(node.side_of(x));
+                    if child == Child::EMPTY {
+                        self.has_left = true;
+                        return;
+                    }
+                    if node.separates() {
+                        self.blocks.push(Block { child, birth: node.time() });
+                    }
+                }
+                Kind::Chain(id) if tree.chain_holds(id, x) => child = tree.chain(id).end(),
+                Kind::Chain(id) => {
+                    self.has_left = self.leaves(ground, tree, x, id, lifetime);
+                    return;
+                }
+                Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => return,
+            }
+        }
+    }
+
+    /// Whether a point outside the sub-box of a chain has left it by a lifetime. Only one that ends inside the run needs to
+    /// know when.
+    fn leaves(&mut self, ground: &Ground, tree: &Tree, x: &[f64], chain: u32, lifetime: f64) -> bool {
+        if lifetime >= tree.chain(chain).last_time() || lifetime < tree.chain(chain).first_time() {
+            return lifetime >= tree.chain(chain).last_time();
+        }
+        let replay = self.replay.get_or_insert_with(|| Box::new(Replay::on(ground.root_cell(tree.key()))));
+        replay.start(tree, x, chain);
+        replay.time_of_leaving(x, lifetime).is_some()
+    }
+}
+
+/// Believing along a way, for one target.
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) sums: &'a Sums,
+    pub(crate) targets: &'a Targets,
+}
+
+impl Reader<'_> {
+    pub(crate) fn weight(&self, child: Child) -> f64 {
+        self.targets.weight_sum(self.tree, self.sums, child)
+    }
+
+    pub(crate) fn sum(&self, child: Child, target: usize) -> f64 {
+        self.targets.target_sum(self.tree, self.sums, child, target)
+    }
+
+    /// What a point believes at the end of its way. `distance` is how far it lies outside the root box, in the
+    /// measure: it leaves its way at that rate (design, section 1).
+    pub(crate) fn hierarchical(
+        &self,
+        way: &Way,
+        distance: f64,
+        lifetime: f64,
+        target: usize,
+        gaussian: &Gaussian,
+    ) -> Belief {
+        if way.blocks[0].child == Child::EMPTY {
+            return Belief::prior(gaussian);
+        }
+        let mut belief = Belief::above_root(gaussian);
+        if distance == 0.0 {
+            for block in &way.blocks {
+                let weight = self.weight(block.child);
+                belief = Belief::after(belief, self.sum(block.child, target), weight, gaussian);
+            }
+            let left_root = way.has_left && way.blocks.len() == 1;
+            return if left_root { Belief::prior(gaussian) } else { belief };
+        }
+        let stays = |t: f64| if t == 0.0 { 1.0 } else { (-distance * t).exp() };
+        let mut mixture = Mixture::about(gaussian.prior_mean);
+        for (at, block) in way.blocks.iter().enumerate() {
+            belief = Belief::after(belief, self.sum(block.child, target), self.weight(block.child), gaussian);
+            let end = way.blocks.get(at + 1).map(|b| stays(b.birth));
+            let leaving = if at == 0 { Belief::prior(gaussian) } else { belief };
+            match end {
+                Some(end) => mixture.add(stays(block.birth) - end, leaving),
+                // The last block: a point that left it through an empty side believes the same as one that leaves at rate Δ.
+                None if way.has_left => mixture.add(stays(block.birth), leaving),
+                None => {
+                    mixture.add(stays(block.birth) - stays(lifetime), leaving);
+                    mixture.add(stays(lifetime), belief);
+                }
+            }
+        }
+        mixture.belief()
+    }
+
+    /// What a cell with these training rows says on its own.
+    pub(crate) fn independent(&self, child: Child, target: usize, gaussian: &Gaussian) -> Belief {
+        let above = Belief::above_root(gaussian);
+        Belief::after(above, self.sum(child, target), self.weight(child), gaussian)
+    }
+}
+
+/// The first two moments of a mixture, taken about a given place so that a large mean costs no digits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mixture {
+    about: f64,
+    mean: f64,
+    square: f64,
+}
+
+impl Mixture {
+    pub(crate) fn about(about: f64) -> Self {
+        Self { about, mean: 0.0, square: 0.0 }
+    }
+
+    pub(crate) fn add(&mut self, weight: f64, belief: Belief) {
+        let offset = belief.mean - self.about;
+        self.mean += weight * offset;
+        self.square += weight * (belief.variance + offset * offset);
+    }
+
+    /// Mean and variance of the mixture; its weights must sum to one.
+    pub(crate) fn belief(&self) -> Belief {
+        Belief { mean: self.about + self.mean, variance: (self.square - self.mean * self.mean).max(0.0) }
+    }
+}
+
+/// All separating nodes of the view at a lifetime, with their two sides.
+pub(crate) fn separating(tree: &Tree, lifetime: f64) -> impl Iterator<Item = (u32, Child, Child)> + '_ {
+    let mut todo = vec![tree.root()];
+    std::iter::from_fn(move || {
+        while let Some(child) = todo.pop() {
+            let Kind::Inner(id) = tree.end_of(child).kind() else { continue };
+            let node = tree.node(id);
+            if node.time() > lifetime {
+                continue;
+            }
+            let (below, above) = (node.child(Side::Below), node.child(Side::Above));
+            todo.push(above);
+            todo.push(below);
+            if node.separates() {
+                return Some((id, below, above));
+            }
+        }
+        None
+    })
+}

@@ -1,0 +1,197 @@
+//! What a regression forest predicts: beliefs of its trees, mixed.
+
+use rayon::prelude::*;
+
+use crate::forest::Unseen;
+use crate::forest::regression::batch_predict::Crowd;
+use crate::forest::regression::mixture::{Normal, quantile};
+use crate::forest::regression::posterior::{Belief, Mixture, Reader, Way};
+use crate::forest::regression::{LeafModel, Prediction, RegressionForest};
+use crate::tree::{Child, CodedRows, Frozen, Locator};
+use crate::{Error, Points, Result};
+
+/// Rows predicted together where little is kept of each: the more, the fewer nodes a row has to itself.
+const LARGE: usize = 1 << 16;
+/// Rows predicted together where every tree's belief is kept.
+const SMALL: usize = 1 << 11;
+
+impl RegressionForest {
+    /// Predictive means, row-major by target.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] for rows of the wrong width.
+    pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
+        Ok(self.predict_with_deviation(points)?.mean)
+    }
+
+    /// Predictive means and standard deviations: the trees' predictive variances averaged, plus the spread of
+    /// their means.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] for rows of the wrong width.
+    pub fn predict_with_deviation(&self, points: Points<'_>) -> Result<Prediction> {
+        let (t, m) = (self.n_targets(), self.core.forest.n_trees() as f64);
+        let gaussians = self.gaussians();
+        let chunks = self.over_chunks(points, LARGE, |rows| {
+            let mut mixtures: Vec<Mixture> =
+                (0..rows.len() * t).map(|at| Mixture::about(gaussians[at % t].prior_mean)).collect();
+            // Trees in order: the sum does not depend on threads.
+            rows.over_trees(|beliefs| {
+                for (mixture, belief) in mixtures.iter_mut().zip(beliefs) {
+                    mixture.add(1.0 / m, *belief);
+                }
+            });
+            mixtures.iter().map(Mixture::belief).collect::<Vec<_>>()
+        })?;
+        let noise = |at: usize| gaussians[at % t].noise_variance;
+        let beliefs = || chunks.iter().flatten();
+        Ok(Prediction {
+            mean: beliefs().map(|b| b.mean).collect(),
+            deviation: beliefs().enumerate().map(|(at, b)| (b.variance + noise(at)).sqrt()).collect(),
+        })
+    }
+
+    /// Quantiles of the predictive distribution, the mixture over trees: row-major by target, then quantile.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`]; [`Error::InvalidParameter`] for a quantile outside (0, 1).
+    pub fn predict_quantiles(&self, points: Points<'_>, quantiles: &[f64]) -> Result<Vec<f64>> {
+        if let Some(&value) = quantiles.iter().find(|p| !(**p > 0.0 && **p < 1.0)) {
+            return Err(Error::InvalidParameter {
+                name: "quantiles",
+                value,
+                expected: "between 0 and 1, both excluded",
+            });
+        }
+        let t = self.n_targets();
+        let noise: Vec<f64> = self.gaussians().iter().map(|g| g.noise_variance).collect();
+        let chunks = self.over_chunks(points, SMALL, |rows| {
+            let n = rows.len() * t;
+            let mut all: Vec<Belief> = Vec::with_capacity(n * self.core.forest.n_trees());
+            rows.over_trees(|beliefs| all.extend_from_slice(beliefs));
+            let mut found = Vec::with_capacity(n * quantiles.len());
+            for at in 0..n {
+                let components: Vec<Normal> = all
+                    .chunks_exact(n)
+                    .map(|tree| (tree[at].mean, (tree[at].variance + noise[at % t]).sqrt()))
+                    .collect();
+                found.extend(quantiles.iter().map(|p| quantile(&components, *p)));
+            }
+            found
+        })?;
+        Ok(chunks.concat())
+    }
+
+    /// Runs `reduce` over chunks of at most `most` rows, in parallel, in order.
+    fn over_chunks<R: Send>(
+        &self,
+        points: Points<'_>,
+        most: usize,
+        reduce: impl Fn(&Chunk<'_>) -> Vec<R> + Sync,
+    ) -> Result<Vec<Vec<R>>> {
+        let mut inside = self.core.forest.coordinates(points)?;
+        self.gaussians();
+        let (n_dims, n_threads) = (self.n_dims(), rayon::current_num_threads());
+        let n_rows = points.n_rows().div_ceil(n_threads).clamp(1, most);
+        let chunks = inside.par_chunks_mut(n_rows * n_dims);
+        Ok(chunks.map(|inside| reduce(&Chunk::new(self, inside))).collect())
+    }
+}
+
+/// Rows that are predicted together.
+struct Chunk<'a> {
+    model: &'a RegressionForest,
+    /// The points of the root box nearest to the rows, and how far those lie from them.
+    inside: CodedRows<'a>,
+    distances: Vec<f64>,
+}
+
+impl<'a> Chunk<'a> {
+    fn new(model: &'a RegressionForest, coordinates: &'a mut [f64]) -> Self {
+        let ground = model.core.forest.ground();
+        let distances = coordinates.chunks_exact_mut(model.n_dims()).map(|x| ground.clamp(x)).collect();
+        Self { model, inside: CodedRows::new(ground, coordinates), distances }
+    }
+
+    fn len(&self) -> usize {
+        self.distances.len()
+    }
+
+    /// Calls `take` with the beliefs of each tree in turn, by row, then target.
+    fn over_trees(&self, mut take: impl FnMut(&[Belief])) {
+        let core = &self.model.core;
+        let mut beliefs = Vec::with_capacity(self.len() * self.model.n_targets());
+        for (tree, sums) in core.forest.trees() {
+            let reader = Reader { tree, sums, targets: &core.targets };
+            beliefs.clear();
+            match core.params.leaf_model {
+                LeafModel::Hierarchical => self.hierarchical(&reader, &mut beliefs),
+                LeafModel::Independent => self.independent(&reader, &mut beliefs),
+            }
+            take(&beliefs);
+        }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&[f64], f64)> {
+        (0..self.len() as u32).map(|row| self.inside.row(row)).zip(self.distances.iter().copied())
+    }
+
+    fn hierarchical(&self, reader: &Reader<'_>, beliefs: &mut Vec<Belief>) {
+        let (lifetime, gaussians) = (self.model.view.get(), self.model.gaussians());
+        let together = !self.inside.are_few();
+        if together {
+            let ground = self.model.core.forest.ground();
+            Crowd::new(reader, gaussians, ground, &self.inside, lifetime).believe(beliefs);
+        }
+        let mut way = Way::default();
+        for (row, (x, distance)) in self.rows().enumerate() {
+            if together && distance == 0.0 {
+                continue;
+            }
+            way.follow(self.model.core.forest.ground(), reader.tree, x, lifetime);
+            for (target, gaussian) in gaussians.iter().enumerate() {
+                let belief = reader.hierarchical(&way, distance, lifetime, target, gaussian);
+                match beliefs.get_mut(row * gaussians.len() + target) {
+                    Some(slot) => *slot = belief,
+                    None => beliefs.push(belief),
+                }
+            }
+        }
+    }
+
+    fn independent(&self, reader: &Reader<'_>, beliefs: &mut Vec<Belief>) {
+        let view = self.model.view;
+        let gaussians = self.model.gaussians();
+        for ((cell, stays), distance) in self.cells(reader).into_iter().zip(&self.distances) {
+            let outside = if *distance == 0.0 { 1.0 } else { (-distance * view.get()).exp() };
+            let stays = stays * outside;
+            for (target, gaussian) in gaussians.iter().enumerate() {
+                let prior = Belief::prior(gaussian);
+                let belief = match cell {
+                    Child::EMPTY => prior,
+                    cell => reader.independent(cell, target, gaussian),
+                };
+                if stays == 1.0 {
+                    beliefs.push(belief);
+                    continue;
+                }
+                let mut mixture = Mixture::about(gaussian.prior_mean);
+                mixture.add(stays, belief);
+                mixture.add(1.0 - stays, prior);
+                beliefs.push(mixture.belief());
+            }
+        }
+    }
+
+    /// The training cell of each row, and how likely the row is still in it.
+    fn cells(&self, reader: &Reader<'_>) -> Vec<(Child, f64)> {
+        let (core, view) = (&self.model.core, self.model.view);
+        let (ground, store) = (core.forest.ground(), core.forest.store());
+        if core.params.unseen == Unseen::Integrate {
+            let mut locator = Locator::new(reader.tree, ground, store, view);
+            return self.rows().map(|(x, _)| locator.locate_in_law(x)).collect();
+        }
+        let cells = reader.tree.cells(ground, store, &self.inside, view, Frozen::Resumed);
+        cells.into_iter().map(|cell| (cell, 1.0)).collect()
+    }
+}

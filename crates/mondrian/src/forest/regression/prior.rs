@@ -1,0 +1,219 @@
+//! Automatic prior and noise: functions of the stored rows, whatever the order they came in (design, section 3).
+
+use rayon::prelude::*;
+
+use crate::forest::regression::posterior::{Belief, Gaussian, Reader, Way};
+use crate::forest::regression::targets::{Sums, Targets};
+use crate::forest::{Forest, LeafModel};
+use crate::process::NodeKey;
+
+/// Rows and trees that the leave-one-out estimate looks at, at most.
+const MAX_ROWS: usize = 512;
+const MAX_TREES: usize = 32;
+/// Candidates for κ: the prior counts as much as that many rows.
+const KAPPAS: [f64; 10] = [0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8];
+
+/// What the user fixed; the rest is automatic.
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Prior {
+    /// Mean of the prior; automatic: the mean of the targets.
+    pub mean: Option<f64>,
+    /// Variance of the prior; automatic: the targets' variance.
+    pub variance: Option<f64>,
+    /// Variance of the noise; automatic: what makes the leave-one-out errors as large as predicted. Where it or the
+    /// prior's variance is automatic, κ is the one of smallest leave-one-out error.
+    pub noise: Option<f64>,
+}
+
+impl Prior {
+    /// Refuses variances that mean nothing.
+    ///
+    /// An infinite prior variance has nothing to say about a cell without rows, nor far from the data, so it is
+    /// refused; use a large finite one.
+    ///
+    /// # Errors
+    /// [`crate::Error::InvalidParameter`].
+    pub fn check(&self) -> crate::Result<()> {
+        let refuse = |name, value, expected| Err(crate::Error::InvalidParameter { name, value, expected });
+        match (self.mean, self.variance, self.noise) {
+            (Some(m), _, _) if !m.is_finite() => refuse("prior_mean", m, "finite"),
+            (_, Some(v), _) if !(v > 0.0 && v.is_finite()) => {
+                refuse("prior_variance", v, "finite and > 0 (an empty cell would have no prediction)")
+            }
+            (_, _, Some(n)) if !(n >= 0.0 && n.is_finite()) => refuse("noise_variance", n, "finite and ≥ 0"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Weighted mean and variance of a target.
+fn moments(targets: &Targets, target: usize) -> (f64, f64) {
+    // Sorted, so that the sum does not depend on the order of arrival.
+    let mut rows: Vec<(f64, f64)> = targets.rows().map(|(_, y, w)| (y[target], w)).collect();
+    rows.sort_unstable_by(|a, b| a.partial_cmp(b).expect("targets are finite"));
+    let total: f64 = rows.iter().map(|r| r.1).sum();
+    if total <= 0.0 {
+        return (0.0, 1.0);
+    }
+    let mean = rows.iter().map(|(y, w)| w * y).sum::<f64>() / total;
+    let variance = rows.iter().map(|(y, w)| w * (y - mean).powi(2)).sum::<f64>() / total;
+    (mean, variance)
+}
+
+/// Prior and noise of one target at the full lifetime of the forest.
+pub(crate) fn resolve(
+    prior: &Prior,
+    leaf_model: LeafModel,
+    forest: &Forest<Sums>,
+    targets: &Targets,
+    target: usize,
+) -> Gaussian {
+    let (mean, variance) = moments(targets, target);
+    // Constant targets: any scale does, as long as it is positive.
+    let variance = if variance > 0.0 { variance } else { mean.abs().max(1.0) * 1e-6 };
+    let prior_mean = prior.mean.unwrap_or(mean);
+    let prior_variance = prior.variance.unwrap_or(variance);
+    if let (Some(prior_variance), Some(noise_variance)) = (prior.variance, prior.noise) {
+        return Gaussian { prior_mean, prior_variance, noise_variance, kappa: noise_variance / prior_variance };
+    }
+    // Means depend on κ alone, so κ is chosen first and the noise is read off the errors that remain.
+    let noise_variance = prior.noise.unwrap_or(variance);
+    let candidates = KAPPAS.map(|kappa| Gaussian { prior_mean, prior_variance, noise_variance, kappa });
+    let (chosen, noise) = best(&candidates, leaf_model, forest, targets, target);
+    let noise_variance = prior.noise.or(noise).unwrap_or(noise_variance);
+    Gaussian { noise_variance, ..chosen }
+}
+
+/// The candidate of smallest leave-one-out error over a keyed sample of rows, and the noise variance that makes its
+/// errors as large as predicted.
+fn best(
+    candidates: &[Gaussian],
+    leaf_model: LeafModel,
+    forest: &Forest<Sums>,
+    targets: &Targets,
+    target: usize,
+) -> (Gaussian, Option<f64>) {
+    let rows = sample_rows(forest, targets, target);
+    if rows.len() < 2 {
+        return (candidates[KAPPAS.len() / 2], None);
+    }
+    let n_trees = forest.n_trees().min(MAX_TREES);
+    let errors: Vec<Vec<Loo>> = rows
+        .par_iter()
+        .map(|(point, y, weight)| {
+            let x = forest.store().point(*point);
+            candidates
+                .iter()
+                .map(|gaussian| {
+                    let mut loo = Loo::default();
+                    let mut way = Way::default();
+                    for (tree, sums) in &forest.trees()[..n_trees] {
+                        let reader = Reader { tree, sums, targets };
+                        way.follow(forest.ground(), tree, x, forest.ground().lifetime().get());
+                        loo.add(reader.without(&way, *y, *weight, target, gaussian, leaf_model));
+                    }
+                    loo.finish(*y, n_trees)
+                })
+                .collect()
+        })
+        .collect();
+    let total = |c: usize, f: fn(&Loo) -> f64| errors.iter().map(|e| f(&e[c])).sum::<f64>() / errors.len() as f64;
+    let chosen =
+        (0..candidates.len()).fold(0, |b, c| if total(c, |l| l.square) < total(b, |l| l.square) { c } else { b });
+    // r² has mean σ²(1 + v/σ²) + spread over trees.
+    let scale = candidates[chosen].noise_variance;
+    let relative = if scale > 0.0 { total(chosen, |l| l.mean_variance) / scale } else { 0.0 };
+    let square = total(chosen, |l| l.square);
+    let noise = (square - total(chosen, |l| l.spread)) / (1.0 + relative);
+    // A forest whose trees differ more than it errs has no noise to speak of; keep some, so that no density is a spike.
+    (candidates[chosen], Some(noise.max(square * 0.05).max(f64::MIN_POSITIVE)))
+}
+
+/// A row's leave-one-out result over the trees.
+#[derive(Debug, Clone, Copy, Default)]
+struct Loo {
+    sum: f64,
+    sum_squares: f64,
+    mean_variance: f64,
+    square: f64,
+    spread: f64,
+}
+
+impl Loo {
+    fn add(&mut self, belief: Belief) {
+        self.sum += belief.mean;
+        self.sum_squares += belief.mean * belief.mean;
+        self.mean_variance += belief.variance;
+    }
+
+    fn finish(mut self, y: f64, n_trees: usize) -> Self {
+        let n = n_trees as f64;
+        let mean = self.sum / n;
+        self.square = (y - mean).powi(2);
+        self.spread = (self.sum_squares / n - mean * mean).max(0.0);
+        self.mean_variance /= n;
+        self
+    }
+}
+
+impl Reader<'_> {
+    /// What the tree without this row would believe at its place, in O(depth).
+    ///
+    /// Where the row is the last of its block, the cut above no longer separates anything: the row's place leaves
+    /// the block above (design, section 3).
+    pub(crate) fn without(
+        &self,
+        way: &Way,
+        y: f64,
+        weight: f64,
+        target: usize,
+        gaussian: &Gaussian,
+        leaf_model: LeafModel,
+    ) -> Belief {
+        let rest = |child| {
+            // A weight that is all of the block's, but for rounding, leaves nothing.
+            let left = self.weight(child) - weight;
+            if left <= 1e-12 * weight { 0.0 } else { left }
+        };
+        if leaf_model == LeafModel::Independent {
+            let last = way.blocks[way.blocks.len() - 1].child;
+            let sum = if rest(last) > 0.0 { self.sum(last, target) - weight * y } else { 0.0 };
+            return Belief::after(Belief::above_root(gaussian), sum, rest(last), gaussian);
+        }
+        let mut belief = Belief::above_root(gaussian);
+        for (depth, block) in way.blocks.iter().enumerate() {
+            let left = rest(block.child);
+            if left == 0.0 {
+                return if depth <= 1 { Belief::prior(gaussian) } else { belief };
+            }
+            belief = Belief::after(belief, self.sum(block.child, target) - weight * y, left, gaussian);
+        }
+        belief
+    }
+}
+
+/// A sample of rows that depends on coordinates only: those of smallest keyed hash.
+fn sample_rows(forest: &Forest<Sums>, targets: &Targets, target: usize) -> Vec<(u32, f64, f64)> {
+    let mut rows: Vec<(u64, u32, f64, f64)> = targets
+        .rows()
+        .map(|(point, y, w)| (keyed_hash(forest.ground().seed(), forest.store().point(point)), point, y[target], w))
+        .collect();
+    let order = |a: &(u64, u32, f64, f64), b: &(u64, u32, f64, f64)| {
+        (a.0, a.2, a.3).partial_cmp(&(b.0, b.2, b.3)).expect("targets are finite")
+    };
+    if rows.len() > MAX_ROWS {
+        rows.select_nth_unstable_by(MAX_ROWS, order);
+        rows.truncate(MAX_ROWS);
+    }
+    rows.sort_unstable_by(order);
+    rows.into_iter().map(|(_, p, y, w)| (p, y, w)).collect()
+}
+
+/// A hash of a point's coordinates under a seed: what picks held-out rows, free of order and of repetition.
+pub(crate) fn keyed_hash(seed: u64, x: &[f64]) -> u64 {
+    let mut key = NodeKey::root(seed, u64::from_le_bytes(*b"held out"));
+    for v in x {
+        key = key.fork((v + 0.0).to_bits());
+    }
+    key.to_bits() as u64
+}

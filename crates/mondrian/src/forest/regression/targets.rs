@@ -1,0 +1,519 @@
+//! What a regression forest knows of its rows, and the sums it keeps at every node.
+
+use crate::forest::Labels;
+use crate::forest::regression::fixed::Scale;
+use crate::tree::{Child, Kind, Touched, Tree, bits};
+use crate::{Error, Result};
+
+/// No row.
+const NONE: u32 = u32::MAX;
+/// Nodes or leaves of a whole tree whose sums are made together: so many words with a bit for each.
+const AT_ONCE: usize = WORD * N_WORDS;
+const WORD: usize = 64;
+const N_WORDS: usize = 4;
+/// A number of channels that is not known beforehand.
+const ANY: usize = 0;
+
+/// Targets and weights of all rows, and their sums by point.
+///
+/// Sums have one channel a target (Σ w·y) and, where some weight is not 1, one for Σ w.
+#[derive(Debug, Clone, Default)]
+pub struct Targets {
+    n_targets: usize,
+    is_weighted: bool,
+    /// Row by row, in order of arrival; forgotten rows have no point until they are swept out.
+    point_of: Vec<u32>,
+    y: Vec<f64>,
+    /// None while all are 1.
+    weight: Vec<f64>,
+    n_forgotten: usize,
+    /// The rows of a point as a list: its last, and for each row the one before.
+    last_row: Vec<u32>,
+    row_before: Vec<u32>,
+    multiplicity: Vec<u32>,
+    scales: Vec<Scale>,
+    /// Sums by point as floats: every tree asks for all of them, in an order that memory does not like. Zeros follow, for
+    /// cells of no point.
+    point_floats: Vec<f64>,
+    /// The same, exact. None while no point has several rows: floats are exact then.
+    point_sums: Vec<i128>,
+}
+
+/// Sums of one tree, by node and by leaf.
+#[derive(Debug, Clone, Default)]
+pub struct Sums {
+    /// Zeros follow, for what is no node.
+    node: Vec<f64>,
+    /// Exact sums, rounded once.
+    leaf: Vec<f64>,
+}
+
+impl Sums {
+    /// Bytes taken.
+    pub(crate) fn n_bytes(&self) -> usize {
+        size_of_val(self.node.as_slice()) + size_of_val(self.leaf.as_slice())
+    }
+}
+
+impl Targets {
+    /// Bytes taken.
+    pub(crate) fn n_bytes(&self) -> usize {
+        let numbers = [&self.point_of, &self.last_row, &self.row_before, &self.multiplicity];
+        numbers.iter().map(|n| size_of_val(n.as_slice())).sum::<usize>()
+            + size_of_val(self.y.as_slice())
+            + size_of_val(self.weight.as_slice())
+            + size_of_val(self.point_sums.as_slice())
+            + size_of_val(self.point_floats.as_slice())
+    }
+
+    pub(crate) fn new(n_targets: usize) -> Self {
+        Self { n_targets, scales: vec![Scale::default(); n_targets], ..Self::default() }
+    }
+
+    /// Number of targets.
+    pub fn n_targets(&self) -> usize {
+        self.n_targets
+    }
+
+    /// Whether some row was learned with a weight other than 1.
+    pub fn is_weighted(&self) -> bool {
+        self.is_weighted
+    }
+
+    fn n_channels(&self) -> usize {
+        self.n_targets + usize::from(self.is_weighted)
+    }
+
+    /// Rows in order of arrival: point, targets, weight.
+    pub fn rows(&self) -> impl Iterator<Item = (u32, &[f64], f64)> + '_ {
+        let t = self.n_targets;
+        (0..self.point_of.len())
+            .filter(|row| self.point_of[*row] != NONE)
+            .map(move |row| (self.point_of[row], &self.y[row * t..][..t], self.weight_of(row)))
+    }
+
+    fn weight_of(&self, row: usize) -> f64 {
+        self.weight.get(row).copied().unwrap_or(1.0)
+    }
+
+    /// A row's term in a channel.
+    #[inline]
+    fn term(&self, row: usize, channel: usize) -> f64 {
+        if channel == self.n_targets {
+            return self.weight_of(row);
+        }
+        self.weight_of(row) * self.y[row * self.n_targets + channel]
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.point_of.len() - self.n_forgotten
+    }
+
+    /// Adds rows; whether units or channels changed, so that all sums must be gathered anew.
+    pub(crate) fn add(&mut self, points: &[u32], y: &[f64], weights: Option<&[f64]>) -> bool {
+        let t = self.n_targets;
+        let mut changed = false;
+        if !self.is_weighted && weights.is_some_and(|w| w.iter().any(|w| *w != 1.0)) {
+            self.start_weighing();
+            changed = true;
+        }
+        points.iter().max().into_iter().for_each(|last| self.make_room(*last));
+        let (n, first) = (points.len(), self.point_of.len());
+        self.point_of.extend_from_slice(points);
+        self.y.extend_from_slice(&y[..n * t]);
+        match weights {
+            Some(weights) if self.is_weighted => self.weight.extend_from_slice(&weights[..n]),
+            _ if self.is_weighted => self.weight.resize(first + n, 1.0),
+            _ => {}
+        }
+        self.row_before.reserve(n);
+        for (&point, row) in points.iter().zip(first as u32..) {
+            self.row_before.push(self.last_row[point as usize]);
+            self.last_row[point as usize] = row;
+            self.multiplicity[point as usize] += 1;
+        }
+        let mut scales = std::mem::take(&mut self.scales);
+        for (channel, scale) in scales.iter_mut().enumerate() {
+            changed |= scale.add_all((first..first + n).map(|row| self.term(row, channel)));
+        }
+        self.scales = scales;
+        let repeats = self.point_sums.is_empty() && points.iter().any(|point| self.multiplicity[*point as usize] > 1);
+        if changed || repeats {
+            self.sum_points();
+        } else {
+            self.make_room_for_sums();
+            points.iter().zip(first as u32..).for_each(|(point, row)| self.change_sums(*point, row, 1));
+        }
+        changed
+    }
+
+    fn start_weighing(&mut self) {
+        self.is_weighted = true;
+        self.weight = vec![1.0; self.point_of.len()];
+        let mut scale = Scale::default();
+        scale.add_all(self.rows().map(|(_, _, weight)| weight));
+        self.scales.push(scale);
+    }
+
+    fn make_room(&mut self, point: u32) {
+        let slots = point as usize + 1;
+        if self.last_row.len() < slots {
+            self.last_row.resize(slots, NONE);
+            self.multiplicity.resize(slots, 0);
+        }
+    }
+
+    /// Not part of [`Targets::make_room`]: where the unit changes, all sums are made anew.
+    fn make_room_for_sums(&mut self) {
+        let (slots, channels) = (self.last_row.len(), self.n_channels());
+        self.point_floats.resize((slots + 1) * channels, 0.0);
+        if !self.point_sums.is_empty() {
+            self.point_sums.resize(slots * channels, 0);
+        }
+    }
+
+    /// Adds or takes away a row's terms from its point's sums.
+    #[inline]
+    fn change_sums(&mut self, point: u32, row: u32, sign: i128) {
+        let channels = self.n_channels();
+        let (row, start) = (row as usize, point as usize * channels);
+        for channel in 0..channels {
+            let scale = &self.scales[channel];
+            let units = scale.units(self.term(row, channel));
+            self.point_floats[start + channel] = match self.point_sums.get_mut(start + channel) {
+                None if sign == 1 => scale.of_units(units),
+                None => 0.0,
+                // A float as it is: turning a long integer into one takes longer than all the rest.
+                Some(sum @ 0) if sign == 1 => {
+                    *sum = units as i128;
+                    scale.of_units(units)
+                }
+                Some(sum) => {
+                    *sum += sign * units as i128;
+                    scale.float(*sum)
+                }
+            };
+        }
+    }
+
+    fn sum_points(&mut self) {
+        let (channels, slots) = (self.n_channels(), self.last_row.len());
+        let repeats = self.multiplicity.iter().any(|n| *n > 1);
+        self.point_sums = vec![0; if repeats { slots * channels } else { 0 }];
+        self.point_floats = vec![0.0; (slots + 1) * channels];
+        for (channel, scale) in self.scales.iter().enumerate() {
+            for (row, point) in self.point_of.iter().enumerate().filter(|(_, point)| **point != NONE) {
+                let units = scale.units(self.term(row, channel));
+                let at = *point as usize * channels + channel;
+                self.point_floats[at] = scale.of_units(units);
+                if repeats {
+                    self.point_sums[at] += units as i128;
+                }
+            }
+            // A float as it is where it can be: turning a long integer into one takes longer than all the rest.
+            for (point, _) in self.multiplicity.iter().enumerate().filter(|(_, n)| **n > 1) {
+                self.point_floats[point * channels + channel] =
+                    scale.float(self.point_sums[point * channels + channel]);
+            }
+        }
+    }
+
+    /// The rows that would be forgotten for each request of a point and its targets.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRow`] with the first request that no remaining row answers; nothing changes.
+    pub(crate) fn find(&self, requests: &[(Option<u32>, &[f64])]) -> Result<Vec<u32>> {
+        let mut found = Vec::with_capacity(requests.len());
+        let mut taken = std::collections::HashSet::new();
+        for (at, (point, y)) in requests.iter().enumerate() {
+            let mut row = point.map_or(NONE, |p| self.last_row[p as usize]);
+            while row != NONE && (taken.contains(&row) || self.y_of(row) != *y) {
+                row = self.row_before[row as usize];
+            }
+            if row == NONE {
+                return Err(Error::UnknownRow { row: at });
+            }
+            taken.insert(row);
+            found.push(row);
+        }
+        Ok(found)
+    }
+
+    fn y_of(&self, row: u32) -> &[f64] {
+        &self.y[row as usize * self.n_targets..][..self.n_targets]
+    }
+
+    /// Forgets rows, as [`Targets::find`] gave them: their points, and whether all sums must be gathered anew.
+    pub(crate) fn remove(&mut self, rows: &[u32]) -> (Vec<u32>, bool) {
+        let (mut points, mut changed) = (Vec::with_capacity(rows.len()), false);
+        for &row in rows {
+            let point = self.point_of[row as usize];
+            points.push(point);
+            self.unlink(point, row);
+            if !changed {
+                self.change_sums(point, row, -1);
+            }
+            for channel in 0..self.n_channels() {
+                let term = self.term(row as usize, channel);
+                changed |= self.scales[channel].remove(term);
+            }
+            self.point_of[row as usize] = NONE;
+            self.multiplicity[point as usize] -= 1;
+            self.n_forgotten += 1;
+        }
+        if self.n_forgotten > 64 && self.n_forgotten * 2 > self.point_of.len() {
+            self.sweep();
+        }
+        if changed {
+            self.sum_points();
+        }
+        (points, changed)
+    }
+
+    fn unlink(&mut self, point: u32, row: u32) {
+        let before = self.row_before[row as usize];
+        if self.last_row[point as usize] == row {
+            self.last_row[point as usize] = before;
+            return;
+        }
+        let mut at = self.last_row[point as usize];
+        while self.row_before[at as usize] != row {
+            at = self.row_before[at as usize];
+        }
+        self.row_before[at as usize] = before;
+    }
+
+    /// Writes the rows anew without the forgotten ones.
+    fn sweep(&mut self) {
+        let rows: Vec<(u32, Vec<f64>, f64)> = self.rows().map(|(p, y, w)| (p, y.to_vec(), w)).collect();
+        self.point_of.clear();
+        self.y.clear();
+        self.weight.clear();
+        self.row_before.clear();
+        self.last_row.fill(NONE);
+        self.n_forgotten = 0;
+        for (row, (point, y, weight)) in rows.into_iter().enumerate() {
+            self.point_of.push(point);
+            self.y.extend(y);
+            if self.is_weighted {
+                self.weight.push(weight);
+            }
+            self.row_before.push(self.last_row[point as usize]);
+            self.last_row[point as usize] = row as u32;
+        }
+    }
+
+    #[inline]
+    fn sum(&self, tree: &Tree, sums: &Sums, child: Child, channel: usize) -> f64 {
+        let channels = self.n_channels();
+        match tree.end_of(child).kind() {
+            Kind::Inner(id) => sums.node[id as usize * channels + channel],
+            Kind::Single(point) => self.point_floats[point as usize * channels + channel],
+            Kind::Leaf(id) => sums.leaf[id as usize * channels + channel],
+            Kind::Chain(_) | Kind::Empty => 0.0,
+        }
+    }
+
+    /// Σ w·y of a target over the rows of a cell.
+    #[inline]
+    pub fn target_sum(&self, tree: &Tree, sums: &Sums, child: Child, target: usize) -> f64 {
+        self.sum(tree, sums, child, target)
+    }
+
+    /// Σ w over the rows of a cell: their number where no weights were given.
+    #[inline]
+    pub fn weight_sum(&self, tree: &Tree, sums: &Sums, child: Child) -> f64 {
+        if self.is_weighted {
+            return self.sum(tree, sums, child, self.n_targets);
+        }
+        f64::from(match tree.end_of(child).kind() {
+            Kind::Inner(id) => tree.node(id).count(),
+            Kind::Single(point) => self.multiplicity[point as usize],
+            Kind::Leaf(id) => tree.leaf(id).count(),
+            Kind::Chain(_) | Kind::Empty => 0,
+        })
+    }
+
+    /// The sum of a leaf's points in one channel, given where to find each as a float; rounded once, so that it is the same
+    /// whatever their order.
+    #[inline]
+    fn sum_leaf(&self, points: &[u32], channel: usize, float: impl Fn(usize) -> f64) -> f64 {
+        let (channels, scale) = (self.n_channels(), &self.scales[channel]);
+        let exact = |point: &u32| self.point_sums[*point as usize * channels + channel];
+        match points.len() {
+            _ if !self.point_sums.is_empty() => scale.float(points.iter().map(exact).sum()),
+            // Adding two floats rounds once too.
+            2 => float(0) + float(1),
+            n => scale.float((0..n).map(|k| scale.integer(float(k))).sum()),
+        }
+    }
+
+    /// As [`Targets::sum_leaf`] for all leaves. Their points lie anywhere, and those of many leaves are looked up in one go.
+    fn sum_leaves(&self, tree: &Tree, sums: &mut Sums) {
+        let (channels, all, mut floats) = (self.n_channels(), tree.n_leaves(), Vec::new());
+        for first in (0..all).step_by(AT_ONCE) {
+            let leaves = || (first..all.min(first + AT_ONCE)).map(|leaf| (leaf, tree.leaf(leaf as u32).points()));
+            for channel in 0..channels {
+                floats.clear();
+                for (_, points) in leaves() {
+                    floats.extend(points.iter().map(|point| self.point_floats[*point as usize * channels + channel]));
+                }
+                let mut start = 0;
+                for (leaf, points) in leaves() {
+                    sums.leaf[leaf * channels + channel] = self.sum_leaf(points, channel, |k| floats[start + k]);
+                    start += points.len();
+                }
+            }
+        }
+    }
+
+    /// The sums of a node whose children have theirs, of so many channels or [`ANY`].
+    #[inline]
+    fn sum_node<const CHANNELS: usize>(&self, tree: &Tree, id: u32, sums: &mut Sums) {
+        let channels = if CHANNELS == ANY { self.n_channels() } else { CHANNELS };
+        let (no_point, no_node) = (self.last_row.len() as u32, tree.n_nodes() as u32);
+        let [below, above] = tree.node(id).children();
+        let (below, above) = (tree.end_of(below), tree.end_of(above));
+        for channel in 0..channels {
+            let end = |child: Child| match child.kind() {
+                Kind::Leaf(leaf) => sums.leaf[leaf as usize * channels + channel],
+                _ => self.point_floats[child.single_or(no_point) as usize * channels + channel],
+            };
+            let node = |child: Child| sums.node[child.inner_or(no_node) as usize * channels + channel];
+            // At most two of the four are not zero.
+            let sum = ((end(below) + end(above)) + node(below)) + node(above);
+            sums.node[id as usize * channels + channel] = sum;
+        }
+    }
+
+    /// As [`Targets::sum_node`] for all nodes.
+    ///
+    /// The points of frozen cells lie anywhere. They are looked up for many nodes in one go, with nothing in between that
+    /// could be guessed wrong, so that a look need not wait for the one before.
+    fn sum_nodes<const CHANNELS: usize>(&self, tree: &Tree, sums: &mut Sums) {
+        let channels = if CHANNELS == ANY { self.n_channels() } else { CHANNELS };
+        let (no_node, no_point) = (tree.n_nodes() as u32, self.last_row.len() as u32);
+        let (mut ids, mut some) = (tree.children_first(), [0; AT_ONCE]);
+        let (mut sides, mut ends) = ([[Child::EMPTY; 2]; AT_ONCE], [[0.0; 2]; AT_ONCE]);
+        loop {
+            let n = ids.by_ref().zip(&mut some).map(|(id, slot)| *slot = id).count();
+            if n == 0 {
+                return;
+            }
+            let others = look_at_sides(tree, &some[..n], &mut sides);
+            for channel in 0..channels {
+                // For both sides the sum of the frozen cell or leaf that they are or lead to, zero for others.
+                for (ends, children) in ends.iter_mut().zip(&sides[..n]) {
+                    *ends = children
+                        .map(|child| self.point_floats[child.single_or(no_point) as usize * channels + channel]);
+                }
+                for (at, side) in places(&others) {
+                    if let Kind::Leaf(leaf) = sides[at][side].kind() {
+                        ends[at][side] = sums.leaf[leaf as usize * channels + channel];
+                    }
+                }
+                for ((id, ends), children) in some[..n].iter().zip(&ends).zip(&sides) {
+                    let [below, above] =
+                        children.map(|child| sums.node[child.inner_or(no_node) as usize * channels + channel]);
+                    // At most two of the four are not zero.
+                    sums.node[*id as usize * channels + channel] = ((ends[0] + ends[1]) + below) + above;
+                }
+            }
+        }
+    }
+}
+
+/// What both sides of nodes are or, where they are chains, lead to; and which of them are leaves or were chains: a bit for
+/// each node, below and above.
+#[inline]
+fn look_at_sides(tree: &Tree, nodes: &[u32], sides: &mut [[Child; 2]; AT_ONCE]) -> [[u64; 2]; N_WORDS] {
+    let mut others = [[0; 2]; N_WORDS];
+    for ((nodes, sides), others) in nodes.chunks(WORD).zip(sides.chunks_mut(WORD)).zip(&mut others) {
+        for (at, (id, children)) in nodes.iter().zip(sides).enumerate() {
+            *children = tree.node(*id).children();
+            others[0] |= u64::from(children[0].is_leaf_or_chain()) << at;
+            others[1] |= u64::from(children[1].is_leaf_or_chain()) << at;
+        }
+    }
+    for (at, side) in places(&others) {
+        sides[at][side] = tree.end_of(sides[at][side]);
+    }
+    others
+}
+
+/// The nodes and sides that have a bit.
+#[inline]
+fn places(words: &[[u64; 2]; N_WORDS]) -> impl Iterator<Item = (usize, usize)> {
+    let words = words.as_flattened().iter().enumerate();
+    words.flat_map(|(k, word)| bits(*word).map(move |at| (at + k / 2 * WORD, k % 2)))
+}
+
+impl Labels for Targets {
+    type Stats = Sums;
+
+    fn gather(&self, tree: &Tree, sums: &mut Sums) {
+        let channels = self.n_channels();
+        sums.node = vec![0.0; (tree.n_nodes() + 1) * channels];
+        sums.leaf = vec![0.0; tree.n_leaves() * channels];
+        self.sum_leaves(tree, sums);
+        match channels {
+            1 => self.sum_nodes::<1>(tree, sums),
+            _ => self.sum_nodes::<ANY>(tree, sums),
+        }
+    }
+
+    fn mend(&self, tree: &Tree, touched: &Touched, sums: &mut Sums) {
+        let channels = self.n_channels();
+        sums.node.resize((tree.n_nodes() + 1) * channels, 0.0);
+        sums.node[tree.n_nodes() * channels..].fill(0.0);
+        sums.leaf.resize(tree.n_leaves() * channels, 0.0);
+        for leaf in &touched.leaves {
+            let points = tree.leaf(*leaf).points();
+            for channel in 0..channels {
+                let float = |k: usize| self.point_floats[points[k] as usize * channels + channel];
+                sums.leaf[*leaf as usize * channels + channel] = self.sum_leaf(points, channel, float);
+            }
+        }
+        let nodes = touched.nodes.iter().rev();
+        match channels {
+            1 => nodes.for_each(|id| self.sum_node::<1>(tree, *id, sums)),
+            _ => nodes.for_each(|id| self.sum_node::<ANY>(tree, *id, sums)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forest::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams};
+    use crate::process::NodeKey;
+    use crate::{Lifetime, Points};
+
+    #[test]
+    fn sums_of_floats_are_the_exact_ones_rounded_once() {
+        let key = NodeKey::root(8, 8);
+        let x: Vec<f64> = (0..4000).map(|i| key.draw(i).uniform()).collect();
+        // Terms of very different size, so that plain sums would depend on the order.
+        let y: Vec<f64> =
+            (0..2000).map(|i| (key.draw(5000 + i).uniform() - 0.4) * 0.1_f64.powi(i as i32 % 40)).collect();
+        let lifetime = LifetimeChoice::Value(Lifetime::new(10.0).unwrap());
+        let params = RegressionParams {
+            forest: ForestParams { lifetime, ..ForestParams::default() },
+            ..RegressionParams::default()
+        };
+        let model = RegressionForest::fit(params, Points::row_major(&x, 2).unwrap(), &y, None).unwrap();
+        let targets = &model.core.targets;
+        assert!(targets.point_sums.is_empty());
+        let mut exact = targets.clone();
+        exact.point_sums = y.iter().map(|y| targets.scales[0].units(*y) as i128).collect();
+        for (tree, sums) in model.core.forest.trees() {
+            let sizes = || (0..tree.n_leaves() as u32).map(|leaf| tree.leaf(leaf).points().len());
+            assert!(sizes().any(|n| n == 2) && sizes().any(|n| n > 2));
+            let mut twin = Sums::default();
+            exact.gather(tree, &mut twin);
+            let bits = |floats: &[f64]| floats.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            assert_eq!((bits(&sums.leaf), bits(&sums.node)), (bits(&twin.leaf), bits(&twin.node)));
+        }
+    }
+}

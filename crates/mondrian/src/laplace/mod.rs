@@ -1,0 +1,19 @@
+//! Tuning the exact general Laplace kernel: one lifetime a dimension and α, by derivatives (report, chapter 5; design,
+//! section 5).
+//!
+//! The kernel exp(−Σ λ_d |x_d − x'_d|) is smooth in its lifetimes, and the leave-one-out error of exact ridge on n rows
+//! has a closed form. So [`Objective`] gives the error and all D + 1 derivatives for the price of six factorisations,
+//! [`descend`] follows them, and [`tune`] does so on few rows first. [`LaplaceKernelRidge`] puts the result to use.
+
+mod estimator;
+mod exact;
+pub(crate) mod exp;
+mod kernel;
+mod saved;
+pub(crate) mod tune;
+
+pub(crate) use estimator::tuned_on_path;
+pub use estimator::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceSolution, LifetimesChoice};
+pub use exact::{LaplaceRidge, LaplaceRidgeParams};
+pub use kernel::LaplaceKernel;
+pub use tune::{Criterion, Descent, DescentLimits, Method, Objective, Slope, Tuned, TuningParams, descend, tune};

@@ -1,0 +1,35 @@
+//! Dense linear algebra: the only module that touches faer.
+//!
+//! A plain column-major [`Matrix`], products, [`Cholesky`], and the factorisations that follow a symmetric positive
+//! definite matrix while it changes, each change in O(n²) (report, appendices A and D; design, section 4):
+//!
+//! | type | keeps | changes |
+//! | --- | --- | --- |
+//! | [`Inverse`] | A and P = A⁻¹ | rank one, rank k (Woodbury), remove, border, merge of two features |
+//! | [`Factor`] | A and L with LLᵀ = A | append, remove (Givens rotations), rank-one up and downdate |
+//! | [`DeferredInverse`] | P and pending update vectors | rank one, remove, merge; applied in blocks as one matrix product |
+//!
+//! The first two watch ‖AP − I‖ (‖LLᵀ − A‖) against what a fresh factorisation could promise and start afresh
+//! when it is exceeded; see [`Drift`].
+//!
+//! Threads are an argument ([`Threads`]), never a global: faer's threads wait by spinning, so more than one pays only
+//! for one big call from the top level with nobody else at work (measured in the dependency notes).
+
+mod cholesky;
+mod deferred;
+mod drift;
+mod factor;
+mod inverse;
+mod matrix;
+mod product;
+mod symmetric;
+
+pub(crate) use crate::simd::{axpy, dot};
+pub use cholesky::Cholesky;
+pub use deferred::{DeferredInverse, Merge};
+pub use drift::Drift;
+pub use factor::Factor;
+pub use inverse::Inverse;
+pub use matrix::{Matrix, MatrixMut, MatrixRef, Operand};
+pub use product::{Into, Threads, gemm, gemm_lower, gemv, syrk_lower};
+pub use symmetric::Symmetric;

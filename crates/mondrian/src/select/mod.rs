@@ -1,0 +1,9 @@
+//! Choosing values from data: splits of the rows, how a choice is judged, and the record of a search.
+
+pub(crate) mod split;
+mod trajectory;
+mod validation;
+
+pub use trajectory::{Step, Trajectory};
+pub(crate) use validation::Rounds;
+pub use validation::Validation;

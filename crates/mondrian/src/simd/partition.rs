@@ -1,0 +1,133 @@
+//! Parting an array of numbers at a cut, in place.
+
+#![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+
+use crate::tree::build::quantize::Column;
+
+/// Smaller arrays are parted by swaps: a call to move memory would take longer than they do.
+const SWAP_BELOW: usize = 32;
+
+/// Moves what `is_below` to the front; how many those are. Large arrays keep their order, which keeps memory that is
+/// read through them in order too. `scratch` is room to use again.
+#[inline]
+pub(crate) fn partition(numbers: &mut [u32], scratch: &mut Vec<u32>, is_below: impl Fn(u32) -> bool) -> usize {
+    if numbers.len() < SWAP_BELOW {
+        return partition_by_swaps(numbers, is_below);
+    }
+    finish(numbers, room(scratch, numbers.len()), 0, 0, is_below)
+}
+
+/// As [`partition`] by the codes in a column that are below a cut's; where they agree, `exact` decides.
+#[inline]
+pub(crate) fn partition_by_codes(
+    numbers: &mut [u32],
+    scratch: &mut Vec<u32>,
+    column: Column<'_>,
+    cut: u16,
+    exact: impl Fn(u32) -> bool,
+) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if numbers.len() >= SWAP_BELOW
+        && column.is_short()
+        && let Some(v3) = pulp::x86::V3::try_new()
+    {
+        let scratch = room(scratch, numbers.len());
+        return v3.vectorize(
+            #[inline(always)]
+            || crate::simd::partition_avx2::partition_by_eights(v3, numbers, scratch, column, cut, exact),
+        );
+    }
+    partition(numbers, scratch, column.below(cut, exact))
+}
+
+/// As much of `scratch` as so many numbers need.
+fn room(scratch: &mut Vec<u32>, n: usize) -> &mut [u32] {
+    if scratch.len() < n {
+        scratch.resize(n, 0);
+    }
+    &mut scratch[..n]
+}
+
+/// Parts the numbers from `start` on. Of those before, `n_below` are in front and the others in `scratch`.
+#[inline(always)]
+pub(crate) fn finish(
+    numbers: &mut [u32],
+    scratch: &mut [u32],
+    start: usize,
+    n_below: usize,
+    is_below: impl Fn(u32) -> bool,
+) -> usize {
+    let (mut n_below, mut n_above) = (n_below, start - n_below);
+    for i in start..numbers.len() {
+        let number = numbers[i];
+        let below = usize::from(is_below(number));
+        numbers[n_below] = number;
+        scratch[n_above] = number;
+        n_below += below;
+        n_above += 1 - below;
+    }
+    numbers[n_below..].copy_from_slice(&scratch[..n_above]);
+    n_below
+}
+
+/// As [`partition`], without room and without branches; the order changes.
+#[inline]
+pub(crate) fn partition_by_swaps(numbers: &mut [u32], is_below: impl Fn(u32) -> bool) -> usize {
+    let mut n_below = 0;
+    for i in 0..numbers.len() {
+        let number = numbers[i];
+        numbers.swap(i, n_below);
+        n_below += usize::from(is_below(number));
+    }
+    n_below
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::NodeKey;
+    use std::cmp::Ordering;
+
+    #[test]
+    fn parts_as_a_filter_does() {
+        let mut scratch = Vec::new();
+        for n in [0, 1, 5, 31, 32, 100] {
+            for divisor in [1, 2, 3, 1000] {
+                let mut numbers: Vec<u32> = (1..=n).collect();
+                let is_below = |p: u32| p.is_multiple_of(divisor);
+                let n_below = partition(&mut numbers, &mut scratch, is_below);
+                assert!(numbers[..n_below].iter().all(|p| is_below(*p)));
+                assert!(numbers[n_below..].iter().all(|p| !is_below(*p)));
+                numbers.sort_unstable();
+                assert_eq!(numbers, (1..=n).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn parts_by_codes_as_one_by_one() {
+        let mut scratch = Vec::new();
+        for (n, stride, n_codes) in
+            [(0, 1, 9), (7, 3, 9), (32, 10, 65_536), (333, 10, 4), (1000, 16, 65_536), (800, 1, 1)]
+        {
+            let draw = |k: u64| NodeKey::root(4, k).draw(0).uniform();
+            let codes: Vec<u16> = (0..=n * stride).map(|k| (draw(k) * f64::from(n_codes)) as u16).collect();
+            // In no order, and some twice.
+            let order: Vec<u32> = (0..n).map(|k| (draw(n * stride + k) * n as f64) as u32).collect();
+            for first in 0..stride as usize {
+                let column = Column { codes: &codes, stride: stride as usize, first };
+                for cut in [0, 1, 2, 20_000, u16::MAX] {
+                    let exact = |number: u32| number % 3 == 1;
+                    let is_below = |number: u32| match column.code_of(number).cmp(&cut) {
+                        Ordering::Equal => exact(number),
+                        order => order == Ordering::Less,
+                    };
+                    let (mut found, mut expected) = (order.clone(), order.clone());
+                    let n_below = partition_by_codes(&mut found, &mut scratch, column, cut, exact);
+                    assert_eq!(n_below, partition(&mut expected, &mut scratch, is_below));
+                    assert_eq!(found, expected, "{n} numbers, cut {cut} in column {first}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Growing one large tree on several threads: its top first, then the parts below it side by side.
+//!
+//! A part is a pure function of its cell's key and its points, so who grows it makes no difference. For forests with
+//! fewer trees than threads; elsewhere a thread a tree is better.
+
+use rayon::prelude::*;
+
+use crate::process::{Cell, NodeKey, Side};
+use crate::tree::build::Grower;
+use crate::tree::{Child, Codes, Ground, Kind, PointStore, Stock, Tree};
+
+/// Fewer points are grown by one thread: cutting them up would take longer.
+const LEAST_POINTS: usize = 1 << 15;
+/// Parts a thread, so that uneven ones even out.
+const PARTS_A_THREAD: usize = 8;
+
+/// A cell that waits to be grown: where it hangs, its points, and the walk that stands in it.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) parent: Option<(u32, Side)>,
+    pub(crate) points: Vec<u32>,
+    pub(crate) cell: Cell,
+}
+
+/// What was grown of a part.
+struct Grown {
+    parent: Option<(u32, Side)>,
+    root: Child,
+    stock: Stock,
+}
+
+impl Tree {
+    /// As [`Tree::grown_by`], on all threads.
+    pub fn grown_in_parts(ground: &Ground, key: NodeKey, store: &PointStore, codes: Option<&Codes>) -> Self {
+        let n_parts = PARTS_A_THREAD * rayon::current_num_threads();
+        if store.n_points() < LEAST_POINTS || rayon::current_num_threads() == 1 {
+            return Self::grown_by(ground, key, store, codes);
+        }
+        let (mut cell, mut stock) = (ground.root_cell(key), Stock::default());
+        let mut top = Grower::reading(store, codes, ground, &mut cell, &mut stock);
+        let mut points = store.all_points();
+        top.aside_from = points.len().div_ceil(n_parts);
+        let root = top.grow(&mut points);
+        let parts = std::mem::take(&mut top.aside);
+        let grown: Vec<Grown> = parts.into_par_iter().map(|part| part.grow(ground, store, codes)).collect();
+        top.stock.nodes.reserve_exact(grown.iter().map(|part| part.stock.nodes.len()).sum());
+        for part in grown {
+            part.hang(&mut top);
+        }
+        top.count_rows(0);
+        top.stock.leaves.shrink_to_fit();
+        top.stock.chains.shrink_to_fit();
+        Self::of_stock(key, root, stock)
+    }
+}
+
+impl Part {
+    fn grow(mut self, ground: &Ground, store: &PointStore, codes: Option<&Codes>) -> Grown {
+        let mut stock = Stock::default();
+        let root = Grower::reading(store, codes, ground, &mut self.cell, &mut stock).grow(&mut self.points);
+        Grown { parent: self.parent, root, stock }
+    }
+}
+
+impl Grown {
+    /// Appends what the part is built of to the whole, numbered on.
+    fn hang(self, whole: &mut Grower<'_>) {
+        let Stock { nodes, leaves, chains } = &mut *whole.stock;
+        let (first_node, first_leaf) = (nodes.len() as u32, leaves.len() as u32);
+        let first_chain = chains.take_all(&self.stock.chains);
+        let moved = |child: Child| match child.kind() {
+            Kind::Inner(id) => Child::inner(first_node + id),
+            Kind::Leaf(id) => Child::leaf(first_leaf + id),
+            Kind::Chain(id) => Child::chain(first_chain + id),
+            Kind::Single(_) | Kind::Empty => child,
+        };
+        chains.rename_ends(first_chain, moved);
+        leaves.append(&self.stock.leaves);
+        nodes.extend(self.stock.nodes.into_iter().map(|node| node.renamed(moved)));
+        let (node, side) = self.parent.expect("a part is smaller than the whole");
+        *nodes[node as usize].child_mut(side) = moved(self.root);
+    }
+}

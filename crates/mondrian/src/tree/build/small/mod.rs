@@ -1,0 +1,412 @@
+//! Small cells, grown side by side.
+//!
+//! Most nodes of a tree hold few points, and there a walk down one cell after the other mostly waits: for the draw, and for
+//! guesses which way the points go that turn out wrong. So small cells get a lane each, and a [round](crate::tree::round) finds the
+//! next cuts of several lanes before it tells any of them what to do. A lane grows its cell depth first, as
+//! [`Grower`](crate::tree::build::Grower) would, and its nodes come out in the order that the cells went in.
+//!
+//! A lane keeps its points' codes dimension by dimension, and a set of points is a word with a bit for each: parting them at
+//! a cut is one [comparison](Compare), however many are left.
+
+#![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+
+pub(crate) mod draws;
+pub(crate) mod round;
+
+use std::collections::VecDeque;
+
+use crate::process::{Cell, Cut, NarrowCell, Side};
+use crate::simd::compare::{Compare, MOST, Plainly};
+use crate::simd::transpose::{EIGHT, transposed};
+use crate::tree::arena::chain::LEAST_CUTS;
+use crate::tree::build::small::draws::ABREAST;
+use crate::tree::build::small::round::Round;
+use crate::tree::{Child, Codes, Kind, Node, PointStore, Stock};
+
+/// Cells of at most so many points are grown in lanes.
+pub(crate) const MOST_POINTS: usize = MOST;
+/// Lanes, those that wait for their turn included.
+const LANES: usize = 2 * ABREAST;
+/// Cells of a lane that have several points and lie apart, at most: one is current, and the others wait.
+const MOST_CELLS: usize = MOST_POINTS / 2;
+/// Cells of all lanes.
+const N_CELLS: usize = LANES * MOST_CELLS;
+/// The link of a lane's first cell.
+const ROOT: u32 = u32::MAX;
+
+/// A small cell being grown. Numbers of nodes are the lane's own until it is done.
+///
+/// A link says where a cell hangs: twice the number of a node, and one more for the side above.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    /// The first of the lane's places in [`Lanes::cells`], and the current one: those before it wait.
+    first: usize,
+    cell: usize,
+    /// The current cell's points and link.
+    pub(crate) points: u32,
+    link: u32,
+    /// The first node of the current run of cuts with an empty side, and the run's link.
+    run: u32,
+    run_link: u32,
+    n_nodes: u32,
+    /// Larger than needed, so that a node is written whether it counts or not.
+    nodes: Vec<Node>,
+    chains: Vec<u32>,
+    root: Child,
+    parent: (u32, Side),
+    /// Where in [`Lanes::grown`] it goes when it is done.
+    place: usize,
+}
+
+/// What a lane has grown, until all that came before has been added to the tree.
+#[derive(Debug, Default)]
+struct Grown {
+    nodes: Vec<Node>,
+    n_nodes: u32,
+    chains: Vec<u32>,
+    /// The root and where it hangs, once they are known.
+    hangs_at: Option<(Child, (u32, Side))>,
+}
+
+/// What lanes are grown with.
+pub(crate) struct Soil<'a, R> {
+    pub(crate) store: &'a PointStore,
+    pub(crate) codes: &'a Codes,
+    pub(crate) lifetime: f64,
+    pub(crate) is_chained: bool,
+    /// Number of rows of some points.
+    pub(crate) rows_of: R,
+}
+
+/// All lanes. Those in use come first.
+///
+/// Of fixed size, all of it: a look into a vector asks for its place and length first, and there are dozens a cut.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    lanes: [Lane; LANES],
+    n_used: usize,
+    /// [`MOST_CELLS`] cells a lane, with the points and links of those that wait.
+    pub(crate) cells: Box<[NarrowCell; N_CELLS]>,
+    waiting: [(u32, u32); N_CELLS],
+    /// The points' codes, a row a dimension, and numbers.
+    codes: [[i16; MOST_POINTS]; N_CELLS],
+    numbers: [[u32; MOST_POINTS]; LANES],
+    /// Places for what is grown; those in use, in the order that cells came in; and free ones. Only numbers of places move:
+    /// moving what is grown would wait until all nodes before have reached memory.
+    grown: Vec<Grown>,
+    queue: VecDeque<usize>,
+    free: Vec<usize>,
+}
+
+impl Lanes {
+    pub(crate) fn new() -> Self {
+        const { assert!(NarrowCell::MOST_DIMS <= MOST_CELLS, "codes have as many rows as there are cells") };
+        Self {
+            lanes: std::array::from_fn(|k| Lane::new(k * MOST_CELLS)),
+            n_used: 0,
+            cells: vec![NarrowCell::default(); N_CELLS].try_into().expect("as many"),
+            waiting: [(0, 0); N_CELLS],
+            codes: [[0; MOST_POINTS]; N_CELLS],
+            numbers: [[0; MOST_POINTS]; LANES],
+            grown: Vec::new(),
+            queue: VecDeque::new(),
+            free: Vec::new(),
+        }
+    }
+
+    pub(crate) fn are_full(&self) -> bool {
+        self.n_used == LANES
+    }
+
+    /// Puts a cell with several points, each with its number and codes, into a free lane. It hangs at a side of a node.
+    ///
+    /// On its own: inside the walk down large cells it would take that one's registers.
+    #[inline(never)]
+    pub(crate) fn put<'c>(
+        &mut self,
+        cell: &Cell,
+        parent: (u32, Side),
+        points: &[u32],
+        look_up: impl Fn(u32) -> (u32, &'c [u16]),
+    ) {
+        let lane = &mut self.lanes[self.n_used];
+        let place = self.free.pop().unwrap_or(self.grown.len());
+        if place == self.grown.len() {
+            self.grown.push(Grown::default());
+        }
+        self.queue.push_back(place);
+        lane.start(parent, points.len(), place);
+        self.n_used += 1;
+        self.cells[lane.first].set(cell);
+        let (rows, numbers) = (&mut self.codes[lane.first..][..MOST_CELLS], &mut self.numbers[lane.first / MOST_CELLS]);
+        for (some, first) in points.chunks(EIGHT).zip((0..).step_by(EIGHT)) {
+            // Where there are fewer than eight, the last counts for all that are missing.
+            let mut eight: [&[u16]; EIGHT] = [&[]; EIGHT];
+            for k in 0..EIGHT {
+                (numbers[first + k], eight[k]) = look_up(some[k.min(some.len() - 1)]);
+            }
+            turn(rows, first, &eight);
+        }
+    }
+
+    /// Grows cells until there are too few to go on side by side, or all of them.
+    pub(crate) fn grow<R: Fn(&[u32]) -> u32>(&mut self, soil: &Soil<'_, R>, stock: &mut Stock, all: bool) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(v3) = pulp::x86::V3::try_new() {
+            return v3.vectorize(
+                #[inline(always)]
+                || self.grow_by(v3, soil, stock, all),
+            );
+        }
+        self.grow_by(Plainly, soil, stock, all);
+    }
+
+    #[inline(always)]
+    fn grow_by<R>(&mut self, by: impl Compare, soil: &Soil<'_, R>, stock: &mut Stock, all: bool)
+    where
+        R: Fn(&[u32]) -> u32,
+    {
+        let mut round = Round::default();
+        while self.n_used >= if all { 1 } else { ABREAST } {
+            let n = self.n_used.min(ABREAST);
+            round.run(n, self, by, soil.codes, soil.store);
+            // From behind: a lane that is done changes places with one that has had its turn or does not take part.
+            for at in (0..n).rev() {
+                if self.step(at, &round, soil, stock) {
+                    self.finish(at, stock);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn lane(&self, at: usize) -> &Lane {
+        &self.lanes[at % LANES]
+    }
+
+    /// The codes of a lane's points in one dimension.
+    #[inline(always)]
+    pub(crate) fn codes_of(&self, lane: &Lane, dim: u32) -> &[i16; MOST_POINTS] {
+        &self.codes[(lane.first + dim as usize) % N_CELLS]
+    }
+
+    /// Takes a lane on to its current cell, which a cut has made; the cell's place.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, at: usize) -> usize {
+        let lane = &self.lanes[at % LANES];
+        // The first cell is entered already.
+        if let Some(node) = lane.nodes.get(lane.link as usize / 2) {
+            self.cells[lane.cell % N_CELLS].enter(&node.cut(), lane.link as usize % 2);
+        }
+        lane.cell
+    }
+
+    /// The points of a lane's current cell that lie below a cut, by their coordinates.
+    #[cold]
+    pub(crate) fn compare_exactly(&self, lane: &Lane, cut: &Cut, store: &PointStore) -> u32 {
+        let is_below = |number: u32| store.point(number)[cut.dim as usize] <= cut.location;
+        let numbers = &self.numbers[lane.first / MOST_CELLS];
+        bits(lane.points).map(|k| u32::from(is_below(numbers[k])) << k).sum()
+    }
+
+    /// Cuts the current cell of a lane, or makes it a leaf, and goes on to the next; whether there is none.
+    ///
+    /// What becomes of a cell, nobody can guess, so nearly all is done without asking. Of the cells below and above, the one
+    /// with several points is next; if both have, the one above waits; if neither has, one that waits is next.
+    #[inline(always)]
+    fn step<R: Fn(&[u32]) -> u32>(&mut self, at: usize, round: &Round, soil: &Soil<'_, R>, stock: &mut Stock) -> bool {
+        let cut = &round.cuts.cut(at);
+        if !(cut.time <= soil.lifetime && cut.time < f64::INFINITY) {
+            return self.end(at, soil, stock);
+        }
+        let (separates, ends) = (round.separates[at], round.ends[at]);
+        let lane = &mut self.lanes[at % LANES];
+        if separates != 0 && lane.is_run_long(soil.is_chained) {
+            lane.chain(Child::inner(lane.run), &self.cells[lane.cell], stock);
+        }
+        let (id, next, slot) = (lane.n_nodes, lane.n_nodes + 1, lane.first / MOST_CELLS % LANES);
+        let children = [0, 1].map(|side| {
+            let single = self.numbers[slot][round.sides[side][at].trailing_zeros() as usize % MOST_POINTS];
+            let (is_single, is_several) = (round.is_single[side][at], round.is_several[side][at]);
+            Child::from_word(round.children[side][at] | single & is_single | next & is_several)
+        });
+        lane.write(Node::parting(cut, children, round.counts[at]));
+        let has_waiting = lane.cell != lane.first;
+        if ends != 0 && !has_waiting {
+            return true;
+        }
+        let side = usize::from(round.is_several[0][at] == 0);
+        let (waiting_points, waiting_link) = self.waiting[(lane.cell - usize::from(has_waiting)) % N_CELLS];
+        self.waiting[lane.cell % N_CELLS] = (round.sides[1][at], 2 * id + 1);
+        lane.points = waiting_points & ends | round.sides[side][at] & !ends;
+        lane.link = waiting_link & ends | (2 * id + side as u32) & !ends;
+        lane.hang(lane.link, Child::inner(next));
+        let starts_run = separates | ends;
+        lane.run_link = lane.link & starts_run | lane.run_link & !starts_run;
+        lane.run = next & starts_run | lane.run & !starts_run;
+        if round.parts[at] != 0 {
+            let (before, after) = self.cells.split_at_mut((lane.cell + 1) % N_CELLS);
+            if let (Some(from), Some(to)) = (before.last(), after.first_mut()) {
+                to.copy_from(from);
+            }
+            lane.cell += 1;
+        } else {
+            lane.cell -= usize::from(ends != 0);
+        }
+        false
+    }
+
+    /// Makes the current cell of a lane a leaf and goes on to one that waits; whether there is none.
+    #[inline(never)]
+    fn end<R: Fn(&[u32]) -> u32>(&mut self, at: usize, soil: &Soil<'_, R>, stock: &mut Stock) -> bool {
+        let lane = &mut self.lanes[at];
+        let numbers = &self.numbers[lane.first / MOST_CELLS];
+        let leaf = Child::leaf(stock.leaves.push(bits(lane.points).map(|k| numbers[k]), &soil.rows_of));
+        if lane.is_run_long(soil.is_chained) {
+            lane.chain(leaf, &self.cells[lane.cell], stock);
+        } else {
+            lane.hang(lane.link, leaf);
+        }
+        if lane.cell == lane.first {
+            return true;
+        }
+        lane.cell -= 1;
+        (lane.points, lane.link) = self.waiting[lane.cell];
+        lane.hang(lane.link, Child::inner(lane.n_nodes));
+        (lane.run, lane.run_link) = (lane.n_nodes, lane.link);
+        false
+    }
+
+    /// Frees a lane that is done, and adds to the tree what is next.
+    #[inline(never)]
+    fn finish(&mut self, at: usize, stock: &mut Stock) {
+        let lane = &mut self.lanes[at];
+        let grown = &mut self.grown[lane.place];
+        std::mem::swap(&mut lane.nodes, &mut grown.nodes);
+        std::mem::swap(&mut lane.chains, &mut grown.chains);
+        (grown.n_nodes, grown.hangs_at) = (lane.n_nodes, Some((lane.root, lane.parent)));
+        self.n_used -= 1;
+        self.lanes.swap(at, self.n_used);
+        while let Some(first) = self.queue.front()
+            && self.grown[*first].hang(stock)
+        {
+            self.free.extend(self.queue.pop_front());
+        }
+    }
+}
+
+/// Puts the codes of eight points into rows, from place `first` on.
+#[inline]
+fn turn(rows: &mut [[i16; MOST_POINTS]], first: usize, codes: &[&[u16]; EIGHT]) {
+    let n_dims = codes[0].len();
+    if n_dims < EIGHT {
+        for (k, codes) in codes.iter().enumerate() {
+            for (row, code) in rows.iter_mut().zip(*codes) {
+                row[first + k] = Codes::to_signed(*code);
+            }
+        }
+        return;
+    }
+    // The first eight dimensions and the last, which are all.
+    for start in [0, n_dims - EIGHT] {
+        let mut block = [[0; EIGHT]; EIGHT];
+        for (eight, codes) in block.iter_mut().zip(codes) {
+            eight.copy_from_slice(&codes[start..start + EIGHT]);
+        }
+        let turned = transposed(block);
+        for (row, eight) in rows[start..start + EIGHT].iter_mut().zip(&turned) {
+            for (to, code) in row[first..first + EIGHT].iter_mut().zip(eight) {
+                *to = Codes::to_signed(*code);
+            }
+        }
+    }
+}
+
+/// The places of a word's bits.
+#[inline]
+pub(crate) fn bits(word: impl Into<u64>) -> impl Iterator<Item = usize> {
+    let mut left = word.into();
+    std::iter::from_fn(move || {
+        let first = (left != 0).then(|| left.trailing_zeros() as usize);
+        left &= left.wrapping_sub(1);
+        first
+    })
+}
+
+impl Lane {
+    fn new(first: usize) -> Self {
+        Self {
+            first,
+            cell: first,
+            points: 0,
+            link: ROOT,
+            run: 0,
+            run_link: ROOT,
+            n_nodes: 0,
+            nodes: Vec::new(),
+            chains: Vec::new(),
+            root: Child::EMPTY,
+            parent: (0, Side::Below),
+            place: 0,
+        }
+    }
+
+    fn start(&mut self, parent: (u32, Side), n_points: usize, place: usize) {
+        self.cell = self.first;
+        self.points = u32::MAX >> (MOST_POINTS - n_points);
+        (self.link, self.run, self.run_link) = (ROOT, 0, ROOT);
+        (self.n_nodes, self.root) = (0, Child::inner(0));
+        (self.parent, self.place) = (parent, place);
+    }
+
+    /// Whether the current run is kept as a chain.
+    #[inline]
+    fn is_run_long(&self, is_chained: bool) -> bool {
+        (self.n_nodes - self.run) as usize >= LEAST_CUTS && is_chained
+    }
+
+    #[inline(always)]
+    fn write(&mut self, node: Node) {
+        let id = self.n_nodes as usize;
+        if id == self.nodes.len() {
+            self.nodes.resize(2 * id.max(MOST_POINTS), node);
+        }
+        self.nodes[id] = node;
+        self.n_nodes += 1;
+    }
+
+    #[inline(always)]
+    fn hang(&mut self, link: u32, child: Child) {
+        match self.nodes.get_mut(link as usize / 2) {
+            Some(node) => *node.child_at(link as usize % 2) = child,
+            None => self.root = child,
+        }
+    }
+
+    /// Makes the current run a chain. `cell` stands at its end.
+    #[cold]
+    fn chain(&mut self, end: Child, cell: &NarrowCell, stock: &mut Stock) {
+        let run = &self.nodes[self.run as usize..self.n_nodes as usize];
+        let chain = stock.chains.add_nodes(run, end, cell);
+        if let Kind::Chain(id) = chain.kind() {
+            self.chains.push(id);
+        }
+        self.n_nodes = self.run;
+        self.hang(self.run_link, chain);
+    }
+}
+
+impl Grown {
+    /// Adds it to the tree, numbered on, if it is grown; whether it is.
+    fn hang(&mut self, stock: &mut Stock) -> bool {
+        let Some((root, (node, side))) = self.hangs_at.take() else { return false };
+        let first = stock.nodes.len() as u32;
+        let moved = |child: Child| child.after(first);
+        for id in self.chains.drain(..) {
+            stock.chains.set_end(id, moved(stock.chains.end_of(id)));
+        }
+        stock.nodes.extend(self.nodes[..self.n_nodes as usize].iter().map(|node| node.renamed(moved)));
+        *stock.nodes[node as usize].child_mut(side) = moved(root);
+        true
+    }
+}

@@ -1,0 +1,163 @@
+//! Where a point lies in a tree at a lifetime: exactly, frozen cells included.
+
+use crate::process::{Cut, Side};
+use crate::tree::arena::node::Kind;
+use crate::tree::query::replay::Replay;
+use crate::tree::{Child, Ground, PointStore, Tree};
+
+/// The cell a point lies in at some lifetime.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Landing {
+    /// A cell that holds training points: all those under this child, which is not a chain but what it ends in.
+    Seen(Child),
+    /// A cell without training points, which the point came to at `time`, below the cell of `parent`.
+    Unseen {
+        /// The time of the cut that took the point away from the training points.
+        time: f64,
+        /// The smallest part of the tree that still had the point.
+        parent: Child,
+    },
+}
+
+/// Finds cells of points, one after the other; keeps what it needs to make cuts that are not stored.
+#[derive(Debug)]
+pub struct Locator<'a> {
+    tree: &'a Tree,
+    store: &'a PointStore,
+    lifetime: f64,
+    replay: Replay,
+}
+
+/// Where the stored tree leaves a point.
+enum Stop {
+    /// In a cell that holds all training points under a child.
+    Seen(Child),
+    /// In a frozen cell, which came to be at a time.
+    Frozen { point: u32, birth: f64 },
+    /// In a cell without points, below the cell of `parent`.
+    Empty { time: f64, parent: Child },
+    /// On the way through a chain, within the lifetime.
+    Chain(u32),
+}
+
+impl<'a> Locator<'a> {
+    /// Looks at `tree` with a lifetime of at most the ground's.
+    pub fn new(tree: &'a Tree, ground: &Ground, store: &'a PointStore, lifetime: crate::Lifetime) -> Self {
+        let lifetime = lifetime.min(ground.lifetime()).get();
+        Self { tree, store, lifetime, replay: Replay::on(ground.root_cell(tree.key())) }
+    }
+
+    /// The cell of a point of the root box.
+    ///
+    /// # Panics
+    /// For a point outside the root box, perhaps.
+    pub fn locate(&mut self, x: &[f64]) -> Landing {
+        match self.descend(x) {
+            Stop::Seen(child) => Landing::Seen(child),
+            Stop::Frozen { point, .. } => self.resume(x, point),
+            Stop::Empty { time, parent } => Landing::Unseen { time, parent },
+            Stop::Chain(id) => {
+                let time = self.time_of_leaving(x, id).expect("a point outside the sub-box leaves");
+                Landing::Unseen { time, parent: self.tree.chain(id).end() }
+            }
+        }
+    }
+
+    /// The training points that share the cell of a point of the root box, as the child they are under, if there are any:
+    /// what [`Locator::locate`] has seen, without asking when the point left the others.
+    pub fn cell_of(&mut self, x: &[f64]) -> Option<Child> {
+        let landing = match self.descend(x) {
+            Stop::Seen(child) => return Some(child),
+            Stop::Frozen { point, .. } => self.resume(x, point),
+            Stop::Empty { .. } | Stop::Chain(_) => return None,
+        };
+        if let Landing::Seen(child) = landing { Some(child) } else { None }
+    }
+
+    /// The training cell that a point of the root box may share, and with what probability it does: cuts of frozen
+    /// cells, which nobody looked at, are integrated over (design, section 1). An empty child where it shares none.
+    pub fn locate_in_law(&mut self, x: &[f64]) -> (Child, f64) {
+        match self.descend(x) {
+            Stop::Seen(child) => (child, 1.0),
+            Stop::Frozen { point, birth } => {
+                let distance: f64 = x.iter().zip(self.store.point(point)).map(|(a, b)| (a - b).abs()).sum();
+                let stays = if distance == 0.0 { 1.0 } else { (-(self.lifetime - birth) * distance).exp() };
+                (Child::single(point), stays)
+            }
+            Stop::Empty { .. } | Stop::Chain(_) => (Child::EMPTY, 1.0),
+        }
+    }
+
+    /// Follows a point down the stored tree.
+    fn descend(&mut self, x: &[f64]) -> Stop {
+        let tree = self.tree;
+        let mut child = tree.root();
+        let (mut above, mut time) = (child, 0.0);
+        loop {
+            match child.kind() {
+                Kind::Inner(id) => {
+                    let node = tree.node(id);
+                    if node.time > self.lifetime {
+                        return Stop::Seen(child);
+                    }
+                    (above, time) = (child, node.time);
+                    child = node.child(node.side_of(x));
+                }
+                Kind::Chain(id) => {
+                    let chain = tree.chain(id);
+                    if tree.chain_holds(id, x) {
+                        child = chain.end();
+                        if chain.last_time() > self.lifetime {
+                            return Stop::Seen(child);
+                        }
+                        continue;
+                    }
+                    // A lifetime that ends inside the run: the point may not have left yet.
+                    let is_left = chain.last_time() <= self.lifetime
+                        || chain.first_time() <= self.lifetime && self.time_of_leaving(x, id).is_some();
+                    return if is_left { Stop::Chain(id) } else { Stop::Seen(chain.end()) };
+                }
+                Kind::Leaf(_) => return Stop::Seen(child),
+                Kind::Single(point) => return Stop::Frozen { point, birth: time },
+                Kind::Empty => return Stop::Empty { time, parent: above },
+            }
+        }
+    }
+
+    /// When a point that comes to a chain leaves it, if it does within the lifetime.
+    fn time_of_leaving(&mut self, x: &[f64], chain: u32) -> Option<f64> {
+        self.replay.start(self.tree, x, chain);
+        self.replay.time_of_leaving(x, self.lifetime)
+    }
+
+    /// Goes to the start of a chain that a point comes to, for [`Locator::next_cut`].
+    pub(crate) fn start(&mut self, x: &[f64], chain: u32) {
+        self.replay.start(self.tree, x, chain);
+    }
+
+    /// The next cut of the chain, and the side that it goes on at.
+    pub(crate) fn next_cut(&mut self) -> Option<(Cut, Side)> {
+        self.replay.next()
+    }
+
+    /// Cuts a frozen cell on until `x` and its point part or the lifetime ends. Stores nothing.
+    fn resume(&mut self, x: &[f64], point: u32) -> Landing {
+        let (frozen, child) = (self.store.point(point), Child::single(point));
+        if frozen == x {
+            return Landing::Seen(child);
+        }
+        let cell = &mut self.replay.cell;
+        cell.restart(self.tree.key());
+        self.tree.sink_to(cell, x, child);
+        cell.settle();
+        while let Some(cut) = &cell.next_cut_until(self.lifetime) {
+            let dim = cut.dim as usize;
+            let side = Side::of(x[dim], cut.location);
+            if side != Side::of(frozen[dim], cut.location) {
+                return Landing::Unseen { time: cut.time, parent: child };
+            }
+            cell.enter(cut, side);
+        }
+        Landing::Seen(child)
+    }
+}

@@ -1,0 +1,304 @@
+//! Learning more points: the tree becomes the one that a batch of all of them would have grown.
+
+use crate::process::{NodeKey, Side};
+use crate::simd::partition::partition_by_swaps;
+use crate::tree::arena::node::Kind;
+use crate::tree::build::Grower;
+use crate::tree::query::replay::Replay;
+use crate::tree::{Child, Ground, PointStore, Tree};
+
+/// A stop on the way of a batch of points down the tree.
+struct Task {
+    child: Child,
+    /// Node and side the child hangs on; none at the root. What hangs on a chain stays there.
+    parent: Option<(u32, Side)>,
+    start: usize,
+    end: usize,
+}
+
+impl Tree {
+    /// Adds points that the store has already and the tree has not.
+    ///
+    /// Each must lie in the ground's root box. `touched` receives the nodes whose cells gained points, parents before
+    /// children, so that statistics can be mended bottom-up by reading it backwards.
+    pub fn insert(&mut self, ground: &Ground, store: &PointStore, points: &mut [u32], touched: &mut Touched) {
+        touched.clear();
+        match points {
+            [] => return,
+            [point] => return self.insert_one(ground, store, *point, touched),
+            _ => {}
+        }
+        let mut tasks = vec![Task { child: self.root, parent: None, start: 0, end: points.len() }];
+        while let Some(Task { child, parent, start, end }) = tasks.pop() {
+            let batch = &mut points[start..end];
+            match child.kind() {
+                Kind::Inner(id) => {
+                    let node = &mut self.stock.nodes[id as usize];
+                    node.count += batch.iter().map(|p| store.multiplicity(*p)).sum::<u32>();
+                    touched.nodes.push(id);
+                    let (dim, location) = (node.dim(), node.location);
+                    let middle = start + partition_by_swaps(batch, |p| store.point(p)[dim] <= location);
+                    for (start, end, side) in [(middle, end, Side::Above), (start, middle, Side::Below)] {
+                        if start < end {
+                            tasks.push(Task { child: node.child(side), parent: Some((id, side)), start, end });
+                        }
+                    }
+                }
+                Kind::Chain(id) => {
+                    let n_staying = partition_by_swaps(batch, |p| self.chain_holds(id, store.point(p)));
+                    if n_staying == batch.len() {
+                        tasks.push(Task { child: self.chain(id).end(), parent, start, end });
+                        continue;
+                    }
+                    // The run is split where the first point leaves it; then all come by again.
+                    let mut walk = touched.walk_from_root(ground, self.key);
+                    self.sink_to(&mut walk.cell, store.point(batch[0]), child);
+                    let leaving = batch[n_staying..].iter().map(|p| store.point(*p));
+                    let (child, _) = self.split_chain(id, &mut walk, &leaving, store, touched);
+                    touched.walk = Some(walk);
+                    self.hang(parent, child);
+                    tasks.push(Task { child, parent, start, end });
+                }
+                Kind::Leaf(id) => {
+                    self.stock.leaves.extend(id, batch, batch.iter().map(|p| store.multiplicity(*p)).sum());
+                    touched.leaves.push(id);
+                }
+                Kind::Empty => {
+                    let grown = self.grow_at(ground, store, child, batch, touched);
+                    self.hang(parent, grown);
+                }
+                Kind::Single(point) => {
+                    let mut all = batch.to_vec();
+                    all.push(point);
+                    let grown = self.grow_at(ground, store, child, &mut all, touched);
+                    self.hang(parent, grown);
+                }
+            }
+        }
+    }
+
+    /// As [`Tree::insert`] for a single point.
+    fn insert_one(&mut self, ground: &Ground, store: &PointStore, point: u32, touched: &mut Touched) {
+        let (x, rows) = (store.point(point), store.multiplicity(point));
+        let mut way = Way::from_root(self, ground, touched);
+        while way.go_on(x, rows) {}
+        way.end(ground, store, point);
+    }
+
+    /// Adds a point to several trees, each with room of its own. The ways down go on in turns: at every node one waits for
+    /// memory and for the next key, and meanwhile the others go on.
+    pub(crate) fn insert_into_all<'a>(
+        trees: impl Iterator<Item = (&'a mut Self, &'a mut Touched)>,
+        ground: &Ground,
+        store: &PointStore,
+        point: u32,
+    ) {
+        let (x, rows) = (store.point(point), store.multiplicity(point));
+        let mut ways: Vec<Way<'_>> = trees.map(|(tree, touched)| Way::from_root(tree, ground, touched)).collect();
+        // Those that still go on stand first.
+        let mut n_going = ways.len();
+        while n_going > 0 {
+            let mut at = 0;
+            while at < n_going {
+                if ways[at].go_on(x, rows) {
+                    at += 1;
+                } else {
+                    n_going -= 1;
+                    ways.swap(at, n_going);
+                }
+            }
+        }
+        ways.into_iter().for_each(|way| way.end(ground, store, point));
+    }
+
+    /// One more row of a point that the tree has: only counts change.
+    pub fn count_again(&mut self, store: &PointStore, point: u32, touched: &mut Touched) {
+        touched.clear();
+        let x = store.point(point);
+        let mut child = self.root;
+        loop {
+            match child.kind() {
+                Kind::Inner(id) => {
+                    let node = &mut self.stock.nodes[id as usize];
+                    node.count += 1;
+                    touched.nodes.push(id);
+                    child = node.child(node.side_of(x));
+                }
+                Kind::Leaf(id) => {
+                    self.stock.leaves.count_row(id);
+                    touched.leaves.push(id);
+                    return;
+                }
+                Kind::Chain(id) => child = self.chain(id).end(),
+                Kind::Single(_) | Kind::Empty => return,
+            }
+        }
+    }
+
+    /// Grows points, the first of which comes to `child`, in that cell.
+    fn grow_at(
+        &mut self,
+        ground: &Ground,
+        store: &PointStore,
+        child: Child,
+        points: &mut [u32],
+        touched: &mut Touched,
+    ) -> Child {
+        if let [point] = points {
+            return Child::single(*point);
+        }
+        let mut walk = touched.walk_from_root(ground, self.key);
+        self.sink_to(&mut walk.cell, store.point(points[0]), child);
+        walk.cell.settle();
+        let child = self.grow_from(ground, store, &mut walk, touched, |grower| grower.grow(points));
+        touched.walk = Some(walk);
+        child
+    }
+
+    /// Grows something at a walk's cell; what it grew.
+    fn grow_from(
+        &mut self,
+        ground: &Ground,
+        store: &PointStore,
+        walk: &mut Replay,
+        touched: &mut Touched,
+        grow: impl FnOnce(&mut Grower<'_>) -> Child,
+    ) -> Child {
+        let (n_nodes, n_leaves) = (self.stock.nodes.len(), self.stock.leaves.len());
+        let child = grow(&mut Grower::new(store, ground, &mut walk.cell, &mut self.stock));
+        touched.nodes.extend(n_nodes as u32..self.stock.nodes.len() as u32);
+        touched.leaves.extend(n_leaves as u32..self.stock.leaves.len() as u32);
+        child
+    }
+
+    pub(crate) fn hang(&mut self, parent: Option<(u32, Side)>, child: Child) {
+        match parent {
+            None => self.root = child,
+            Some((node, side)) => *self.stock.nodes[node as usize].child_mut(side) = child,
+        }
+    }
+
+    /// Cuts on all leaves until a larger lifetime; `ground` has it already.
+    pub fn raise_lifetime(&mut self, ground: &Ground, store: &PointStore) {
+        let mut tasks = vec![(self.root, None::<(u32, Side)>)];
+        let mut touched = Touched::default();
+        while let Some((child, parent)) = tasks.pop() {
+            // A leaf's first cuts may go on with the run that led to it, so that is grown again from its start.
+            let end = if ground.is_chained() { self.end_of_run(child) } else { child };
+            match end.kind() {
+                Kind::Inner(id) => {
+                    let node = self.node(id);
+                    tasks.extend([Side::Above, Side::Below].map(|side| (node.child(side), Some((id, side)))));
+                }
+                Kind::Leaf(id) => {
+                    let mut points = self.stock.leaves.end(id);
+                    self.n_dead += 1;
+                    let grown = self.grow_at(ground, store, child, &mut points, &mut touched);
+                    self.hang(parent, grown);
+                }
+                Kind::Single(_) | Kind::Empty | Kind::Chain(_) => {}
+            }
+        }
+        self.tidy(store);
+    }
+}
+
+/// The way of one new point down a tree, on which the walk sinks along.
+struct Way<'a> {
+    tree: &'a mut Tree,
+    touched: &'a mut Touched,
+    walk: Box<Replay>,
+    child: Child,
+    /// What the child hangs on; none at the root. What hangs on a chain stays there.
+    parent: Option<(u32, Side)>,
+}
+
+impl<'a> Way<'a> {
+    fn from_root(tree: &'a mut Tree, ground: &Ground, touched: &'a mut Touched) -> Self {
+        touched.clear();
+        let (walk, child) = (touched.walk_from_root(ground, tree.key), tree.root);
+        Self { tree, touched, walk, child, parent: None }
+    }
+
+    /// Goes on by a node, or a chain that the point stays in; whether there was one.
+    #[inline]
+    fn go_on(&mut self, x: &[f64], rows: u32) -> bool {
+        match self.child.kind() {
+            Kind::Inner(id) => {
+                let node = &mut self.tree.stock.nodes[id as usize];
+                node.count += rows;
+                self.touched.nodes.push(id);
+                let side = node.side_of(x);
+                self.child = node.child(side);
+                self.walk.cell.sink(&node.cut(), side);
+                self.parent = Some((id, side));
+                true
+            }
+            Kind::Chain(id) if self.tree.chain_holds(id, x) => {
+                self.walk.cell.sink_far(self.tree.stock.chains.further(id));
+                self.child = self.tree.chain(id).end();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes the point in where the way ends.
+    fn end(self, ground: &Ground, store: &PointStore, point: u32) {
+        let Self { tree, touched, mut walk, child, parent } = self;
+        let (x, rows) = (store.point(point), store.multiplicity(point));
+        match child.kind() {
+            Kind::Chain(id) => {
+                let first_new = tree.stock.nodes.len();
+                let (top, parting) = tree.split_chain(id, &mut walk, &std::iter::once(x), store, touched);
+                tree.hang(parent, top);
+                for node in &mut tree.stock.nodes[first_new..=parting as usize] {
+                    node.count += rows;
+                }
+                let side = tree.node(parting).full_side().other();
+                tree.hang(Some((parting, side)), Child::single(point));
+            }
+            Kind::Leaf(id) => {
+                tree.stock.leaves.extend(id, &[point], rows);
+                touched.leaves.push(id);
+            }
+            Kind::Single(other) => {
+                walk.cell.settle();
+                let grown = tree.grow_from(ground, store, &mut walk, touched, |g| g.grow_two([point, other]));
+                tree.hang(parent, grown);
+            }
+            Kind::Empty => tree.hang(parent, Child::single(point)),
+            Kind::Inner(_) => unreachable!("the way goes on past nodes"),
+        }
+        touched.walk = Some(walk);
+    }
+}
+
+/// The nodes and leaves that a change touched, parents before children.
+#[derive(Debug, Clone, Default)]
+pub struct Touched {
+    /// Numbers of nodes.
+    pub nodes: Vec<u32>,
+    /// Numbers of leaves.
+    pub leaves: Vec<u32>,
+    /// A walk to use again, so that learning a row allocates nothing.
+    pub(crate) walk: Option<Box<Replay>>,
+}
+
+impl Touched {
+    pub(crate) fn clear(&mut self) {
+        self.nodes.clear();
+        self.leaves.clear();
+    }
+
+    /// A walk at the root of a tree, unsettled.
+    pub(crate) fn walk_from_root(&mut self, ground: &Ground, key: NodeKey) -> Box<Replay> {
+        match self.walk.take() {
+            Some(mut walk) => {
+                ground.restart(&mut walk.cell, key);
+                walk
+            }
+            None => Box::new(Replay::on(ground.root_cell(key))),
+        }
+    }
+}

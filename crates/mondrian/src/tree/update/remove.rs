@@ -1,0 +1,171 @@
+//! Forgetting points: the tree becomes the one that never saw them.
+
+use crate::process::Side;
+use crate::tree::arena::node::Kind;
+use crate::tree::update::insert::Touched;
+use crate::tree::{Child, Ground, PointStore, Stock, Tree};
+
+/// A step on the way down to a point.
+#[derive(Clone, Copy)]
+enum Step {
+    Node(u32, Side),
+    Chain(u32),
+}
+
+impl Step {
+    fn child(self) -> Child {
+        match self {
+            Self::Node(id, _) => Child::inner(id),
+            Self::Chain(id) => Child::chain(id),
+        }
+    }
+}
+
+impl Tree {
+    /// Takes one row of `point` away; `gone` says that it was the point's last.
+    ///
+    /// The store must still have the point's coordinates. An inner node holds at least two points, so what is left
+    /// with one collapses upward to the highest such cell, and where a cut separates nothing any more the runs above
+    /// and below it join (canonical form, design section 1). `touched` receives the nodes left on the way, parents before
+    /// children.
+    ///
+    /// # Panics
+    /// If the tree does not hold the point.
+    pub fn forget(&mut self, ground: &Ground, x: &[f64], point: u32, gone: bool, touched: &mut Touched) {
+        touched.clear();
+        let mut child = self.root;
+        let mut way: Vec<Step> = Vec::new();
+        loop {
+            match child.kind() {
+                Kind::Inner(id) => {
+                    let node = &mut self.stock.nodes[id as usize];
+                    node.count -= 1;
+                    let side = node.side_of(x);
+                    way.push(Step::Node(id, side));
+                    child = node.child(side);
+                }
+                Kind::Chain(id) => {
+                    way.push(Step::Chain(id));
+                    child = self.chain(id).end();
+                }
+                Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => break,
+            }
+        }
+        let mut left = child;
+        match child.kind() {
+            Kind::Leaf(id) => {
+                let leaves = &mut self.stock.leaves;
+                leaves.discount_row(id);
+                if gone {
+                    leaves.remove(id, point);
+                }
+                if let [last] = *leaves.leaf(id).points() {
+                    left = Child::single(last);
+                    leaves.end(id);
+                    self.n_dead += 1;
+                } else {
+                    touched.leaves.push(id);
+                }
+            }
+            Kind::Single(held) => {
+                assert_eq!(held, point, "the cell holds its point");
+                if gone {
+                    left = Child::EMPTY;
+                }
+            }
+            Kind::Inner(_) | Kind::Chain(_) | Kind::Empty => unreachable!("the way ends at the point"),
+        }
+        if self.collapse(&mut way, left) && ground.is_chained() {
+            self.join_above(ground, x, &mut way, touched);
+        }
+        touched.nodes.extend(way.iter().filter_map(|step| if let Step::Node(id, _) = step { Some(id) } else { None }));
+    }
+
+    /// Hangs `child` at the end of the way, taking out nodes that no longer hold two points. Whether the last node on what
+    /// is left of the way has lost all points of one side.
+    fn collapse(&mut self, way: &mut Vec<Step>, mut child: Child) -> bool {
+        while let Some(step) = way.pop() {
+            let alone = match step {
+                Step::Node(id, side) => {
+                    let other = self.node(id).child(side.other());
+                    match (child.kind(), other.kind()) {
+                        (Kind::Empty, Kind::Single(_) | Kind::Empty) => Some(other),
+                        (Kind::Single(_), Kind::Empty) => Some(child),
+                        _ => None,
+                    }
+                }
+                Step::Chain(_) => matches!(child.kind(), Kind::Single(_) | Kind::Empty).then_some(child),
+            };
+            match (alone, step) {
+                (Some(rest), Step::Node(..)) => {
+                    child = rest;
+                    self.n_dead += 1;
+                }
+                (Some(_), Step::Chain(id)) => self.stock.chains.bury(id),
+                (None, step) => {
+                    if let Step::Node(id, side) = step {
+                        *self.stock.nodes[id as usize].child_mut(side) = child;
+                    }
+                    way.push(step);
+                    return child.is_empty();
+                }
+            }
+        }
+        self.root = child;
+        false
+    }
+
+    /// Joins the run that the last node on the way of `x` is now part of.
+    fn join_above(&mut self, ground: &Ground, x: &[f64], way: &mut Vec<Step>, touched: &mut Touched) {
+        let is_in_run = |step: &Step| match *step {
+            Step::Node(id, _) => !self.node(id).separates(),
+            Step::Chain(_) => true,
+        };
+        let first = way.iter().rposition(|step| !is_in_run(step)).map_or(0, |at| at + 1);
+        let top = way[first].child();
+        let mut walk = touched.walk_from_root(ground, self.key);
+        self.sink_to(&mut walk.cell, x, top);
+        let joined = self.join_run(top, &mut walk.cell);
+        touched.walk = Some(walk);
+        let Some(joined) = joined else { return };
+        way.truncate(first);
+        let parent = way.last().map(|step| match *step {
+            Step::Node(id, side) => (id, side),
+            Step::Chain(_) => unreachable!("a chain is part of the run below it"),
+        });
+        self.hang(parent, joined);
+    }
+
+    /// Whether enough is dead that [`Tree::tidy`] is worth it.
+    pub fn is_untidy(&self) -> bool {
+        let Stock { nodes, leaves, chains } = &self.stock;
+        (self.n_dead > 64 && self.n_dead * 2 > nodes.len() + leaves.len()) || chains.is_untidy()
+    }
+
+    /// Writes nodes, leaves and chains anew, depth first, without the dead; numbers change.
+    pub fn tidy(&mut self, _store: &PointStore) {
+        let old = std::mem::take(&mut self.stock);
+        let mut todo = vec![(self.root, None::<(u32, Side)>)];
+        while let Some((child, parent)) = todo.pop() {
+            let moved = match old.end_of(child).kind() {
+                Kind::Inner(id) => {
+                    let node = old.nodes[id as usize];
+                    let new = self.stock.nodes.len() as u32;
+                    self.stock.nodes.push(node);
+                    todo.push((node.above, Some((new, Side::Above))));
+                    todo.push((node.below, Some((new, Side::Below))));
+                    Child::inner(new)
+                }
+                Kind::Leaf(id) => Child::leaf(self.stock.leaves.copy(old.leaves.leaf(id))),
+                Kind::Single(_) | Kind::Empty | Kind::Chain(_) => child,
+            };
+            let moved = match child.kind() {
+                Kind::Chain(id) => self.stock.chains.take(&old.chains, id, moved),
+                _ => moved,
+            };
+            self.hang(parent, moved);
+        }
+        self.n_dead = 0;
+        self.is_in_order = true;
+    }
+}

@@ -1,0 +1,114 @@
+//! Changing runs of cuts with an empty side: chains that a point splits, and runs that forgetting joins.
+
+use crate::process::{Cell, Cut, Side};
+use crate::tree::arena::chain::{Bound, LEAST_CUTS, Run};
+use crate::tree::query::replay::Replay;
+use crate::tree::{Child, Kind, Node, PointStore, Touched, Tree};
+
+impl Tree {
+    /// Splits a chain at the first cut that takes one of the `leaving` points out of it, with the walk at its start: a
+    /// run, the cut, a run, each kept as its length says. What then stands where the chain started, and the node of the cut.
+    ///
+    /// The cut is a node with an empty side, where the points that leave go next. New nodes are touched; those up to it are
+    /// the way there.
+    pub(crate) fn split_chain<'x>(
+        &mut self,
+        id: u32,
+        walk: &mut Replay,
+        leaving: &(impl Iterator<Item = &'x [f64]> + Clone),
+        store: &PointStore,
+        touched: &mut Touched,
+    ) -> (Child, u32) {
+        walk.cell.settle();
+        walk.start_here(self, id);
+        let (chain, first_new) = (self.chain(id), self.stock.nodes.len());
+        let rows = self.stock.rows_of(chain.end(), store);
+        let leaves =
+            |cut: &Cut, side: Side| leaving.clone().any(|x| Side::of(x[cut.dim as usize], cut.location) != side);
+        let (mut before, mut n_final) = (std::mem::take(&mut walk.made), 0);
+        before.clear();
+        let parting = loop {
+            let (cut, side) = walk.peek().expect("a point outside the sub-box leaves at a cut of the run");
+            n_final += usize::from(walk.is_final(&cut, side));
+            if leaves(&cut, side) {
+                break (cut, side);
+            }
+            walk.pass(&cut, side);
+            before.push((cut, side));
+        };
+        let first = Child::inner(first_new as u32);
+        let top = if before.len() >= LEAST_CUTS {
+            let run = Run { first_time: before[0].0.time, n_cuts: before.len() as u32, end: first };
+            self.stock.chains.add(run, before.iter().map(|(cut, side)| Bound::of(cut, *side)), &walk.cell)
+        } else {
+            for (cut, side) in &before {
+                self.push_one_sided(cut, *side, rows);
+            }
+            first
+        };
+        let node = self.push_one_sided(&parting.0, parting.1, rows);
+        walk.pass(&parting.0, parting.1);
+        let rest = if walk.n_left() as usize >= LEAST_CUTS {
+            let (next, _) = walk.peek().expect("there are cuts left");
+            self.stock.chains.shorten(id, chain.n_cuts() - walk.n_left(), n_final, next.time);
+            Child::chain(id)
+        } else {
+            for (cut, side) in walk.by_ref() {
+                self.push_one_sided(&cut, side, rows);
+            }
+            self.stock.chains.bury(id);
+            chain.end()
+        };
+        let last = self.stock.nodes.last_mut().expect("the parting cut is a node");
+        *last.child_mut(last.full_side()) = rest;
+        self.is_in_order = false;
+        touched.nodes.extend(first_new as u32..self.stock.nodes.len() as u32);
+        walk.made = before;
+        (top, node)
+    }
+
+    /// A node with all its rows on one side, where the next node follows unless something else is hung there.
+    pub(crate) fn push_one_sided(&mut self, cut: &Cut, side: Side, rows: u32) -> u32 {
+        let id = self.stock.nodes.len() as u32;
+        let mut node = Node::one_sided(cut, side, Child::inner(id + 1));
+        node.count = rows;
+        self.stock.nodes.push(node);
+        id
+    }
+
+    /// Joins the run that starts at `top`, of chains and nodes in any mixture, with the walk at its start, unsettled; the
+    /// chain that it becomes if it is long enough.
+    pub(crate) fn join_run(&mut self, top: Child, cell: &mut Cell) -> Option<Child> {
+        let (mut n_cuts, mut bounds, mut first_time) = (0, Vec::new(), None);
+        let (mut dead_nodes, mut dead_chains) = (0, Vec::new());
+        let mut child = top;
+        loop {
+            match child.kind() {
+                Kind::Inner(id) if !self.node(id).separates() => {
+                    let node = *self.node(id);
+                    let side = node.full_side();
+                    n_cuts += 1;
+                    bounds.push(Bound::of(&node.cut(), side));
+                    first_time.get_or_insert(node.time);
+                    cell.sink(&node.cut(), side);
+                    dead_nodes += 1;
+                    child = node.child(side);
+                }
+                Kind::Chain(id) => {
+                    let chain = self.chain(id);
+                    n_cuts += chain.n_cuts();
+                    bounds.extend(self.stock.chains.bounds(id));
+                    first_time.get_or_insert(chain.first_time());
+                    cell.sink_far(self.stock.chains.further(id));
+                    dead_chains.push(id);
+                    child = chain.end();
+                }
+                _ => break,
+            }
+        }
+        let first_time = first_time.filter(|_| n_cuts as usize >= LEAST_CUTS)?;
+        self.n_dead += dead_nodes;
+        dead_chains.into_iter().for_each(|id| self.stock.chains.bury(id));
+        Some(self.stock.chains.add(Run { first_time, n_cuts, end: child }, bounds.into_iter(), &*cell))
+    }
+}
