@@ -32,7 +32,7 @@ struct Arguments {
     small: bool,
 }
 
-/// What is to be done, checked: whatever is wrong with it is the caller's to mend.
+/// What is to be done, checked: whatever is wrong with it is the caller's to update.
 enum Plan {
     List,
     Draw,

@@ -1,8 +1,8 @@
 //! Feature maps: Mondrian, random binning, random Fourier, Mondrian grid.
 
+use mondrian::features::UNSEEN;
 use mondrian::features::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
 use mondrian::features::{GridFeatures, MondrianGrid};
-use mondrian::grid::UNSEEN;
 use mondrian::laplace::LaplaceKernel;
 use mondrian::linalg::Matrix;
 use mondrian::model_file::{Archive, Saved};

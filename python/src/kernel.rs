@@ -5,7 +5,7 @@ use mondrian::linalg::{MatrixRef, Threads};
 use mondrian::process::BuiltInMeasure;
 use mondrian::ridge::{CgOptions, FeatureRidge, Solver};
 use mondrian::ridge::{KernelRidge, KernelRidgeParams, PathMethod};
-use mondrian::tree::Ground;
+use mondrian::tree::Domain;
 use pyo3::prelude::*;
 
 use crate::arrays::{Labelled, NewTable, NewVector, NewVectors, Table, all_points, columns};
@@ -54,8 +54,8 @@ bound!(
 with_trees!(PyKernelRidge);
 
 impl Grown for KernelRidge {
-    fn ground(&self) -> (&BuiltInMeasure, &Ground) {
-        (self.features().forest().measure(), self.features().forest().ground())
+    fn domain(&self) -> (&BuiltInMeasure, &Domain) {
+        (self.features().forest().measure(), self.features().forest().domain())
     }
 
     fn view(&self) -> f64 {

@@ -4,7 +4,7 @@ use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use mondrian::process::BuiltInMeasure;
 use mondrian::progress::Progress;
-use mondrian::tree::Ground;
+use mondrian::tree::Domain;
 use mondrian::{Points, Result};
 use pyo3::prelude::*;
 
@@ -228,7 +228,7 @@ pub(crate) use saved_as_json;
 /// A model with trees.
 pub(crate) trait Grown {
     /// What its trees stand on.
-    fn ground(&self) -> (&BuiltInMeasure, &Ground);
+    fn domain(&self) -> (&BuiltInMeasure, &Domain);
 
     /// The lifetime looked at.
     fn view(&self) -> f64;
@@ -238,9 +238,9 @@ pub(crate) trait Grown {
 
     /// Factors of the measure, one a dimension; `None` where it is no matter of factors.
     fn weights(&self) -> Option<Vec<f64>> {
-        let (measure, ground) = self.ground();
+        let (measure, domain) = self.domain();
         match measure {
-            BuiltInMeasure::Uniform => Some(vec![1.0; ground.n_dims()]),
+            BuiltInMeasure::Uniform => Some(vec![1.0; domain.n_dims()]),
             BuiltInMeasure::Weighted(weights) => Some(weights.factors().to_vec()),
             BuiltInMeasure::Quantile(_) => None,
         }
@@ -260,8 +260,8 @@ pub(crate) trait Grown {
 macro_rules! grown_forest {
     ($model:ty) => {
         impl $crate::model::Grown for $model {
-            fn ground(&self) -> (&mondrian::process::BuiltInMeasure, &mondrian::tree::Ground) {
-                (self.forest().measure(), self.forest().ground())
+            fn domain(&self) -> (&mondrian::process::BuiltInMeasure, &mondrian::tree::Domain) {
+                (self.forest().measure(), self.forest().domain())
             }
 
             fn view(&self) -> f64 {
@@ -290,7 +290,7 @@ macro_rules! with_trees {
             /// The lifetime that the trees are grown to.
             #[getter]
             fn grown(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<f64> {
-                self.model.ask(py, 1, |model| Ok($crate::model::Grown::ground(model).1.lifetime().get()))
+                self.model.ask(py, 1, |model| Ok($crate::model::Grown::domain(model).1.lifetime().get()))
             }
 
             #[getter]
@@ -300,7 +300,7 @@ macro_rules! with_trees {
 
             #[getter]
             fn n_dims(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<usize> {
-                self.model.ask(py, 1, |model| Ok($crate::model::Grown::ground(model).1.n_dims()))
+                self.model.ask(py, 1, |model| Ok($crate::model::Grown::domain(model).1.n_dims()))
             }
 
             /// One factor a dimension, or `None` under the quantile measure.

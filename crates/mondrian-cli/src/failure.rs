@@ -1,4 +1,4 @@
-//! What goes wrong, whose fault it is, and how to mend it. One line each.
+//! What goes wrong, whose fault it is, and what to do about it. One line each.
 
 use std::fmt;
 use std::io;
@@ -11,8 +11,8 @@ pub(crate) enum Failure {
     Input {
         /// What is wrong and where.
         what: String,
-        /// How to mend it.
-        mend: String,
+        /// What to do about it.
+        hint: String,
     },
     /// Anything else: exit status 1.
     Other(String),
@@ -25,8 +25,8 @@ pub(crate) type Outcome<T> = Result<T, Failure>;
 
 impl Failure {
     /// The user's mistake.
-    pub(crate) fn input(what: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self::Input { what: what.into(), mend: mend.into() }
+    pub(crate) fn input(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Input { what: what.into(), hint: hint.into() }
     }
 
     /// A file that cannot be opened or read.
@@ -87,18 +87,18 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input { what, mend } => write!(f, "{what}; {mend}"),
+            Self::Input { what, hint } => write!(f, "{what}; {hint}"),
             Self::Other(what) => f.write_str(what),
             Self::ClosedPipe => f.write_str("the output was closed"),
         }
     }
 }
 
-/// The library checks what the user asked for, so most of what it refuses is the user's to mend.
+/// The library checks what the user asked for, so most of what it refuses is the user's to correct.
 impl From<mondrian::Error> for Failure {
     fn from(error: mondrian::Error) -> Self {
         use mondrian::Error as E;
-        let mend = match &error {
+        let hint = match &error {
             E::NotFinite { .. } => "fill or drop such rows with --missing",
             E::Empty { .. } => "give at least one row and one input column",
             E::InvalidParameter { .. } => "see the command's --help for the range",
@@ -112,6 +112,6 @@ impl From<mondrian::Error> for Failure {
             E::ModelFile(_) => "give a whole model file written by `mondrian fit`",
             _ => return Self::Other(error.to_string()),
         };
-        Self::input(error.to_string(), mend)
+        Self::input(error.to_string(), hint)
     }
 }

@@ -67,11 +67,11 @@ fn report(failure: &Failure, json: bool) -> ExitCode {
     if !matches!(failure, Failure::ClosedPipe) {
         let _ = writeln!(std::io::stderr().lock(), "error: {failure}");
         if json {
-            let (message, mend) = match failure {
-                Failure::Input { what, mend } => (what.clone(), Some(mend.clone())),
+            let (message, hint) = match failure {
+                Failure::Input { what, hint } => (what.clone(), Some(hint.clone())),
                 other => (other.to_string(), None),
             };
-            let error = serde_json::json!({ "message": message, "mend": mend, "exit_status": failure.status() });
+            let error = serde_json::json!({ "message": message, "hint": hint, "exit_status": failure.status() });
             let _ = screen::print_line(&serde_json::json!({ "error": error }).to_string());
         }
     }

@@ -201,7 +201,7 @@ fn extended_boxes_keep_every_promise() {
         assert_eq!(probabilities(&online, &data.queries()), probabilities(&batch, &data.queries()));
         let all = data.rows(|_| true);
         online.forget(all.points(), &all.labels).unwrap();
-        assert_eq!(online.forest().ground().rung(), 0);
+        assert_eq!(online.forest().domain().rung(), 0);
     }
 }
 
@@ -231,7 +231,7 @@ fn rule(counts: &[f64], d: f64, parent: &[f64]) -> Vec<f64> {
 /// One tree's answer for a point of the box that leaves its path at a given time, from the process itself: no tree is
 /// stored, the cuts of the point's cells are drawn one after the other and all rows are looked at each time.
 fn twin(model: &ClassificationForest, data: &Data, tree: usize, x: &[f64], leaves: f64) -> Vec<f64> {
-    let (ground, gamma, end) = (model.forest().ground(), model.gamma(), model.lifetime().get());
+    let (domain, gamma, end) = (model.forest().domain(), model.gamma(), model.lifetime().get());
     let coordinates = model.forest().coordinates(data.points()).unwrap();
     let row = |r: usize| &coordinates[r * data.n_dims..][..data.n_dims];
     let count = |rows: &[usize]| {
@@ -240,7 +240,7 @@ fn twin(model: &ClassificationForest, data: &Data, tree: usize, x: &[f64], leave
         counts
     };
     let present = |rows: &[usize]| -> Vec<f64> { count(rows).iter().map(|c| c.min(1.0)).collect() };
-    let mut cell = ground.root_cell(ground.tree_key(tree));
+    let mut cell = domain.root_cell(domain.tree_key(tree));
     let mut rows: Vec<usize> = (0..data.n()).collect();
     let (mut parent, mut birth) = (vec![1.0 / data.n_classes as f64; data.n_classes], 0.0);
     loop {
@@ -275,7 +275,7 @@ fn agrees_with_the_process_itself() {
             let found = model.predict_proba(Points::row_major(&queries, n_dims).unwrap()).unwrap();
             for (x, found) in queries.chunks_exact(n_dims).zip(found.chunks_exact(n_classes)) {
                 let mut inside = x.to_vec();
-                if model.forest().ground().clamp(&mut inside) > 0.0 {
+                if model.forest().domain().clamp(&mut inside) > 0.0 {
                     continue;
                 }
                 let trees: Vec<Vec<f64>> = (0..3).map(|t| twin(&model, &data, t, &inside, f64::INFINITY)).collect();
@@ -296,7 +296,7 @@ fn a_row_outside_the_box_leaves_its_path_at_a_rate() {
     let model = fit(&data, &params(6.0, 1));
     for x in [[1.3, 0.5], [-0.4, 1.7], [1.02, 0.9]] {
         let mut inside = x.to_vec();
-        let rate = model.forest().ground().clamp(&mut inside);
+        let rate = model.forest().domain().clamp(&mut inside);
         assert!(rate > 0.0);
         let n = 4000;
         let mut expected = vec![0.0; 3];

@@ -57,7 +57,7 @@ fn slow_density(model: &DensityForest, rows: &[f64], x: &[f64], lifetime: f64) -
     let (rows, x) = (coordinates(rows), coordinates(x));
     let mut sum = 0.0;
     for index in 0..forest.n_trees() {
-        let mut cell: Cell = forest.ground().root_cell(forest.ground().tree_key(index));
+        let mut cell: Cell = forest.domain().root_cell(forest.domain().tree_key(index));
         let mut held: Vec<&[f64]> = rows.chunks_exact(n_dims).collect();
         let (mut lower, mut upper) = (model.bounds().lower().to_vec(), model.bounds().upper().to_vec());
         let (mut mass, mut depth) = (1.0, 0.0);

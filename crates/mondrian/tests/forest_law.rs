@@ -77,7 +77,7 @@ fn a_forest_grown_through_extensions_has_the_law_of_a_batch() {
     for (step, row) in order.into_iter().enumerate() {
         online.learn(Points::row_major(&rows[row], 2).unwrap(), &[step as f64], None).unwrap();
     }
-    assert!(online.forest().ground().rung() >= 3, "the box was widened {} times", online.forest().ground().rung());
+    assert!(online.forest().domain().rung() >= 3, "the box was widened {} times", online.forest().domain().rung());
     check_shared_cells(&online, &rows, "online");
     // And the number of cells, against a batch with other draws: means over 4000 trees each, 5 standard deviations.
     let batch = fit(3, None, &rows);

@@ -58,7 +58,7 @@ fn a_regression_forest() {
         let model = cancelled_everywhere(fit);
         let plain = RegressionForest::fit(params.clone(), points(&x), &y, None).unwrap();
         assert_eq!(model.to_bytes().unwrap(), plain.to_bytes().unwrap());
-        // A batch that is inserted, and one for which the trees are planted anew.
+        // A batch that is inserted, and one for which the trees are trained anew.
         for n in [20, 90] {
             let batch = (points(&more[..2 * n]), &more_y[..n]);
             let mut learned = plain.clone();

@@ -1,7 +1,7 @@
 //! Figures as data, and how they are drawn: charts of lines and bands, and a coloured surface with paths over it.
 //!
 //! A [`Figure`] is stored in the JSON of a run, so that pictures can be drawn again without computing anything. What is
-//! drawn has its own white ground and plain colours: it reads the same on any page.
+//! drawn has its own white domain and plain colours: it reads the same on any page.
 
 mod axis;
 mod chart;

@@ -123,7 +123,7 @@ fn colour_of(path: &Path) -> &'static str {
     ["#ffffff", "#ff8c00", "#ff9ecb"].get(path.colour).copied().unwrap_or_else(|| colour(path.colour))
 }
 
-/// A line with dark edges, so that it is seen on every shade and on the white ground of the names.
+/// A line with dark edges, so that it is seen on every shade and on the white domain of the names.
 fn joined(points: &str, path: &Path) -> String {
     let line = |colour: &str, width: f64| {
         format!(

@@ -1,7 +1,7 @@
 //! The data of the measurements, all by key, and what the library needs to grow a tree on them.
 
 use mondrian::process::{Bounds, NodeKey};
-use mondrian::tree::{Ground, PointStore};
+use mondrian::tree::{Domain, PointStore};
 use mondrian::{Lifetime, Points, Result};
 use mondrian_benches::Table;
 
@@ -84,8 +84,8 @@ impl Rows {
     }
 
     /// Trees on the box of all rows.
-    pub(crate) fn ground(&self, lifetime: f64) -> Result<Ground> {
+    pub(crate) fn domain(&self, lifetime: f64) -> Result<Domain> {
         let bounds = Bounds::of_points(Points::row_major(&self.x, self.n_dims)?).expect("there are rows");
-        Ground::new(1, &bounds, Lifetime::new(lifetime)?)
+        Domain::new(1, &bounds, Lifetime::new(lifetime)?)
     }
 }

@@ -78,20 +78,20 @@ fn fit_against_boxes() -> Outcome {
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     let row = |name: &str, rows: &Rows, lifetime: f64, n_runs: usize, wanted: &str| -> Outcome {
-        let (store, ground) = (rows.store()?, rows.ground(lifetime)?);
+        let (store, domain) = (rows.store()?, rows.domain(lifetime)?);
         let columns = rows.columns();
-        let codes = Codes::new(&ground, &store);
-        let key = ground.tree_key(0);
-        let n_nodes = Tree::grown(&ground, key, &store).n_nodes();
+        let codes = Codes::new(&domain, &store);
+        let key = domain.tree_key(0);
+        let n_nodes = Tree::grown(&domain, key, &store).n_nodes();
         let peer = |scan: Scan<'_>| drop(black_box(boxes::build(scan, rows.n_dims, lifetime, Boxes::Kept, 1)));
-        let mut forest: Forest = Forest::replanted(BuiltInMeasure::Uniform, ground.clone(), store.clone(), N_TREES)?;
+        let mut forest: Forest = Forest::from_parts(BuiltInMeasure::Uniform, domain.clone(), store.clone(), N_TREES)?;
         let [of_forest, alone, by_codes, making, plain, vectorised] = alternate(
             n_runs,
             [
                 &mut || forest.regrow(&()),
-                &mut || drop(black_box(Tree::grown(&ground, key, &store))),
-                &mut || drop(black_box(Tree::grown_by(&ground, key, &store, Some(&codes)))),
-                &mut || drop(black_box(Codes::new(&ground, &store))),
+                &mut || drop(black_box(Tree::grown(&domain, key, &store))),
+                &mut || drop(black_box(Tree::grown_by(&domain, key, &store, Some(&codes)))),
+                &mut || drop(black_box(Codes::new(&domain, &store))),
                 &mut || peer(Scan::Plain(&columns)),
                 &mut || peer(Scan::Vectorised(&rows.x)),
             ],
@@ -124,7 +124,7 @@ fn dimensions() -> Outcome {
     println!("| (b) 50000 uniform, lifetime x D = 80 | runs | D = 16 s | D = 256 s | ratio | wanted |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
     let (few, many) = (Rows::uniform(50_000, 16, 1), Rows::uniform(50_000, 256, 1));
-    let (few_ground, many_ground) = (few.ground(80.0 / 16.0)?, many.ground(80.0 / 256.0)?);
+    let (few_ground, many_ground) = (few.domain(80.0 / 16.0)?, many.domain(80.0 / 256.0)?);
     let (few_store, many_store) = (few.store()?, many.store()?);
     let n_runs = runs(7);
     let [low, high] = alternate(
@@ -175,23 +175,23 @@ fn online() -> Outcome {
     ];
     for (name, rows) in &data {
         let bounds = mondrian::process::Bounds::of_points(mondrian::Points::row_major(&rows.x, n_dims)?);
-        let ground = rows.ground(FOREVER)?;
+        let domain = rows.domain(FOREVER)?;
         let n_runs = runs(7);
         let mut best = [FOREVER; 4];
         for _ in 0..n_runs {
             let mut store = PointStore::new(n_dims);
-            let mut trees: Vec<Tree> = (0..n_trees).map(|i| Tree::new(ground.tree_key(i))).collect();
+            let mut trees: Vec<Tree> = (0..n_trees).map(|i| Tree::new(domain.tree_key(i))).collect();
             let mut touched = Touched::default();
             let direct = Pace::of(n, |row| {
                 let (point, new) = store.add(rows.row(row)).expect("the row fits");
                 assert!(new, "no row twice");
                 for tree in &mut trees {
-                    tree.insert(&ground, &store, &mut [point], &mut touched);
+                    tree.insert(&domain, &store, &mut [point], &mut touched);
                 }
             });
             let params = ForestParams { n_trees, bounds: bounds.clone(), ..ForestParams::default() };
             let first = mondrian::Points::row_major(&rows.x[..n_dims], n_dims)?;
-            let mut forest: Forest = Forest::on_ground(&params, first, Lifetime::INFINITE)?;
+            let mut forest: Forest = Forest::with_domain(&params, first, Lifetime::INFINITE)?;
             let whole = Pace::of(n, |row| {
                 let learned = forest.take_rows(forest.arrivals_at(rows.row(row).to_vec())).expect("the row fits");
                 forest.grow(&(), &learned, 0, &mut mondrian::progress::no_progress()).expect("nobody cancels");
@@ -215,14 +215,14 @@ fn unseen_rows() -> Outcome {
     let store = rows.store()?;
     for lifetime in [5.0, FOREVER] {
         let bounds = mondrian::process::Bounds::new(&[0.0; 10], &[1.0; 10])?;
-        let ground = mondrian::tree::Ground::new(1, &bounds, Lifetime::new(lifetime)?)?;
-        let tree = Tree::grown(&ground, ground.tree_key(0), &store);
+        let domain = mondrian::tree::Domain::new(1, &bounds, Lifetime::new(lifetime)?)?;
+        let tree = Tree::grown(&domain, domain.tree_key(0), &store);
         let route = |frozen| {
-            let rows = CodedRows::new(&ground, &unseen.x);
-            black_box(tree.cells(&ground, &store, &rows, ground.lifetime(), frozen));
+            let rows = CodedRows::new(&domain, &unseen.x);
+            black_box(tree.cells(&domain, &store, &rows, domain.lifetime(), frozen));
         };
         let one_by_one = || {
-            let mut locator = Locator::new(&tree, &ground, &store, ground.lifetime());
+            let mut locator = Locator::new(&tree, &domain, &store, domain.lifetime());
             for row in unseen.x.chunks_exact(10) {
                 black_box(locator.cell_of(row));
             }
@@ -231,7 +231,7 @@ fn unseen_rows() -> Outcome {
         let [fit, batch, batch_exact, exact] = alternate(
             n_runs,
             [
-                &mut || drop(black_box(Tree::grown(&ground, ground.tree_key(0), &store))),
+                &mut || drop(black_box(Tree::grown(&domain, domain.tree_key(0), &store))),
                 &mut || route(Frozen::AsItStands),
                 &mut || route(Frozen::Resumed),
                 &mut { one_by_one },
@@ -262,9 +262,9 @@ fn bytes() -> Outcome {
         ("clusters of 20, sigma 1e-4, 20000 x 50", Rows::clustered(20_000, 50, 20, 1e-4, 1), "-"),
     ];
     for (name, rows, wanted) in &data {
-        let (store, ground) = (rows.store()?, rows.ground(FOREVER)?);
+        let (store, domain) = (rows.store()?, rows.domain(FOREVER)?);
         let [plain, tree] =
-            [ground.without_chains(), ground].map(|ground| Tree::grown(&ground, ground.tree_key(0), &store));
+            [domain.without_chains(), domain].map(|domain| Tree::grown(&domain, domain.tree_key(0), &store));
         let n = store.n_points() as f64;
         let [before, after] = [&plain, &tree].map(|tree| tree.n_bytes() as f64 / n);
         println!(
@@ -283,9 +283,9 @@ fn bytes() -> Outcome {
 
 /// Fit, location and learning with and without chains. Unseen rows are of the same clusters, and anywhere.
 fn with_chains_and_without(name: &str, rows: &Rows) -> Outcome {
-    let (store, ground, n_dims) = (rows.store()?, rows.ground(FOREVER)?, rows.n_dims);
-    let grounds = [ground.without_chains(), ground.clone()];
-    let grow = |which: usize| Tree::grown(&grounds[which], ground.tree_key(0), &store);
+    let (store, domain, n_dims) = (rows.store()?, rows.domain(FOREVER)?, rows.n_dims);
+    let grounds = [domain.without_chains(), domain.clone()];
+    let grow = |which: usize| Tree::grown(&grounds[which], domain.tree_key(0), &store);
     let trees = [grow(0), grow(1)];
     let n = rows.n_rows().min(20_000);
     let mut near: Vec<f64> = rows.x[..n * n_dims].to_vec();
@@ -293,7 +293,7 @@ fn with_chains_and_without(name: &str, rows: &Rows) -> Outcome {
     near.iter_mut().zip(&noise.x).for_each(|(x, e)| *x += 1e-4 * e);
     let mut anywhere = Rows::uniform(n, n_dims, 10).x;
     for x in near.chunks_exact_mut(n_dims).chain(anywhere.chunks_exact_mut(n_dims)) {
-        ground.clamp(x);
+        domain.clamp(x);
     }
     let route = |which: usize, x: &[f64]| {
         let rows = CodedRows::new(&grounds[which], x);
@@ -306,7 +306,7 @@ fn with_chains_and_without(name: &str, rows: &Rows) -> Outcome {
         }
     };
     let learn = |which: usize| {
-        let (mut tree, mut touched) = (Tree::new(ground.tree_key(0)), Touched::default());
+        let (mut tree, mut touched) = (Tree::new(domain.tree_key(0)), Touched::default());
         store.points().for_each(|point| tree.insert(&grounds[which], &store, &mut [point], &mut touched));
         black_box(tree);
     };
@@ -336,9 +336,9 @@ fn forget_and_merge() -> Outcome {
     let half = Rows { x: rows.x[..rows.x.len() / 2].to_vec(), n_dims: 10 };
     let (store, half_store) = (rows.store()?, half.store()?);
     for lifetime in [5.0, FOREVER] {
-        let ground = rows.ground(lifetime)?;
-        let key = ground.tree_key(0);
-        let (whole, part) = (Tree::grown(&ground, key, &store), Tree::grown(&ground, key, &half_store));
+        let domain = rows.domain(lifetime)?;
+        let key = domain.tree_key(0);
+        let (whole, part) = (Tree::grown(&domain, key, &store), Tree::grown(&domain, key, &half_store));
         let n_runs = runs(7);
         let mut touched = Touched::default();
         let mut least = [FOREVER; 4];
@@ -349,14 +349,14 @@ fn forget_and_merge() -> Outcome {
             let seconds = alternate(
                 1,
                 [
-                    &mut || drop(black_box(Tree::grown(&ground, key, &store))),
-                    &mut || merged.insert(&ground, &store, &mut others, &mut touched),
-                    &mut || drop(black_box(Tree::grown(&ground, key, &half_store))),
+                    &mut || drop(black_box(Tree::grown(&domain, key, &store))),
+                    &mut || merged.insert(&domain, &store, &mut others, &mut touched),
+                    &mut || drop(black_box(Tree::grown(&domain, key, &half_store))),
                     &mut || {
                         for point in n / 2..n {
-                            less.forget(&ground, store.point(point), point, true, &mut forgotten);
+                            less.forget(&domain, store.point(point), point, true, &mut forgotten);
                         }
-                        less.tidy(&store);
+                        less.compact(&store);
                     },
                 ],
             );
@@ -377,12 +377,12 @@ fn a_million() -> Outcome {
     println!("| (g) uniform 1000000 x 10, lifetime 5 | runs | s a tree | rows in leaves | store s | wanted |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
     let rows = Rows::uniform(1_000_000, 10, 1);
-    let ground = rows.ground(5.0)?;
+    let domain = rows.domain(5.0)?;
     let (store, store_seconds) = timed(|| rows.store());
     let store = store?;
     let n_runs = runs(7);
-    let mut tree = Tree::new(ground.tree_key(0));
-    let [seconds] = alternate(n_runs, [&mut || tree = Tree::grown(&ground, ground.tree_key(0), &store)]);
+    let mut tree = Tree::new(domain.tree_key(0));
+    let [seconds] = alternate(n_runs, [&mut || tree = Tree::grown(&domain, domain.tree_key(0), &store)]);
     let in_leaves: u32 = (0..tree.n_nodes() as u32)
         .flat_map(|id| [mondrian::process::Side::Below, mondrian::process::Side::Above].map(|s| tree.node(id).child(s)))
         .map(|child| if let Kind::Leaf(leaf) = child.kind() { tree.leaf(leaf).count() } else { 0 })

@@ -139,7 +139,7 @@ fn forest_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: 
     let relevance = model.relevance();
     let mut sections = vec![tree_section(
         preparation,
-        model.forest().ground().first_box(),
+        model.forest().domain().first_box(),
         train,
         Some(&split.train.y),
         &relevance,
@@ -191,7 +191,7 @@ fn classifier_path(args: &PathArgs, training: &Training<'_>, split: &Split, scre
     let confidence: Vec<f64> =
         probabilities.chunks(classes.len()).zip(&predicted).map(|(row, p)| row[*p as usize]).collect();
     let relevance = model.relevance();
-    let bounds = model.forest().ground().first_box();
+    let bounds = model.forest().domain().first_box();
     let lifetime = path.best_lifetime();
     let sections = vec![
         Section::new(
@@ -321,7 +321,7 @@ fn kernel_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: 
     ];
     let figures = vec![("coverage_90", json!(held)), ("worst_residual", json!(found.drift.worst_residual))];
     let relevance = correlations(train, &split.train.y);
-    let bounds = model.features().forest().ground().first_box();
+    let bounds = model.features().forest().domain().first_box();
     let lifetime = path.best_lifetime();
     let mut sections =
         vec![tree_section(preparation, bounds, train, Some(&split.train.y), &relevance, lifetime, args.params.seed)?];
@@ -346,7 +346,7 @@ fn density_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen:
     let figures = vec![("outside_the_box", json!(outside)), ("gamma", json!(model.gamma()))];
     // No input matters more than another to a density: the first two are shown, shaded by how close together rows lie.
     let relevance = vec![1.0; train.n_columns()];
-    let bounds = model.forest().ground().first_box();
+    let bounds = model.forest().domain().first_box();
     let section = tree_section(preparation, bounds, train, None, &relevance, path.best_lifetime(), args.params.seed)?;
     Ok(Found { path, sections: vec![section], headline, figures, n_trees: model.forest().n_trees() })
 }

@@ -1,6 +1,6 @@
 //! Classification forests: learned batch by batch, with probabilities.
 
-use mondrian::forest::{ClassificationForest, ClassificationParams, LifetimeChoice, Sowing};
+use mondrian::forest::{BulkBuilder, ClassificationForest, ClassificationParams, LifetimeChoice};
 use serde_json::json;
 
 use super::{Facts, Training, forest};
@@ -35,11 +35,11 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
         params.forest.lifetime = LifetimeChoice::Value(tuned.lifetime());
     }
     let n_trees = params.forest.n_trees;
-    let mut sowing: Option<Sowing<ClassificationForest>> = None;
+    let mut sowing: Option<BulkBuilder<ClassificationForest>> = None;
     let Training { source, preparation, missing, .. } = training;
     learn_all(source, preparation, *missing, screen, |points, batch| {
         if sowing.is_none() {
-            sowing = Some(Sowing::classification(params.clone(), points, n_classes)?);
+            sowing = Some(BulkBuilder::classification(params.clone(), points, n_classes)?);
         }
         Ok(sowing.iter_mut().try_for_each(|sowing| sowing.add(points, &batch.classes()))?)
     })?;

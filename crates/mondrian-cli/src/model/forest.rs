@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use mondrian::Lifetime;
 use mondrian::forest::{
-    ForestParams, LeafModel, LifetimeChoice, RegressionForest, RegressionParams, Sowing, WeightsChoice,
+    BulkBuilder, ForestParams, LeafModel, LifetimeChoice, RegressionForest, RegressionParams, WeightsChoice,
 };
 use mondrian::process::Bounds;
 use serde_json::json;
@@ -61,11 +61,11 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     };
     screen.say(format!("growing {} trees to lifetime {lifetime}", params.forest.n_trees));
     let n_trees = params.forest.n_trees;
-    let mut sowing: Option<Sowing<RegressionForest>> = None;
+    let mut sowing: Option<BulkBuilder<RegressionForest>> = None;
     let Training { source, preparation, missing, .. } = training;
     learn_all(source, preparation, *missing, screen, |points, batch| {
         if sowing.is_none() {
-            sowing = Some(Sowing::regression(params.clone(), lifetime, points, 1)?);
+            sowing = Some(BulkBuilder::regression(params.clone(), lifetime, points, 1)?);
         }
         Ok(sowing.iter_mut().try_for_each(|sowing| sowing.add(points, &batch.y, None))?)
     })?;

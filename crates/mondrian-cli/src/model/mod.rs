@@ -166,7 +166,7 @@ impl Model {
     pub(crate) fn like(&self, points: Points<'_>, rows: &Prepared) -> Outcome<Self> {
         match self {
             Self::Forest(model) => {
-                let lifetime = model.forest().ground().lifetime();
+                let lifetime = model.forest().domain().lifetime();
                 let fresh = RegressionForest::fit_at(model.params().clone(), lifetime, points, &rows.y, None)?;
                 Ok(Self::Forest(fresh))
             }
@@ -292,7 +292,7 @@ impl Fitted {
     pub(crate) fn load(path: &Path) -> Outcome<Self> {
         let bytes = crate::commands::read_file(path)?;
         Self::from_bytes(&bytes).map_err(|failure| match failure {
-            Failure::Input { what, mend } => Failure::input(format!("{}: {what}", path.display()), mend),
+            Failure::Input { what, hint } => Failure::input(format!("{}: {what}", path.display()), hint),
             other => other,
         })
     }

@@ -186,7 +186,7 @@ impl<'a> PreparedRows<'a> {
             .unwrap_or("?");
         Failure::input(
             format!("{}: row {}, column {name:?} is missing or not finite", self.place, batch.first_row + row as u64),
-            "mend it, or choose --missing drop or --missing mean",
+            "correct it, or choose --missing drop or --missing mean",
         )
     }
 }

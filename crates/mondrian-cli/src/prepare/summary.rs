@@ -176,7 +176,7 @@ fn check(
         let cells = if found.n_missing == 1 { "the only one".into() } else { format!("one of {}", found.n_missing) };
         return Err(Failure::input(
             format!("{place}: row {row}, column {name:?} is missing or not finite ({cells})"),
-            "mend it, or choose --missing drop or --missing mean",
+            "correct it, or choose --missing drop or --missing mean",
         ));
     }
     if let (Missing::Mean, Some((name, ..)), Some(target)) =

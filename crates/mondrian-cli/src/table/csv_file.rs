@@ -46,10 +46,10 @@ impl CsvRows {
                 let line = pos.as_ref().map_or(self.row + 1, csv::Position::line);
                 Failure::input(
                     format!("{}: line {line} has {len} cells where {expected_len} are expected", self.place),
-                    "mend that line, or give --delimiter if the cells were cut wrongly",
+                    "hint that line, or give --delimiter if the cells were cut wrongly",
                 )
             }
-            _ => Failure::input(format!("{}: row {}: {error}", self.place, self.row + 1), "mend that row"),
+            _ => Failure::input(format!("{}: row {}: {error}", self.place, self.row + 1), "hint that row"),
         }
     }
 
@@ -58,7 +58,7 @@ impl CsvRows {
         Failure::input(
             format!("{}: row {}, column {name:?}: {shown:?} is not a number", self.place, self.row),
             format!(
-                "mend it, leave the column out with --exclude {name:?}, or take it as categories with --categorical {name:?}"
+                "correct it, leave the column out with --exclude {name:?}, or take it as categories with --categorical {name:?}"
             ),
         )
     }

@@ -128,11 +128,11 @@ impl Source {
     pub(crate) fn find(&self, name: &str) -> Outcome<usize> {
         self.columns.iter().position(|c| c.name == name).ok_or_else(|| {
             let near = nearest(name, self.columns.iter().map(|c| c.name.as_str()));
-            let mend = match near {
+            let hint = match near {
                 Some(near) => format!("did you mean {near:?}?"),
                 None => format!("it has {}", listed(self.columns.iter().map(|c| c.name.as_str()))),
             };
-            Failure::input(format!("{} has no column {name:?}", self.place), mend)
+            Failure::input(format!("{} has no column {name:?}", self.place), hint)
         })
     }
 

@@ -85,7 +85,7 @@ impl Place {
 }
 
 impl Ran {
-    /// The error is one line that says what and how to mend it, and nothing panicked.
+    /// The error is one line that says what and what to do about it, and nothing panicked.
     #[track_caller]
     pub(crate) fn refused(&self, status: i32, parts: &[&str]) {
         assert_eq!(self.status, status, "exit status; stderr: {}", self.stderr);
@@ -96,7 +96,7 @@ impl Ran {
             assert!(errors[0].contains(part), "{part:?} in {:?}", errors[0]);
         }
         if status == 2 {
-            assert!(errors[0].contains("; "), "how to mend it in {:?}", errors[0]);
+            assert!(errors[0].contains("; "), "what to do about it in {:?}", errors[0]);
         }
     }
 

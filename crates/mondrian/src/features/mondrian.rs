@@ -77,10 +77,10 @@ impl MondrianFeatures {
     /// given here counts, not that of `params`; automatic weights are those of a lifetime given by value.
     ///
     /// # Errors
-    /// As for [`Forest::on_ground`].
+    /// As for [`Forest::with_domain`].
     pub fn on(params: &ForestParams, first: Points<'_>, lifetime: Lifetime) -> Result<Self> {
         let params = ForestParams { lifetime: crate::forest::LifetimeChoice::Value(lifetime), ..params.clone() };
-        let forest = Forest::on_ground(&params, first, lifetime)?;
+        let forest = Forest::with_domain(&params, first, lifetime)?;
         let columns = vec![TreeColumns::default(); forest.n_trees()];
         Ok(Self { forest: Arc::new(forest), lifetime, rows: Vec::new(), columns, n_columns: 0 })
     }
@@ -148,7 +148,7 @@ impl MondrianFeatures {
     }
 
     fn seen_at(mut self, rows: Vec<u32>, lifetime: Lifetime) -> Result<Self> {
-        let terminal = self.forest.ground().lifetime();
+        let terminal = self.forest.domain().lifetime();
         if lifetime > terminal {
             return Err(Error::InvalidParameter {
                 name: "lifetime",
@@ -204,10 +204,10 @@ impl MondrianFeatures {
         let n_dims = self.n_dims();
         let (mut inside, mut factors) = (coordinates, Vec::with_capacity(points.n_rows()));
         for x in inside.chunks_exact_mut(n_dims) {
-            let distance = self.forest.ground().clamp(x);
+            let distance = self.forest.domain().clamp(x);
             factors.push(if distance > 0.0 { exp_minus(self.lifetime.get() * distance) } else { 1.0 });
         }
-        let rows = CodedRows::new(self.forest.ground(), &inside);
+        let rows = CodedRows::new(self.forest.domain(), &inside);
         let per_tree: Vec<Vec<u32>> =
             (0..self.n_trees()).into_par_iter().map(|tree| self.look_up(tree, &rows)).collect();
         let cells = CellArray::new(per_tree.concat(), points.n_rows(), self.n_trees(), self.n_columns)?;
@@ -220,7 +220,7 @@ impl MondrianFeatures {
     fn look_up(&self, tree: usize, rows: &CodedRows<'_>) -> Vec<u32> {
         let columns = &self.columns[tree];
         let (forest, tree) = (&self.forest, &self.forest.trees()[tree].0);
-        let cells = tree.cells(forest.ground(), forest.store(), rows, self.lifetime, Frozen::Resumed);
+        let cells = tree.cells(forest.domain(), forest.store(), rows, self.lifetime, Frozen::Resumed);
         cells.into_iter().map(|child| if child == Child::EMPTY { UNSEEN } else { columns.of(child) }).collect()
     }
 
@@ -340,11 +340,11 @@ impl MondrianFeatures {
     /// # Errors
     /// As [`FeatureMap::learn`], and [`Error::Cancelled`]; the map is of no more use then.
     pub fn learn_with_progress(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<Features> {
-        let arrivals = self.forest.arrivals(points)?;
+        let row_batch = self.forest.row_batch(points)?;
         self.check_room(points.n_rows())?;
-        let rung = self.forest.ground().rung();
+        let rung = self.forest.domain().rung();
         let forest = Arc::make_mut(&mut self.forest);
-        let learned = forest.take_rows(arrivals)?;
+        let learned = forest.take_rows(row_batch)?;
         forest.grow(&(), &learned, rung, progress)?;
         self.number(&learned.points);
         self.rows.extend_from_slice(&learned.points);

@@ -5,7 +5,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::forest::{ClassificationForest, ClassificationParams, Forest, Labels, RegressionForest, RegressionParams};
+use crate::forest::{
+    ClassificationForest, ClassificationParams, Forest, NodeStatistics, RegressionForest, RegressionParams,
+};
 use crate::progress::no_progress;
 use crate::tree::Tree;
 use crate::{Lifetime, Points, Result};
@@ -13,12 +15,12 @@ use crate::{Lifetime, Points, Result};
 /// A forest model whose rows arrive in batches and whose trees are not grown yet.
 ///
 /// ```
-/// use mondrian::forest::{RegressionForest, RegressionParams, Sowing};
+/// use mondrian::forest::{RegressionForest, RegressionParams, BulkBuilder};
 /// use mondrian::{Lifetime, Points};
 /// let x: Vec<f64> = (0..40).map(|i| f64::from(i) / 40.0).collect();
 /// let (params, lifetime) = (RegressionParams::default(), Lifetime::new(3.0)?);
 /// let all = Points::row_major(&x, 1)?;
-/// let mut sowing = Sowing::regression(params.clone(), lifetime, all, 1)?;   // the box of all rows
+/// let mut sowing = BulkBuilder::regression(params.clone(), lifetime, all, 1)?;   // the box of all rows
 /// for batch in x.chunks(7) {
 ///     sowing.add(Points::row_major(batch, 1)?, batch, None)?;
 /// }
@@ -28,9 +30,9 @@ use crate::{Lifetime, Points, Result};
 /// # Ok::<(), mondrian::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Sowing<M>(M);
+pub struct BulkBuilder<M>(M);
 
-impl Sowing<RegressionForest> {
+impl BulkBuilder<RegressionForest> {
     /// A regression forest on the box and measure of `first`, whose rows are not learned by this.
     ///
     /// # Errors
@@ -49,17 +51,17 @@ impl Sowing<RegressionForest> {
     /// # Errors
     /// As [`RegressionForest::learn`].
     pub fn add(&mut self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
-        self.0.sow(points, targets, weights)
+        self.0.stage(points, targets, weights)
     }
 
     /// Grows the trees; `progress` is told how many have been, from any thread.
     pub fn grow(mut self, progress: &(dyn Fn(usize) + Sync)) -> RegressionForest {
-        self.0.grow_sown(progress);
+        self.0.grow_staged(progress);
         self.0
     }
 }
 
-impl Sowing<ClassificationForest> {
+impl BulkBuilder<ClassificationForest> {
     /// A classification forest on the box and measure of `first`, whose rows are not learned by this.
     ///
     /// # Errors
@@ -73,19 +75,23 @@ impl Sowing<ClassificationForest> {
     /// # Errors
     /// As [`ClassificationForest::learn`].
     pub fn add(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
-        self.0.sow(points, labels)
+        self.0.stage(points, labels)
     }
 
     /// Grows the trees; `progress` is told how many have been, from any thread.
     pub fn grow(mut self, progress: &(dyn Fn(usize) + Sync)) -> ClassificationForest {
-        self.0.grow_sown(progress);
+        self.0.grow_staged(progress);
         self.0
     }
 }
 
 impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// As [`Forest::regrow`], telling how many trees have been grown.
-    pub(crate) fn regrow_counting<L: Labels<Stats = S>>(&mut self, labels: &L, progress: &(dyn Fn(usize) + Sync)) {
+    pub(crate) fn regrow_counting<L: NodeStatistics<Stats = S>>(
+        &mut self,
+        labels: &L,
+        progress: &(dyn Fn(usize) + Sync),
+    ) {
         let n_grown = AtomicUsize::new(0);
         let counted = |_: usize, grown: &dyn Fn() -> Tree| {
             let tree = grown();

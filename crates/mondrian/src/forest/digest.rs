@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 
 use crate::Result;
-use crate::forest::{Forest, Labels};
+use crate::forest::{Forest, NodeStatistics};
 use crate::model_file::{Archive, ModelFileError};
 use crate::process::Side;
 use crate::progress::no_progress;
@@ -26,14 +26,14 @@ const DIGESTS: &str = "growth_digests";
 
 /// How a forest's trees, saved without their cuts, must come out when they are grown again.
 #[derive(Debug)]
-pub struct Growth {
+pub struct TreeDigest {
     /// Cuts that part points, one number a tree.
     cuts: Vec<u32>,
     /// The digests of all trees, one after the other.
     digests: Vec<u32>,
 }
 
-impl Growth {
+impl TreeDigest {
     /// What a file says about this many trees.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     ///
     /// # Errors
     /// [`ModelFileError::Inconsistent`], after at most one wrong tree a thread.
-    pub fn regrow_as_saved<L: Labels<Stats = S>>(&mut self, labels: &L, growth: &Growth) -> Result<()> {
+    pub fn regrow_as_saved<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, growth: &TreeDigest) -> Result<()> {
         let stop = AtomicBool::new(growth.cuts.len() != self.n_trees());
         let starts = growth.starts();
         self.regrow_each(labels, &mut no_progress(), |index, grown| {

@@ -1,7 +1,7 @@
 //! Mondrian forests (report, chapter 2): many trees over one store of points, batch and online.
 //!
 //! [`Forest`] is the structure that every model shares: trees, the points they hold, box and measure. Regression,
-//! classification, density estimation and random features put [labels](Labels) on it.
+//! classification, density estimation and random features put [labels](NodeStatistics) on it.
 
 mod batch;
 mod bulk;
@@ -12,10 +12,10 @@ mod params;
 pub mod regression;
 mod saved;
 
-pub use batch::Arrivals;
-pub use bulk::Sowing;
+pub use batch::RowBatch;
+pub use bulk::BulkBuilder;
 pub use classification::{ClassificationForest, ClassificationParams};
-pub use digest::Growth;
+pub use digest::TreeDigest;
 pub use params::{ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
 pub(crate) use regression::keyed_hash;
 pub use regression::{
@@ -27,11 +27,11 @@ use rayon::prelude::*;
 use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure};
 use crate::progress::{Progress, no_progress, report};
-use crate::tree::{CodedRows, Codes, Frozen, Ground, Landing, PointStore, Touched, Tree};
+use crate::tree::{CodedRows, Codes, Domain, Frozen, Landing, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
 /// What a model knows of its points beyond where they lie, and the statistics it keeps at each node of a tree.
-pub trait Labels: Sync {
+pub trait NodeStatistics: Sync {
     /// Statistics of one tree, in arrays by node and by leaf number.
     type Stats: Default + Clone + Send + Sync + std::fmt::Debug;
 
@@ -39,19 +39,19 @@ pub trait Labels: Sync {
     fn gather(&self, tree: &Tree, stats: &mut Self::Stats);
 
     /// Mends the statistics after a change, given what it touched.
-    fn mend(&self, tree: &Tree, touched: &Touched, stats: &mut Self::Stats);
+    fn update(&self, tree: &Tree, touched: &Touched, stats: &mut Self::Stats);
 }
 
 /// Fewer insertions than this are over before another thread has woken up: each takes about a microsecond.
 const WORTH_THREADS: usize = 64;
 
 /// No labels: structure alone.
-impl Labels for () {
+impl NodeStatistics for () {
     type Stats = ();
 
     fn gather(&self, _: &Tree, (): &mut ()) {}
 
-    fn mend(&self, _: &Tree, _: &Touched, (): &mut ()) {}
+    fn update(&self, _: &Tree, _: &Touched, (): &mut ()) {}
 }
 
 /// What learning rows did to the store: models bring their labels up to date with it before the trees grow.
@@ -67,17 +67,17 @@ pub struct Learned {
 #[derive(Debug, Clone)]
 pub struct Forest<S = ()> {
     measure: BuiltInMeasure,
-    ground: Ground,
+    domain: Domain,
     store: PointStore,
     trees: Vec<(Tree, S)>,
-    rooms: Rooms,
+    scratch: Scratch,
 }
 
 /// Room of each tree for learning single rows, kept so that learning the next one allocates little. A copy has none yet.
 #[derive(Debug, Default)]
-struct Rooms(Vec<Touched>);
+struct Scratch(Vec<Touched>);
 
-impl Clone for Rooms {
+impl Clone for Scratch {
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -88,7 +88,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     ///
     /// # Errors
     /// [`Error::Empty`] without rows where box or measure must come from them, and what [`ForestParams::check`] refuses.
-    pub fn on_ground(params: &ForestParams, first: Points<'_>, lifetime: Lifetime) -> Result<Self> {
+    pub fn with_domain(params: &ForestParams, first: Points<'_>, lifetime: Lifetime) -> Result<Self> {
         params.check()?;
         let measure = params.measure_on(first)?;
         let raw = match &params.bounds {
@@ -99,30 +99,30 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             }
             None => Bounds::of_points(first).ok_or(Error::Empty { what: "X", rows: 0, columns: first.n_columns() })?,
         };
-        let ground = Ground::new(params.seed, &in_measure(&measure, &raw)?, lifetime)?;
-        let trees = bare_trees(&ground, params.n_trees);
-        Ok(Self { measure, store: PointStore::new(first.n_columns()), ground, trees, rooms: Rooms::default() })
+        let domain = Domain::new(params.seed, &in_measure(&measure, &raw)?, lifetime)?;
+        let trees = empty_trees(&domain, params.n_trees);
+        Ok(Self { measure, store: PointStore::new(first.n_columns()), domain, trees, scratch: Scratch::default() })
     }
 
     /// A forest of saved parts with its trees still empty; [`Forest::regrow`] grows them.
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] for an absurd number of trees, [`Error::Incompatible`] where the parts do not fit.
-    pub fn replanted(measure: BuiltInMeasure, ground: Ground, store: PointStore, n_trees: usize) -> Result<Self> {
+    pub fn from_parts(measure: BuiltInMeasure, domain: Domain, store: PointStore, n_trees: usize) -> Result<Self> {
         ForestParams { n_trees, ..ForestParams::default() }.check()?;
-        measure.check_dims(ground.n_dims())?;
-        if store.n_dims() != ground.n_dims() {
+        measure.check_dims(domain.n_dims())?;
+        if store.n_dims() != domain.n_dims() {
             return Err(Error::Incompatible { what: "dimensions of points and root box" });
         }
-        let trees = bare_trees(&ground, n_trees);
-        Ok(Self { measure, ground, store, trees, rooms: Rooms::default() })
+        let trees = empty_trees(&domain, n_trees);
+        Ok(Self { measure, domain, store, trees, scratch: Scratch::default() })
     }
 
-    /// The same forest, with trees that keep every cut as a node: see [`Ground::without_chains`]. Trees that hold points
+    /// The same forest, with trees that keep every cut as a node: see [`Domain::without_chains`]. Trees that hold points
     /// must be grown anew.
     #[must_use]
     pub(crate) fn without_chains(mut self) -> Self {
-        self.ground = self.ground.without_chains();
+        self.domain = self.domain.without_chains();
         self
     }
 
@@ -132,8 +132,8 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     }
 
     /// Boxes, seed and terminal lifetime.
-    pub fn ground(&self) -> &Ground {
-        &self.ground
+    pub fn domain(&self) -> &Domain {
+        &self.domain
     }
 
     /// The points.
@@ -148,7 +148,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// Number of dimensions.
     pub fn n_dims(&self) -> usize {
-        self.ground.n_dims()
+        self.domain.n_dims()
     }
 
     /// The trees with their statistics, in order.
@@ -162,24 +162,24 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     }
 
     /// Lets the trees go; [`Forest::regrow`] grows them again.
-    pub(crate) fn fell(&mut self) {
-        self.trees = bare_trees(&self.ground, self.n_trees());
+    pub(crate) fn drop_trees(&mut self) {
+        self.trees = empty_trees(&self.domain, self.n_trees());
     }
 
     /// Rows to be learned, by [`Forest::take_rows`].
     ///
     /// # Errors
     /// As [`Forest::coordinates`].
-    pub fn arrivals(&self, points: Points<'_>) -> Result<Arrivals> {
+    pub fn row_batch(&self, points: Points<'_>) -> Result<RowBatch> {
         points.check_width(self.n_dims())?;
-        let rows = Arrivals::of_points(points, &self.measure, &self.ground);
+        let rows = RowBatch::of_points(points, &self.measure, &self.domain);
         self.check_finite(&rows.coordinates)?;
         Ok(rows)
     }
 
-    /// As [`Forest::arrivals`], for rows that are in measure coordinates already, row-major.
-    pub fn arrivals_at(&self, coordinates: Vec<f64>) -> Arrivals {
-        Arrivals::of_coordinates(coordinates, &self.ground)
+    /// As [`Forest::row_batch`], for rows that are in measure coordinates already, row-major.
+    pub fn arrivals_at(&self, coordinates: Vec<f64>) -> RowBatch {
+        RowBatch::of_coordinates(coordinates, &self.domain)
     }
 
     /// Rows in measure coordinates, row-major.
@@ -210,17 +210,17 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     ///
     /// # Errors
     /// [`Error::TooLarge`] for points too far away or too many.
-    pub fn take_rows(&mut self, rows: Arrivals) -> Result<Learned> {
-        let is_held = rows.are_in(self.ground.root_box());
-        let Arrivals { coordinates, hashes, .. } = rows;
-        let rung = if is_held { self.ground.rung() } else { self.rung_for(&coordinates)? };
+    pub fn take_rows(&mut self, rows: RowBatch) -> Result<Learned> {
+        let is_held = rows.are_in(self.domain.root_box());
+        let RowBatch { coordinates, hashes, .. } = rows;
+        let rung = if is_held { self.domain.rung() } else { self.rung_for(&coordinates)? };
         let n_dims = self.n_dims();
         let room = crate::tree::PointStore::CAPACITY - self.store.n_slots();
         if coordinates.len() / n_dims > room || self.store.n_rows() + coordinates.len() / n_dims > u32::MAX as usize {
             let expected = (self.store.n_rows() + coordinates.len() / n_dims) as f64;
             return Err(Error::TooLarge { what: "rows", expected, limit: crate::tree::PointStore::CAPACITY as f64 });
         }
-        self.ground.set_rung(rung)?;
+        self.domain.set_rung(rung)?;
         if self.store.n_slots() == 0 {
             let points = self.store.adopt(coordinates, &hashes);
             return Ok(Learned { points, fresh: self.store.all_points() });
@@ -240,11 +240,11 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// The lowest rung, not below the current one, whose box holds the given rows.
     fn rung_for(&self, coordinates: &[f64]) -> Result<u32> {
         // The usual case, and free of allocations: the box holds them already.
-        if self.ground.root_box().contains_all(coordinates) {
-            return Ok(self.ground.rung());
+        if self.domain.root_box().contains_all(coordinates) {
+            return Ok(self.domain.rung());
         }
         let new = Bounds::of_points(Points::row_major(coordinates, self.n_dims())?).expect("there are rows");
-        Ok(self.ground.rung_holding(&new)?.max(self.ground.rung()))
+        Ok(self.domain.rung_holding(&new)?.max(self.domain.rung()))
     }
 
     /// Grows all trees by rows that [`Forest::take_rows`] took when the box was at `rung_before`, with a report after every
@@ -252,7 +252,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     ///
     /// # Errors
     /// [`Error::Cancelled`]; some trees have grown then and others not, and the forest is of no more use.
-    pub fn grow<L: Labels<Stats = S>>(
+    pub fn grow<L: NodeStatistics<Stats = S>>(
         &mut self,
         labels: &L,
         learned: &Learned,
@@ -260,7 +260,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         progress: Progress<'_>,
     ) -> Result<bool> {
         // A wider box or a batch larger than what is there: planting anew is exact, and cheaper.
-        if self.ground.rung() != rung_before || learned.points.len() * 2 > self.store.n_rows() {
+        if self.domain.rung() != rung_before || learned.points.len() * 2 > self.store.n_rows() {
             self.regrow_with_progress(labels, progress)?;
             return Ok(true);
         }
@@ -274,44 +274,44 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         fresh.sort_unstable();
         let again: Vec<u32> =
             learned.points.iter().copied().filter(|point| fresh.binary_search(point).is_err()).collect();
-        let Self { ground, store, trees, .. } = self;
+        let Self { domain, store, trees, .. } = self;
         let learn = |(touched, batch): &mut (Touched, Vec<u32>), (tree, stats): &mut (Tree, S)| {
             for point in &again {
                 tree.count_again(store, *point, touched);
-                labels.mend(tree, touched, stats);
+                labels.update(tree, touched, stats);
             }
             batch.clone_from(&fresh);
-            tree.insert(ground, store, batch, touched);
-            mend(labels, tree, touched, stats, store);
+            tree.insert(domain, store, batch, touched);
+            update(labels, tree, touched, stats, store);
         };
         if learned.points.len() * trees.len() < WORTH_THREADS {
             let mut room = <(Touched, Vec<u32>)>::default();
             trees.iter_mut().for_each(|tree| learn(&mut room, tree));
             return Ok(false);
         }
-        in_turns(trees, progress, |_, some| {
+        in_chunks(trees, progress, |_, some| {
             some.par_iter_mut().for_each_init(<(Touched, Vec<u32>)>::default, learn);
         })?;
         Ok(false)
     }
 
     /// Grows all trees by a point that they do not have, on this thread.
-    fn grow_by_one<L: Labels<Stats = S>>(&mut self, labels: &L, point: u32) {
-        let Self { ground, store, trees, rooms: Rooms(rooms), .. } = self;
-        rooms.resize_with(trees.len(), Touched::default);
-        Tree::insert_into_all(trees.iter_mut().map(|(tree, _)| tree).zip(&mut *rooms), ground, store, point);
-        for ((tree, stats), touched) in trees.iter_mut().zip(rooms) {
-            mend(labels, tree, touched, stats, store);
+    fn grow_by_one<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, point: u32) {
+        let Self { domain, store, trees, scratch: Scratch(scratch), .. } = self;
+        scratch.resize_with(trees.len(), Touched::default);
+        Tree::insert_into_all(trees.iter_mut().map(|(tree, _)| tree).zip(&mut *scratch), domain, store, point);
+        for ((tree, stats), touched) in trees.iter_mut().zip(scratch) {
+            update(labels, tree, touched, stats, store);
         }
     }
 
     /// Grows all trees anew from the store.
-    pub fn regrow<L: Labels<Stats = S>>(&mut self, labels: &L) {
+    pub fn regrow<L: NodeStatistics<Stats = S>>(&mut self, labels: &L) {
         let outcome = self.regrow_with_progress(labels, &mut no_progress());
         debug_assert!(outcome.is_ok(), "nobody cancels");
     }
 
-    fn regrow_with_progress<L: Labels<Stats = S>>(&mut self, labels: &L, progress: Progress<'_>) -> Result<()> {
+    fn regrow_with_progress<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, progress: Progress<'_>) -> Result<()> {
         self.regrow_each(labels, progress, |_, grown| Some(grown()))
     }
 
@@ -319,22 +319,22 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     ///
     /// # Errors
     /// [`Error::Cancelled`].
-    pub(crate) fn regrow_each<L: Labels<Stats = S>>(
+    pub(crate) fn regrow_each<L: NodeStatistics<Stats = S>>(
         &mut self,
         labels: &L,
         progress: Progress<'_>,
         plant: impl Fn(usize, &dyn Fn() -> Tree) -> Option<Tree> + Sync,
     ) -> Result<()> {
-        let Self { ground, store, trees, .. } = self;
+        let Self { domain, store, trees, .. } = self;
         // Few large trees keep all threads busy only if each is grown by several.
         let grown = if trees.len() < rayon::current_num_threads() { Tree::grown_in_parts } else { Tree::grown_by };
-        let codes = Codes::if_worth(ground, store, trees.len());
-        in_turns(trees, progress, |first, some| {
+        let codes = Codes::if_worth(domain, store, trees.len());
+        in_chunks(trees, progress, |first, some| {
             some.par_iter_mut().enumerate().for_each(|(at, (tree, stats))| {
                 let key = tree.key();
                 // The old tree goes first: two at a time would be the peak of memory.
                 *tree = Tree::new(key);
-                if let Some(new) = plant(first + at, &|| grown(ground, key, store, codes.as_ref())) {
+                if let Some(new) = plant(first + at, &|| grown(domain, key, store, codes.as_ref())) {
                     *tree = new;
                     labels.gather(tree, stats);
                 }
@@ -343,12 +343,12 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     }
 
     /// Gathers the statistics of all trees anew.
-    pub fn gather<L: Labels<Stats = S>>(&mut self, labels: &L) {
+    pub fn gather<L: NodeStatistics<Stats = S>>(&mut self, labels: &L) {
         self.trees.par_iter_mut().for_each(|(tree, stats)| labels.gather(tree, stats));
     }
 
     /// Takes one row of each given point away; all must be held. `labels` must not count the rows any more.
-    pub fn forget<L: Labels<Stats = S>>(&mut self, labels: &L, points: &[u32]) {
+    pub fn forget<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, points: &[u32]) {
         // Which removal is a point's last is known before any tree changes.
         let mut removals: Vec<(u32, Vec<f64>, bool)> = Vec::with_capacity(points.len());
         for point in points {
@@ -356,15 +356,15 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             let gone = self.store.remove(*point);
             removals.push((*point, x, gone));
         }
-        let Self { ground, store, trees, .. } = self;
+        let Self { domain, store, trees, .. } = self;
         trees.par_iter_mut().for_each(|(tree, stats)| {
             let mut touched = Touched::default();
             for (point, x, gone) in &removals {
-                tree.forget(ground, x, *point, *gone, &mut touched);
-                labels.mend(tree, &touched, stats);
+                tree.forget(domain, x, *point, *gone, &mut touched);
+                labels.update(tree, &touched, stats);
             }
-            if tree.is_untidy() {
-                tree.tidy(store);
+            if tree.needs_compaction() {
+                tree.compact(store);
                 labels.gather(tree, stats);
             }
         });
@@ -372,13 +372,13 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     }
 
     /// Goes back to the lowest rung that holds all points: the forest that never saw the forgotten ones.
-    fn narrow<L: Labels<Stats = S>>(&mut self, labels: &L) {
-        if self.ground.rung() == 0 {
+    fn narrow<L: NodeStatistics<Stats = S>>(&mut self, labels: &L) {
+        if self.domain.rung() == 0 {
             return;
         }
         let rung = self.store.points().map(|p| self.rung_of(self.store.point(p))).max().unwrap_or(0);
-        if rung < self.ground.rung() {
-            self.ground.set_rung(rung).expect("a lower rung exists");
+        if rung < self.domain.rung() {
+            self.domain.set_rung(rung).expect("a lower rung exists");
             self.regrow(labels);
         }
     }
@@ -386,7 +386,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// The lowest rung whose box holds a point of the root box.
     fn rung_of(&self, x: &[f64]) -> u32 {
         let bounds = Bounds::new(x, x).expect("stored coordinates are finite");
-        self.ground.rung_holding(&bounds).expect("the root box holds it")
+        self.domain.rung_holding(&bounds).expect("the root box holds it")
     }
 
     /// The forest on a root box widened to hold sets of rows without learning them, so that a path over them is piecewise
@@ -394,31 +394,31 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     ///
     /// # Errors
     /// [`Error::TooLarge`] for rows too far away.
-    pub fn widened_for<L: Labels<Stats = S>>(&self, labels: &L, sets: &[&[f64]]) -> Result<Option<Self>> {
-        let mut rung = self.ground.rung();
+    pub fn widened_for<L: NodeStatistics<Stats = S>>(&self, labels: &L, sets: &[&[f64]]) -> Result<Option<Self>> {
+        let mut rung = self.domain.rung();
         for coordinates in sets {
             rung = rung.max(self.rung_for(coordinates)?);
         }
-        if rung == self.ground.rung() {
+        if rung == self.domain.rung() {
             return Ok(None);
         }
-        let (measure, mut ground, store) = (self.measure.clone(), self.ground.clone(), self.store.clone());
-        ground.set_rung(rung)?;
-        let trees = bare_trees(&ground, self.n_trees());
-        let mut wide = Self { measure, ground, store, trees, rooms: Rooms::default() };
+        let (measure, mut domain, store) = (self.measure.clone(), self.domain.clone(), self.store.clone());
+        domain.set_rung(rung)?;
+        let trees = empty_trees(&domain, self.n_trees());
+        let mut wide = Self { measure, domain, store, trees, scratch: Scratch::default() };
         wide.regrow(labels);
         Ok(Some(wide))
     }
 
     /// Cuts all trees on until a larger lifetime. A smaller one is a view: nothing happens.
-    pub fn raise_lifetime<L: Labels<Stats = S>>(&mut self, labels: &L, lifetime: Lifetime) {
-        if lifetime <= self.ground.lifetime() {
+    pub fn raise_lifetime<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, lifetime: Lifetime) {
+        if lifetime <= self.domain.lifetime() {
             return;
         }
-        self.ground = self.ground.with_lifetime(lifetime);
-        let Self { ground, store, trees, .. } = self;
+        self.domain = self.domain.with_lifetime(lifetime);
+        let Self { domain, store, trees, .. } = self;
         trees.par_iter_mut().for_each(|(tree, stats)| {
-            tree.raise_lifetime(ground, store);
+            tree.raise_lifetime(domain, store);
             labels.gather(tree, stats);
         });
     }
@@ -429,10 +429,10 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// [`Error::Incompatible`] saying what differs.
     pub fn check_mergeable(&self, other: &Self) -> Result<()> {
         let differs = [
-            ("seeds", self.ground.seed() != other.ground.seed()),
+            ("seeds", self.domain.seed() != other.domain.seed()),
             ("numbers of trees", self.n_trees() != other.n_trees()),
             ("measures", self.measure != other.measure),
-            ("root boxes", self.ground.first_box() != other.ground.first_box()),
+            ("root boxes", self.domain.first_box() != other.domain.first_box()),
         ];
         match differs.iter().find(|(_, differs)| *differs) {
             Some((what, _)) => Err(Error::Incompatible { what }),
@@ -448,9 +448,9 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     pub fn apply(&self, points: Points<'_>, lifetime: Lifetime) -> Result<Vec<i64>> {
         let mut inside = self.coordinates(points)?;
         for x in inside.chunks_exact_mut(self.n_dims()) {
-            self.ground.clamp(x);
+            self.domain.clamp(x);
         }
-        let rows = CodedRows::new(&self.ground, &inside);
+        let rows = CodedRows::new(&self.domain, &inside);
         let columns: Vec<Vec<i64>> = self
             .trees
             .par_iter()
@@ -460,7 +460,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
                     Landing::Seen(child) => i64::from(numbers[&child]),
                     Landing::Unseen { .. } => -1,
                 };
-                let landings = tree.route(&self.ground, &self.store, &rows, lifetime, Frozen::Resumed);
+                let landings = tree.route(&self.domain, &self.store, &rows, lifetime, Frozen::Resumed);
                 landings.into_iter().map(number).collect()
             })
             .collect();
@@ -469,12 +469,12 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 }
 
 /// Trees without points.
-fn bare_trees<S: Default>(ground: &Ground, n_trees: usize) -> Vec<(Tree, S)> {
-    (0..n_trees).map(|index| (Tree::new(ground.tree_key(index)), S::default())).collect()
+fn empty_trees<S: Default>(domain: &Domain, n_trees: usize) -> Vec<(Tree, S)> {
+    (0..n_trees).map(|index| (Tree::new(domain.tree_key(index)), S::default())).collect()
 }
 
 /// Works on a few trees at a time, told the number of the first, so that somebody who waits hears of it and can stop it.
-fn in_turns<T>(trees: &mut [T], progress: Progress<'_>, work: impl Fn(usize, &mut [T])) -> Result<()> {
+fn in_chunks<T>(trees: &mut [T], progress: Progress<'_>, work: impl Fn(usize, &mut [T])) -> Result<()> {
     let (total, mut done) = (trees.len(), 0);
     // Two a thread: the slower of two threads waits for nobody long.
     for some in trees.chunks_mut(2 * rayon::current_num_threads()) {
@@ -487,10 +487,10 @@ fn in_turns<T>(trees: &mut [T], progress: Progress<'_>, work: impl Fn(usize, &mu
 
 /// Mends the statistics of a tree that has learned something, and tidies it: chains that points have split leave something
 /// behind.
-fn mend<L: Labels>(labels: &L, tree: &mut Tree, touched: &Touched, stats: &mut L::Stats, store: &PointStore) {
-    labels.mend(tree, touched, stats);
-    if tree.is_untidy() {
-        tree.tidy(store);
+fn update<L: NodeStatistics>(labels: &L, tree: &mut Tree, touched: &Touched, stats: &mut L::Stats, store: &PointStore) {
+    labels.update(tree, touched, stats);
+    if tree.needs_compaction() {
+        tree.compact(store);
         labels.gather(tree, stats);
     }
 }

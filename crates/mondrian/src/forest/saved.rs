@@ -1,14 +1,14 @@
 //! Forests in model files.
 //!
 //! Trees are pure functions of key, box, measure and points, so a file holds those and no tree: it is small,
-//! cannot hold a tree that is wrong, and the trees are grown again when it is read. [`Growth`] says how they must come out.
+//! cannot hold a tree that is wrong, and the trees are grown again when it is read. [`TreeDigest`] says how they must come out.
 
 use serde::{Deserialize, Serialize};
 
-use crate::forest::{Forest, Growth, RegressionForest};
+use crate::forest::{Forest, RegressionForest, TreeDigest};
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::{Bounds, BuiltInMeasure};
-use crate::tree::{Ground, PointStore};
+use crate::tree::{Domain, PointStore};
 use crate::{Lifetime, Result};
 
 #[derive(Serialize, Deserialize)]
@@ -32,19 +32,19 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// Box, measure, seed and points, without a look at the trees.
     pub(crate) fn write_ground(&self, archive: &mut Archive) -> Result<()> {
-        let ground = self.ground();
+        let domain = self.domain();
         archive.set_params(
-            "ground",
+            "domain",
             &GroundParams {
-                seed: ground.seed(),
+                seed: domain.seed(),
                 n_trees: self.n_trees(),
-                rung: ground.rung(),
-                lifetime: ground.lifetime(),
+                rung: domain.rung(),
+                lifetime: domain.lifetime(),
                 measure: self.measure().clone(),
             },
         )?;
-        archive.insert_vec("root_lower", ground.first_box().lower().to_vec())?;
-        archive.insert_vec("root_upper", ground.first_box().upper().to_vec())?;
+        archive.insert_vec("root_lower", domain.first_box().lower().to_vec())?;
+        archive.insert_vec("root_upper", domain.first_box().upper().to_vec())?;
         let store = self.store();
         archive.insert("points", &[store.n_slots(), store.n_dims()], store.coordinates().to_vec())?;
         archive.insert_vec("multiplicity", store.multiplicities().to_vec())
@@ -55,10 +55,10 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     ///
     /// # Errors
     /// [`ModelFileError`] where parts are missing or do not fit together, and what the parts' own checks refuse.
-    pub fn read_from(archive: &Archive) -> Result<(Self, Growth)> {
-        let params: GroundParams = archive.params("ground")?;
+    pub fn read_from(archive: &Archive) -> Result<(Self, TreeDigest)> {
+        let params: GroundParams = archive.params("domain")?;
         // First of all: it bounds the number of trees by the size of the file.
-        let growth = Growth::read_from(archive, params.n_trees)?;
+        let growth = TreeDigest::read_from(archive, params.n_trees)?;
         let first = Bounds::new(archive.slice("root_lower")?, archive.slice("root_upper")?)?;
         let multiplicity: Vec<u32> = archive.vec("multiplicity")?;
         // Nodes count rows in 32 bits: more than that no learning could have given.
@@ -68,9 +68,9 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let n_dims = first.n_dims();
         let points: Vec<f64> = archive.matrix_slice("points", &[multiplicity.len(), n_dims])?.to_vec();
         let store = PointStore::restored(n_dims, points, multiplicity)?;
-        let ground = Ground::restored(params.seed, first, params.rung, params.lifetime)?;
-        let forest = Self::replanted(params.measure, ground, store, params.n_trees)?;
-        let outside = forest.store().points().any(|p| !forest.ground().root_box().contains(forest.store().point(p)));
+        let domain = Domain::restored(params.seed, first, params.rung, params.lifetime)?;
+        let forest = Self::from_parts(params.measure, domain, store, params.n_trees)?;
+        let outside = forest.store().points().any(|p| !forest.domain().root_box().contains(forest.store().point(p)));
         if outside {
             return Err(ModelFileError::Inconsistent { what: "a stored point lies outside the root box" }.into());
         }
@@ -91,7 +91,7 @@ impl Saved for RegressionForest {
     fn into_archive(mut self) -> Result<Archive> {
         let mut archive = Archive::new(Self::KIND);
         self.forest().write_growth(&mut archive)?;
-        self.fell();
+        self.drop_trees();
         self.write_rows(&mut archive)?;
         Ok(archive)
     }

@@ -13,9 +13,9 @@ pub(crate) trait Compare: Copy {
 
 /// On any machine.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Plainly;
+pub(crate) struct Scalar;
 
-impl Compare for Plainly {
+impl Compare for Scalar {
     #[inline(always)]
     fn compare(self, codes: &[i16; MOST], with: i16) -> (u32, bool) {
         let (mut is_less, mut is_same) = ([0; MOST], 0);
@@ -69,7 +69,7 @@ mod tests {
             (codes[3], codes[9], codes[30]) = (i16::MIN, i16::MAX, 0);
             for with in [i16::MIN, -1, 0, 1, i16::MAX, codes[0], codes[15], codes[16], codes[31], draw(99)] {
                 let expected = one_by_one(&codes, with);
-                assert_eq!(Plainly.compare(&codes, with), expected);
+                assert_eq!(Scalar.compare(&codes, with), expected);
                 #[cfg(target_arch = "x86_64")]
                 if let Some(v3) = pulp::x86::V3::try_new() {
                     assert_eq!(v3.compare(&codes, with), expected);

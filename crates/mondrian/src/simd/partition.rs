@@ -34,7 +34,7 @@ pub(crate) fn partition_by_codes(
         let scratch = room(scratch, numbers.len());
         return v3.vectorize(
             #[inline(always)]
-            || crate::simd::partition_avx2::partition_by_eights(v3, numbers, scratch, column, cut, exact),
+            || crate::simd::partition_avx2::partition_avx2(v3, numbers, scratch, column, cut, exact),
         );
     }
     partition(numbers, scratch, column.below(cut, exact))

@@ -31,7 +31,7 @@ const fn lanes() -> [[u8; 8]; 256] {
 /// As [`crate::tree::partition`] by codes below a cut's, in a column that [is short](Column::is_short); where they agree, `exact`
 /// decides.
 #[inline(always)]
-pub(crate) fn partition_by_eights(
+pub(crate) fn partition_avx2(
     v3: V3,
     numbers: &mut [u32],
     scratch: &mut [u32],

@@ -3,7 +3,7 @@
 use crate::process::Side;
 use crate::tree::arena::node::Kind;
 use crate::tree::query::replay::Replay;
-use crate::tree::{Child, Ground, PointStore, Tree};
+use crate::tree::{Child, Domain, PointStore, Tree};
 
 impl Tree {
     /// The cells that hold points at a lifetime, numbered depth first.
@@ -53,7 +53,7 @@ impl Tree {
                 }
                 (Kind::Chain(i), Kind::Chain(j)) => {
                     todo.push((self.chain(i).end(), other.chain(j).end()));
-                    self.stock.chains.is_same(i, &other.stock.chains, j)
+                    self.arena.chains.is_same(i, &other.arena.chains, j)
                 }
                 (Kind::Empty, Kind::Empty) => true,
                 _ => false,
@@ -67,9 +67,9 @@ impl Tree {
 
     /// The same tree with every cut as a node: the slow, obvious twin of a tree with chains.
     #[must_use]
-    pub fn without_chains(&self, ground: &Ground, store: &PointStore) -> Self {
+    pub fn without_chains(&self, domain: &Domain, store: &PointStore) -> Self {
         let mut plain = Self::new(self.key);
-        let mut replay = Replay::on(ground.root_cell(self.key));
+        let mut replay = Replay::on(domain.root_cell(self.key));
         let mut todo = vec![(self.root, None::<(u32, Side)>)];
         while let Some((child, mut parent)) = todo.pop() {
             if let Kind::Chain(id) = child.kind() {
@@ -82,12 +82,12 @@ impl Tree {
             }
             let moved = match self.end_of(child).kind() {
                 Kind::Inner(id) => {
-                    let (node, new) = (*self.node(id), plain.stock.nodes.len() as u32);
-                    plain.stock.nodes.push(node);
+                    let (node, new) = (*self.node(id), plain.arena.nodes.len() as u32);
+                    plain.arena.nodes.push(node);
                     todo.extend([Side::Above, Side::Below].map(|side| (node.child(side), Some((new, side)))));
                     Child::inner(new)
                 }
-                Kind::Leaf(id) => Child::leaf(plain.stock.leaves.copy(self.leaf(id))),
+                Kind::Leaf(id) => Child::leaf(plain.arena.leaves.copy(self.leaf(id))),
                 Kind::Single(_) | Kind::Empty | Kind::Chain(_) => child,
             };
             plain.hang(parent, moved);
@@ -108,9 +108,9 @@ impl Tree {
         }
     }
 
-    /// Whether the tree is the one that its key, the ground and the store's points define: the slow, obvious check.
-    pub fn is_sound(&self, ground: &Ground, store: &PointStore) -> bool {
-        self.is_well_formed(store) && self.same_as(store, &Self::grown(ground, self.key, store), store)
+    /// Whether the tree is the one that its key, the domain and the store's points define: the slow, obvious check.
+    pub fn is_sound(&self, domain: &Domain, store: &PointStore) -> bool {
+        self.is_well_formed(store) && self.same_as(store, &Self::grown(domain, self.key, store), store)
     }
 
     /// Whether all numbers point somewhere, every stored point occurs once and counts add up; for untrusted trees.
@@ -128,10 +128,10 @@ impl Tree {
         while let Some((child, birth)) = todo.pop() {
             let sound = match child.kind() {
                 Kind::Inner(id) => {
-                    let Some(node) = self.stock.nodes.get(id as usize) else { return false };
+                    let Some(node) = self.arena.nodes.get(id as usize) else { return false };
                     visited += 1;
                     todo.extend([Side::Below, Side::Above].map(|side| (node.child(side), node.time)));
-                    visited <= self.stock.nodes.len() + self.n_chains()
+                    visited <= self.arena.nodes.len() + self.n_chains()
                         && node.time >= birth
                         && node.location.is_finite()
                         && node.dim() < store.n_dims()
@@ -141,7 +141,7 @@ impl Tree {
                             .is_some_and(|(a, b)| a.checked_add(b) == Some(node.count))
                 }
                 Kind::Leaf(id) => {
-                    let Some(leaf) = self.stock.leaves.get(id) else { return false };
+                    let Some(leaf) = self.arena.leaves.get(id) else { return false };
                     let mut rows = 0_u64;
                     leaf.points().len() > 1
                         && leaf.points().iter().all(|p| {
@@ -153,7 +153,7 @@ impl Tree {
                 }
                 Kind::Chain(id) => {
                     visited += 1;
-                    let sound = self.stock.chains.is_well_formed(id, store.n_dims());
+                    let sound = self.arena.chains.is_well_formed(id, store.n_dims());
                     if sound {
                         todo.push((self.chain(id).end(), self.chain(id).last_time()));
                     }
@@ -171,11 +171,11 @@ impl Tree {
 
     fn checked_rows(&self, child: Child, store: &PointStore) -> Option<u32> {
         // The number of a chain that is none fails by itself.
-        let is_chain = |id| self.stock.chains.is_well_formed(id, store.n_dims());
+        let is_chain = |id| self.arena.chains.is_well_formed(id, store.n_dims());
         let end = if matches!(child.kind(), Kind::Chain(id) if !is_chain(id)) { child } else { self.end_of(child) };
         match end.kind() {
-            Kind::Inner(id) => self.stock.nodes.get(id as usize).map(|n| n.count),
-            Kind::Leaf(id) => self.stock.leaves.get(id).map(crate::tree::Leaf::count),
+            Kind::Inner(id) => self.arena.nodes.get(id as usize).map(|n| n.count),
+            Kind::Leaf(id) => self.arena.leaves.get(id).map(crate::tree::Leaf::count),
             Kind::Single(p) => ((p as usize) < store.n_slots()).then(|| store.multiplicity(p)),
             Kind::Chain(_) => None,
             Kind::Empty => Some(0),

@@ -7,7 +7,7 @@ use crate::{Lifetime, Result};
 
 /// The root boxes and the lifetime of a model's trees.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ground {
+pub struct Domain {
     seed: u64,
     /// Root boxes from the first to the current rung of the ladder.
     boxes: Arc<[Bounds]>,
@@ -16,7 +16,7 @@ pub struct Ground {
     is_chained: bool,
 }
 
-impl Ground {
+impl Domain {
     /// Trees under `seed` on the box `first`, in measure coordinates, cut until `lifetime`.
     ///
     /// The box is taken to start just below its lower corner: cells are half-open, (lower, upper], so that the
@@ -37,15 +37,15 @@ impl Ground {
         Ok(Self { seed, boxes, lifetime, is_chained: usually_chained() })
     }
 
-    /// The same ground with its first box as it is stored, already starting just below its lower corner.
+    /// The same domain with its first box as it is stored, already starting just below its lower corner.
     ///
     /// # Errors
     /// [`crate::Error::TooLarge`] for a rung above the ladder, or sides whose sum overflows.
     pub fn restored(seed: u64, first: Bounds, rung: u32, lifetime: Lifetime) -> Result<Self> {
         let boxes = Arc::from([with_rate(first)?]);
-        let mut ground = Self { seed, boxes, lifetime, is_chained: usually_chained() };
-        ground.set_rung(rung)?;
-        Ok(ground)
+        let mut domain = Self { seed, boxes, lifetime, is_chained: usually_chained() };
+        domain.set_rung(rung)?;
+        Ok(domain)
     }
 
     /// The seed.
@@ -83,13 +83,13 @@ impl Ground {
         self.lifetime
     }
 
-    /// The same ground with another lifetime.
+    /// The same domain with another lifetime.
     #[must_use]
     pub fn with_lifetime(&self, lifetime: Lifetime) -> Self {
         Self { lifetime, ..self.clone() }
     }
 
-    /// The same ground, with trees that keep every cut as a node and never make a [chain](crate::tree::Chain).
+    /// The same domain, with trees that keep every cut as a node and never make a [chain](crate::tree::Chain).
     ///
     /// For who looks at every cut whatever it parts, as densities do, and to compare: the cuts are the same.
     #[must_use]
@@ -112,7 +112,7 @@ impl Ground {
     /// Widens (or narrows) the root box to a rung of the ladder.
     ///
     /// # Errors
-    /// [`crate::Error::TooLarge`]; the ground is then as before.
+    /// [`crate::Error::TooLarge`]; the domain is then as before.
     pub fn set_rung(&mut self, rung: u32) -> Result<()> {
         if rung == self.rung() {
             return Ok(());
@@ -127,7 +127,7 @@ impl Ground {
         Cell::of_shared(&self.boxes, key)
     }
 
-    /// Takes a walk back to the root of a tree, settled or not; it may have been on another ground.
+    /// Takes a walk back to the root of a tree, settled or not; it may have been on another domain.
     pub(crate) fn restart(&self, cell: &mut Cell, key: NodeKey) {
         if cell.is_on(&self.boxes) {
             cell.restart(key);
@@ -174,7 +174,7 @@ fn usually_chained() -> bool {
     IS_CHAINED.get()
 }
 
-/// Runs something on this thread with grounds [without chains](Ground::without_chains): the slow twin of whole models.
+/// Runs something on this thread with grounds [without chains](Domain::without_chains): the slow twin of whole models.
 #[cfg(test)]
 pub(crate) fn all_without_chains<T>(work: impl FnOnce() -> T) -> T {
     IS_CHAINED.set(false);

@@ -1,6 +1,6 @@
 //! The Mondrian tree: the part of a keyed process that a set of points makes worth looking at.
 //!
-//! A tree is a pure function of its [key](crate::process::NodeKey), the [ground](Ground) it stands on and the set of
+//! A tree is a pure function of its [key](crate::process::NodeKey), the [domain](Domain) it stands on and the set of
 //! points it holds (design, section 1). Nodes exist only where points lie; a cut that leaves one side
 //! without points is a real node with an empty side, and four or more of them in a row are kept as one edge, a
 //! [chain](Chain); a cell with one point is frozen, since its key says how it would go on. All coordinates here
@@ -20,7 +20,7 @@ pub use arena::leaf::Leaf;
 pub use arena::node::{Child, Kind, Node};
 pub use build::quantize::{CodedRows, Codes};
 pub(crate) use build::small::bits;
-pub use domain::Ground;
+pub use domain::Domain;
 #[cfg(test)]
 pub(crate) use domain::all_without_chains;
 pub use query::locate::{Landing, Locator};
@@ -36,13 +36,13 @@ use arena::leaf::Leaves;
 
 /// What trees are built of.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stock {
+pub(crate) struct Arena {
     nodes: Vec<Node>,
     leaves: Leaves,
     chains: Chains,
 }
 
-impl Stock {
+impl Arena {
     /// A child itself, or what it ends in if it is a chain.
     #[inline]
     fn end_of(&self, child: Child) -> Child {
@@ -66,7 +66,7 @@ impl Stock {
 pub struct Tree {
     key: NodeKey,
     root: Child,
-    stock: Stock,
+    arena: Arena,
     /// Nodes and leaves that nothing leads to any more.
     n_dead: usize,
     /// Whether a parent's number is always smaller than its children's.
@@ -76,11 +76,11 @@ pub struct Tree {
 impl Tree {
     /// A tree without points.
     pub fn new(key: NodeKey) -> Self {
-        Self::of_stock(key, Child::EMPTY, Stock::default())
+        Self::from_arena(key, Child::EMPTY, Arena::default())
     }
 
-    fn of_stock(key: NodeKey, root: Child, stock: Stock) -> Self {
-        Self { key, root, stock, n_dead: 0, is_in_order: true }
+    fn from_arena(key: NodeKey, root: Child, arena: Arena) -> Self {
+        Self { key, root, arena, n_dead: 0, is_in_order: true }
     }
 
     /// The key all its cuts follow from.
@@ -96,31 +96,31 @@ impl Tree {
     /// A node by its number, as [`Child::kind`] gives it.
     #[inline]
     pub fn node(&self, id: u32) -> &Node {
-        &self.stock.nodes[id as usize]
+        &self.arena.nodes[id as usize]
     }
 
     /// A leaf by its number, as [`Child::kind`] gives it.
     #[inline]
     pub fn leaf(&self, id: u32) -> Leaf<'_> {
-        self.stock.leaves.leaf(id)
+        self.arena.leaves.leaf(id)
     }
 
     /// A chain by its number, as [`Child::kind`] gives it.
     #[inline]
     pub fn chain(&self, id: u32) -> Chain {
-        self.stock.chains.get(id)
+        self.arena.chains.get(id)
     }
 
     /// Whether a point of the cell that a chain starts in is still there at its end.
     #[inline]
     pub fn chain_holds(&self, id: u32, x: &[f64]) -> bool {
-        self.stock.chains.holds(id, x)
+        self.arena.chains.holds(id, x)
     }
 
     /// A child itself, or what it ends in if it is a chain: the same points, so the same statistics.
     #[inline]
     pub fn end_of(&self, child: Child) -> Child {
-        self.stock.end_of(child)
+        self.arena.end_of(child)
     }
 
     /// What a run of cuts with an empty side leads to, kept as a chain or as nodes: a cut that separates points, a leaf or
@@ -139,7 +139,7 @@ impl Tree {
 
     /// Number of chains.
     pub fn n_chains(&self) -> usize {
-        self.stock.chains.len()
+        self.arena.chains.len()
     }
 
     /// All chains that the root leads to, with their numbers, parents before children.
@@ -160,30 +160,30 @@ impl Tree {
 
     /// Rows in a child's cell.
     pub fn rows_of(&self, child: Child, store: &PointStore) -> u32 {
-        self.stock.rows_of(child, store)
+        self.arena.rows_of(child, store)
     }
 
     /// Number of node slots: per-node statistics are kept in arrays of this length.
     pub fn n_nodes(&self) -> usize {
-        self.stock.nodes.len()
+        self.arena.nodes.len()
     }
 
     /// Number of leaf slots.
     pub fn n_leaves(&self) -> usize {
-        self.stock.leaves.len()
+        self.arena.leaves.len()
     }
 
     /// Node numbers in an order in which children come before parents.
     pub fn children_first(&self) -> impl Iterator<Item = u32> + use<> {
         // Splitting a chain puts new nodes above old ones; usually a parent's number is the smaller.
         let order = if self.is_in_order { None } else { Some(self.depth_first()) };
-        let n = order.as_ref().map_or(self.stock.nodes.len(), Vec::len) as u32;
+        let n = order.as_ref().map_or(self.arena.nodes.len(), Vec::len) as u32;
         (0..n).rev().map(move |at| order.as_ref().map_or(at, |order| order[at as usize]))
     }
 
     /// The numbers of all nodes that the root leads to, parents before children.
     fn depth_first(&self) -> Vec<u32> {
-        let (mut order, mut todo) = (Vec::with_capacity(self.stock.nodes.len()), vec![self.root]);
+        let (mut order, mut todo) = (Vec::with_capacity(self.arena.nodes.len()), vec![self.root]);
         while let Some(child) = todo.pop() {
             if let Some(id) = self.end_of(child).as_inner() {
                 order.push(id);
@@ -195,6 +195,6 @@ impl Tree {
 
     /// Bytes that the structure takes.
     pub fn n_bytes(&self) -> usize {
-        size_of_val(self.stock.nodes.as_slice()) + self.stock.leaves.n_bytes() + self.stock.chains.n_bytes()
+        size_of_val(self.arena.nodes.as_slice()) + self.arena.leaves.n_bytes() + self.arena.chains.n_bytes()
     }
 }

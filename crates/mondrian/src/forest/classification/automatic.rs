@@ -14,7 +14,7 @@ const ENOUGH: usize = 20;
 
 /// The lifetime of smallest log loss on the held-out points; infinite where there are too few of them.
 pub(crate) fn lifetime(model: &ClassificationForest, progress: Progress<'_>) -> Result<Lifetime> {
-    let store = model.planted.forest.store();
+    let store = model.trained.forest.store();
     let rounds = model.params.forest.validation.rounds()?;
     let part = |(hash, point): (u128, u32)| ((hash % u128::from(rounds.parts)) as u64, point);
     let rounds = rounds.split(&subset::hashed(store).into_iter().map(part).collect::<Vec<_>>());
@@ -29,13 +29,13 @@ pub(crate) fn lifetime(model: &ClassificationForest, progress: Progress<'_>) -> 
     let share = 1.0 / rounds.len() as f64;
     for (round, (kept, held_out)) in rounds.into_iter().enumerate() {
         let progress = &mut part_of(progress, round as f64 * share, (round + 1) as f64 * share);
-        let planted = model.planted.with_points(&kept, TREES)?;
+        let trained = model.trained.with_points(&kept, TREES)?;
         let (gamma, lifetime) = (OnceLock::new(), OnceLock::new());
         let view = Some(Lifetime::INFINITE);
-        let part = ClassificationForest { params: params.clone(), planted, view, gamma, lifetime };
+        let part = ClassificationForest { params: params.clone(), trained, view, gamma, lifetime };
         let (mut coordinates, mut truth) = (Vec::new(), Vec::new());
         for point in held_out {
-            for class_and_count in model.planted.classes.of(point) {
+            for class_and_count in model.trained.classes.of(point) {
                 coordinates.extend_from_slice(store.point(point));
                 truth.push(*class_and_count);
             }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::forest::classification::loss::log_loss;
 use crate::forest::classification::masks::{ClassMasks, PointClasses};
 use crate::forest::classification::stable::{discount, n_set};
-use crate::forest::classification::{Planted, subset};
+use crate::forest::classification::{TrainedTrees, subset};
 use crate::process::Side;
 use crate::tree::{Kind, Tree};
 
@@ -22,26 +22,26 @@ const TREES: usize = 16;
 const POWERS: std::ops::RangeInclusive<i32> = -6..=7;
 
 /// The γ of smallest leave-one-out log loss.
-pub(crate) fn automatic(planted: &Planted) -> f64 {
-    let box_ = planted.forest.ground().first_box();
+pub(crate) fn automatic(trained: &TrainedTrees) -> f64 {
+    let box_ = trained.forest.domain().first_box();
     let linear: f64 = box_.lower().iter().zip(box_.upper()).map(|(lo, hi)| hi - lo).sum();
     // A box of one point: no cut ever comes, and γ means nothing.
     let unit = if linear > 1e-300 && linear < 1e300 { linear } else { 1.0 };
     let grid: Vec<f64> = POWERS.map(|e| unit * f64::from(e).exp2()).collect();
     let middle = grid[grid.len() / 2];
-    let points: Vec<u32> = subset::hashed(planted.forest.store()).into_iter().take(POINTS).map(|(_, p)| p).collect();
+    let points: Vec<u32> = subset::hashed(trained.forest.store()).into_iter().take(POINTS).map(|(_, p)| p).collect();
     if points.len() < 2 {
         return middle;
     }
-    let Ok(part) = planted.with_points(&points, TREES) else { return middle };
+    let Ok(part) = trained.with_points(&points, TREES) else { return middle };
     let losses = leave_one_out(&part, &grid);
     let best = (0..grid.len()).fold(0, |best, i| if losses[i] < losses[best] { i } else { best });
     grid[best]
 }
 
 /// Total leave-one-out log loss of a forest of infinite lifetime at each γ.
-pub(crate) fn leave_one_out(planted: &Planted, gammas: &[f64]) -> Vec<f64> {
-    let Planted { forest, classes } = planted;
+pub(crate) fn leave_one_out(trained: &TrainedTrees, gammas: &[f64]) -> Vec<f64> {
+    let TrainedTrees { forest, classes } = trained;
     // Where each point's first class stands among all (point, class) pairs.
     let mut starts = vec![0_usize; forest.store().n_slots() + 1];
     for point in 0..forest.store().n_slots() {
@@ -228,7 +228,7 @@ mod tests {
                 let params = ClassificationParams { forest: forest.clone(), gamma, ..ClassificationParams::default() };
                 ClassificationForest::fit(params, points, &labels, n_classes, None).unwrap()
             };
-            let fast = leave_one_out(&fit(GammaChoice::Auto).planted, &gammas);
+            let fast = leave_one_out(&fit(GammaChoice::Auto).trained, &gammas);
             for (gamma, fast) in gammas.iter().zip(fast) {
                 let model = fit(GammaChoice::Value(*gamma));
                 let mut slow = 0.0;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::forest::Labels;
+use crate::forest::NodeStatistics;
 use crate::process::Side;
 use crate::tree::{Child, Kind, Touched, Tree};
 use crate::{Error, Result};
@@ -194,7 +194,7 @@ impl ClassMasks {
     }
 }
 
-impl Labels for PointClasses {
+impl NodeStatistics for PointClasses {
     type Stats = ClassMasks;
 
     fn gather(&self, tree: &Tree, stats: &mut ClassMasks) {
@@ -205,7 +205,7 @@ impl Labels for PointClasses {
         tree.children_first().for_each(|id| stats.mend_node(tree, self, id, &mut scratch));
     }
 
-    fn mend(&self, tree: &Tree, touched: &Touched, stats: &mut ClassMasks) {
+    fn update(&self, tree: &Tree, touched: &Touched, stats: &mut ClassMasks) {
         if stats.n_words != self.n_words() {
             return self.gather(tree, stats);
         }

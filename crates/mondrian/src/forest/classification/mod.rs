@@ -31,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
-use crate::forest::{Arrivals, Forest, LifetimeChoice};
+use crate::forest::{Forest, LifetimeChoice, RowBatch};
 use crate::progress::{Progress, no_progress};
 use crate::{Error, Lifetime, Points, Result};
 use masks::{PointClasses, check_labels};
@@ -39,7 +39,7 @@ use predict::{Rows, Scene};
 
 /// Trees with their points' classes: what views and clones of a model share.
 #[derive(Debug, Clone)]
-struct Planted {
+struct TrainedTrees {
     forest: Forest<ClassMasks>,
     classes: PointClasses,
 }
@@ -55,7 +55,7 @@ struct Planted {
 #[derive(Debug, Clone)]
 pub struct ClassificationForest {
     params: ClassificationParams,
-    planted: Arc<Planted>,
+    trained: Arc<TrainedTrees>,
     /// The lifetime looked at; none: automatic.
     view: Option<Lifetime>,
     gamma: OnceLock<f64>,
@@ -115,9 +115,9 @@ impl ClassificationForest {
             LifetimeChoice::Auto => (Lifetime::INFINITE, None),
             LifetimeChoice::Value(lifetime) => (lifetime, Some(lifetime)),
         };
-        let forest = Forest::on_ground(&params.forest, first, terminal)?;
-        let planted = Arc::new(Planted { forest, classes: PointClasses::new(n_classes) });
-        Ok(Self { params, planted, view, gamma: OnceLock::new(), lifetime: OnceLock::new() })
+        let forest = Forest::with_domain(&params.forest, first, terminal)?;
+        let trained = Arc::new(TrainedTrees { forest, classes: PointClasses::new(n_classes) });
+        Ok(Self { params, trained, view, gamma: OnceLock::new(), lifetime: OnceLock::new() })
     }
 
     /// Learns more rows, online, with weights as in [`ClassificationForest::fit`]. `n_classes` may have grown since.
@@ -184,15 +184,15 @@ impl ClassificationForest {
     ) -> Result<()> {
         let n_classes = n_classes.max(self.n_classes());
         check_labels(points.n_rows(), labels, n_classes)?;
-        let arrivals = self.planted.forest.arrivals(points)?;
-        self.take(arrivals, labels, n_classes, progress)
+        let row_batch = self.trained.forest.row_batch(points)?;
+        self.take(row_batch, labels, n_classes, progress)
     }
 
     /// Takes rows. On error nothing has changed, unless it was cancelled.
-    fn take(&mut self, arrivals: Arrivals, labels: &[u32], n_classes: usize, progress: Progress<'_>) -> Result<()> {
-        let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
-        let rung = forest.ground().rung();
-        let learned = forest.take_rows(arrivals)?;
+    fn take(&mut self, row_batch: RowBatch, labels: &[u32], n_classes: usize, progress: Progress<'_>) -> Result<()> {
+        let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
+        let rung = forest.domain().rung();
+        let learned = forest.take_rows(row_batch)?;
         let n_words = classes.n_words();
         classes.set_n_classes(n_classes);
         learned.points.iter().zip(labels).for_each(|(point, class)| classes.add(*point, *class));
@@ -204,19 +204,19 @@ impl ClassificationForest {
         Ok(())
     }
 
-    /// Takes rows into the store and leaves the trees as they are, until [`ClassificationForest::grow_sown`].
-    pub(in crate::forest) fn sow(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
+    /// Takes rows into the store and leaves the trees as they are, until [`ClassificationForest::grow_staged`].
+    pub(in crate::forest) fn stage(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
         check_labels(points.n_rows(), labels, self.n_classes())?;
-        let arrivals = self.planted.forest.arrivals(points)?;
-        let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
-        let learned = forest.take_rows(arrivals)?;
+        let row_batch = self.trained.forest.row_batch(points)?;
+        let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
+        let learned = forest.take_rows(row_batch)?;
         learned.points.iter().zip(labels).for_each(|(point, class)| classes.add(*point, *class));
         Ok(())
     }
 
     /// Grows all trees from the store.
-    pub(in crate::forest) fn grow_sown(&mut self, progress: &(dyn Fn(usize) + Sync)) {
-        let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
+    pub(in crate::forest) fn grow_staged(&mut self, progress: &(dyn Fn(usize) + Sync)) {
+        let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
         forest.regrow_counting(classes, progress);
         self.forget_automatic();
     }
@@ -234,9 +234,9 @@ impl ClassificationForest {
         if labels.len() != points.n_rows() {
             return Err(Error::LengthMismatch { what: "labels", expected: points.n_rows(), found: labels.len() });
         }
-        let coordinates = self.planted.forest.coordinates(points)?;
+        let coordinates = self.trained.forest.coordinates(points)?;
         let found = self.find_rows(&coordinates, labels)?;
-        let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
+        let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
         found.iter().zip(labels).for_each(|(point, class)| classes.remove(*point, *class));
         forest.forget(classes, &found);
         self.forget_automatic();
@@ -245,7 +245,7 @@ impl ClassificationForest {
 
     /// The point of each row, all rows taken together being held.
     fn find_rows(&self, coordinates: &[f64], labels: &[u32]) -> Result<Vec<u32>> {
-        let Planted { forest, classes } = &*self.planted;
+        let TrainedTrees { forest, classes } = &*self.trained;
         let mut asked = std::collections::HashMap::new();
         let mut found = Vec::with_capacity(labels.len());
         for (row, (x, class)) in coordinates.chunks_exact(forest.n_dims()).zip(labels).enumerate() {
@@ -266,7 +266,7 @@ impl ClassificationForest {
     /// [`Error::Incompatible`] where seeds, numbers of trees, boxes, measures, lifetimes, γ or the treatment of unseen
     /// cuts differ; nothing is changed then.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        self.planted.forest.check_mergeable(&other.planted.forest)?;
+        self.trained.forest.check_mergeable(&other.trained.forest)?;
         let differs = [
             ("lifetimes", self.view != other.view),
             ("values of gamma", self.params.gamma != other.params.gamma),
@@ -277,10 +277,10 @@ impl ClassificationForest {
         }
         let (coordinates, labels) = other.rows();
         let n_classes = self.n_classes().max(other.n_classes());
-        self.take(self.planted.forest.arrivals_at(coordinates), &labels, n_classes, &mut no_progress())?;
-        let terminal = other.planted.forest.ground().lifetime();
-        if terminal > self.planted.forest.ground().lifetime() {
-            let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
+        self.take(self.trained.forest.arrivals_at(coordinates), &labels, n_classes, &mut no_progress())?;
+        let terminal = other.trained.forest.domain().lifetime();
+        if terminal > self.trained.forest.domain().lifetime() {
+            let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
             forest.raise_lifetime(classes, terminal);
         }
         Ok(())
@@ -288,7 +288,7 @@ impl ClassificationForest {
 
     /// All rows in measure coordinates, with their classes.
     fn rows(&self) -> (Vec<f64>, Vec<u32>) {
-        let Planted { forest, classes } = &*self.planted;
+        let TrainedTrees { forest, classes } = &*self.trained;
         let (mut coordinates, mut labels) = (Vec::new(), Vec::new());
         for point in forest.store().points() {
             for (class, count) in classes.of(point) {
@@ -314,7 +314,7 @@ impl ClassificationForest {
             return Err(Error::Incompatible { what: "class numbers (two classes have one)" });
         }
         let mut model = self.clone();
-        let Planted { forest, classes } = Arc::make_mut(&mut model.planted);
+        let TrainedTrees { forest, classes } = Arc::make_mut(&mut model.trained);
         let mut renamed = PointClasses::new(n_classes);
         for point in forest.store().points() {
             for (class, count) in classes.of(point) {
@@ -337,7 +337,7 @@ impl ClassificationForest {
     /// Cuts the trees on until a larger lifetime, if it is larger, and looks at them with it.
     pub fn raise_lifetime(&mut self, lifetime: Lifetime) {
         if lifetime > self.terminal_lifetime() {
-            let Planted { forest, classes } = Arc::make_mut(&mut self.planted);
+            let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
             forest.raise_lifetime(classes, lifetime);
         }
         self.view = Some(lifetime);
@@ -367,7 +367,7 @@ impl ClassificationForest {
 
     /// The lifetime that the trees are cut until: views cannot go beyond it.
     pub fn terminal_lifetime(&self) -> Lifetime {
-        self.planted.forest.ground().lifetime()
+        self.trained.forest.domain().lifetime()
     }
 
     /// γ: the one given, or the automatic one.
@@ -378,7 +378,7 @@ impl ClassificationForest {
     pub fn gamma(&self) -> f64 {
         match self.params.gamma {
             GammaChoice::Value(gamma) => gamma,
-            GammaChoice::Auto => *self.gamma.get_or_init(|| gamma::automatic(&self.planted)),
+            GammaChoice::Auto => *self.gamma.get_or_init(|| gamma::automatic(&self.trained)),
         }
     }
 
@@ -389,22 +389,22 @@ impl ClassificationForest {
 
     /// Number of classes K.
     pub fn n_classes(&self) -> usize {
-        self.planted.classes.n_classes()
+        self.trained.classes.n_classes()
     }
 
     /// The trees, their points, box and measure.
     pub fn forest(&self) -> &Forest<ClassMasks> {
-        &self.planted.forest
+        &self.trained.forest
     }
 
     /// Number of rows held.
     pub fn n_rows(&self) -> usize {
-        self.planted.forest.store().n_rows()
+        self.trained.forest.store().n_rows()
     }
 
     /// Bytes that trees and class bits take, the points aside.
     pub fn n_bytes(&self) -> usize {
-        let forest = &self.planted.forest;
+        let forest = &self.trained.forest;
         forest.n_bytes() + forest.trees().iter().map(|(_, masks)| masks.n_bytes()).sum::<usize>()
     }
 
@@ -413,9 +413,9 @@ impl ClassificationForest {
     /// # Errors
     /// [`Error::LengthMismatch`] for rows of the wrong width.
     pub fn predict_proba(&self, points: Points<'_>) -> Result<Vec<f64>> {
-        let coordinates = self.planted.forest.coordinates(points)?;
+        let coordinates = self.trained.forest.coordinates(points)?;
         let lifetimes = [self.lifetime().get()];
-        let (scene, n_dims, n_classes) = (self.scene(), self.planted.forest.n_dims(), self.n_classes());
+        let (scene, n_dims, n_classes) = (self.scene(), self.trained.forest.n_dims(), self.n_classes());
         let mut sums = vec![0.0; points.n_rows() * n_classes];
         let n_rows = rows_a_chunk(points.n_rows(), n_classes);
         sums.par_chunks_mut(n_rows * n_classes).zip(coordinates.par_chunks(n_rows * n_dims)).for_each(
@@ -440,11 +440,11 @@ impl ClassificationForest {
     /// # Errors
     /// As [`ClassificationForest::predict_proba`].
     pub fn apply(&self, points: Points<'_>) -> Result<Vec<i64>> {
-        self.planted.forest.apply(points, self.lifetime())
+        self.trained.forest.apply(points, self.lifetime())
     }
 
     fn scene(&self) -> Scene<'_> {
-        let Planted { forest, classes } = &*self.planted;
+        let TrainedTrees { forest, classes } = &*self.trained;
         Scene { forest, classes, gamma: self.gamma(), unseen: self.params.unseen }
     }
 }

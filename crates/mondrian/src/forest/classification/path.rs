@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::forest::classification::loss::{Losses, losses};
 use crate::forest::classification::masks::check_labels;
-use crate::forest::classification::{ClassificationForest, GammaChoice, Planted};
+use crate::forest::classification::{ClassificationForest, GammaChoice, TrainedTrees};
 use crate::path::{Loss, PathBuilder, RegularizationPath};
 use crate::progress::{Progress, report};
 use crate::tree::Kind;
@@ -52,7 +52,7 @@ impl ClassificationForest {
         let mut sets = Vec::with_capacity(validation.len());
         for (points, labels) in validation {
             check_labels(points.n_rows(), labels, self.n_classes())?;
-            let coordinates = self.planted.forest.coordinates(*points)?;
+            let coordinates = self.trained.forest.coordinates(*points)?;
             sets.push(LabelledRows { coordinates, truth: labels.iter().map(|k| (*k, 1)).collect() });
         }
         let model = self.widened(&sets)?;
@@ -64,10 +64,10 @@ impl ClassificationForest {
     fn widened(&self, sets: &[LabelledRows]) -> Result<Self> {
         let mut model = self.clone();
         model.params.gamma = GammaChoice::Value(self.gamma());
-        let Planted { forest, classes } = &*self.planted;
+        let TrainedTrees { forest, classes } = &*self.trained;
         let sets: Vec<&[f64]> = sets.iter().map(|set| &set.coordinates[..]).collect();
         if let Some(forest) = forest.widened_for(classes, &sets)? {
-            model.planted = Arc::new(Planted { forest, classes: classes.clone() });
+            model.trained = Arc::new(TrainedTrees { forest, classes: classes.clone() });
         }
         Ok(model)
     }
@@ -124,7 +124,7 @@ impl ClassificationForest {
     fn chosen_grid(&self) -> Vec<f64> {
         let last = self.terminal_lifetime().get();
         let mut times: Vec<f64> = Vec::new();
-        for (tree, _) in self.planted.forest.trees().iter().take(16) {
+        for (tree, _) in self.trained.forest.trees().iter().take(16) {
             let mut todo = vec![tree.root()];
             while let Some(child) = todo.pop() {
                 if let Kind::Inner(id) = tree.end_of(child).kind() {

@@ -30,7 +30,7 @@ impl Rows {
     pub(crate) fn new(forest: &Forest<ClassMasks>, coordinates: &[f64]) -> Self {
         let n_dims = forest.n_dims();
         let mut inside = coordinates.to_vec();
-        let outside_by = inside.chunks_exact_mut(n_dims).map(|x| forest.ground().clamp(x)).collect();
+        let outside_by = inside.chunks_exact_mut(n_dims).map(|x| forest.domain().clamp(x)).collect();
         Self { inside, outside_by, n_dims }
     }
 
@@ -83,7 +83,7 @@ struct Block {
 }
 
 impl Scene<'_> {
-    /// Walks rows down a tree, for ascending lifetimes, none above the ground's.
+    /// Walks rows down a tree, for ascending lifetimes, none above the domain's.
     pub(crate) fn walk(&self, tree: usize, rows: &Rows, lifetimes: &[f64], add: impl FnMut(usize, usize, f64, &[f64])) {
         let Some(&last) = lifetimes.last() else { return };
         let n_classes = self.classes.n_classes();
@@ -94,7 +94,7 @@ impl Scene<'_> {
             scene: *self,
             tree,
             masks,
-            locator: Locator::new(tree, self.forest.ground(), self.forest.store(), view),
+            locator: Locator::new(tree, self.forest.domain(), self.forest.store(), view),
             rows,
             lifetimes,
             order: (0..rows.outside_by.len() as u32).collect(),

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::forest::classification::masks::PointClasses;
-use crate::forest::classification::{ClassificationForest, Planted};
+use crate::forest::classification::{ClassificationForest, TrainedTrees};
 use crate::process::Side;
 use crate::tree::{Child, Kind, Tree};
 
@@ -13,9 +13,9 @@ impl ClassificationForest {
     ///
     /// Cuts know nothing of labels, so an input that tells nothing removes little however often it is cut.
     pub fn relevance(&self) -> Vec<f64> {
-        let (n_dims, lifetime) = (self.planted.forest.n_dims(), self.lifetime().get());
-        let trees = self.planted.forest.trees();
-        let by_tree: Vec<Vec<f64>> = trees.par_iter().map(|(tree, _)| removed(&self.planted, tree, lifetime)).collect();
+        let (n_dims, lifetime) = (self.trained.forest.n_dims(), self.lifetime().get());
+        let trees = self.trained.forest.trees();
+        let by_tree: Vec<Vec<f64>> = trees.par_iter().map(|(tree, _)| removed(&self.trained, tree, lifetime)).collect();
         let mut relevance = vec![0.0; n_dims];
         for of_tree in &by_tree {
             relevance.iter_mut().zip(of_tree).for_each(|(r, t)| *r += t);
@@ -29,8 +29,8 @@ impl ClassificationForest {
 }
 
 /// The impurity that the cuts of one tree remove, by dimension.
-fn removed(planted: &Planted, tree: &Tree, lifetime: f64) -> Vec<f64> {
-    let Planted { forest, classes } = planted;
+fn removed(trained: &TrainedTrees, tree: &Tree, lifetime: f64) -> Vec<f64> {
+    let TrainedTrees { forest, classes } = trained;
     let store = forest.store();
     let mut removed = vec![0.0; forest.n_dims()];
     let mut order: Vec<u32> = store.points().collect();

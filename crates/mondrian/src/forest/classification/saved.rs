@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::forest::Forest;
 use crate::forest::classification::masks::{PointClasses, check_labels};
-use crate::forest::classification::{ClassificationForest, ClassificationParams, Planted};
+use crate::forest::classification::{ClassificationForest, ClassificationParams, TrainedTrees};
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::{Lifetime, Result};
 
-/// What a file says besides the parameters, the ground and the points.
+/// What a file says besides the parameters, the domain and the points.
 #[derive(Serialize, Deserialize)]
 struct State {
     n_classes: usize,
@@ -25,7 +25,7 @@ impl Saved for ClassificationForest {
         let mut archive = Archive::new(Self::KIND);
         archive.set_params("classification", &self.params)?;
         archive.set_params("state", &State { n_classes: self.n_classes(), view: self.view })?;
-        let Planted { forest, classes } = &*self.planted;
+        let TrainedTrees { forest, classes } = &*self.trained;
         forest.write_to(&mut archive)?;
         let mut rows: [Vec<u32>; 3] = Default::default();
         for point in forest.store().points() {
@@ -62,7 +62,7 @@ impl Saved for ClassificationForest {
         if (0..rows.len()).any(|p| rows[p] != u64::from(forest.store().multiplicity(p as u32))) {
             return inconsistent("labels: a point's classes do not add up to its rows");
         }
-        if view.is_some_and(|view| view > forest.ground().lifetime()) {
+        if view.is_some_and(|view| view > forest.domain().lifetime()) {
             return inconsistent("the lifetime looked at is beyond that of the trees");
         }
         let mut classes = PointClasses::new(n_classes);
@@ -70,7 +70,7 @@ impl Saved for ClassificationForest {
             classes.add_rows(*point, *class, *count);
         }
         forest.regrow_as_saved(&classes, &growth)?;
-        let planted = Arc::new(Planted { forest, classes });
-        Ok(Self { params, planted, view, gamma: OnceLock::new(), lifetime: OnceLock::new() })
+        let trained = Arc::new(TrainedTrees { forest, classes });
+        Ok(Self { params, trained, view, gamma: OnceLock::new(), lifetime: OnceLock::new() })
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::forest::Forest;
-use crate::forest::classification::Planted;
+use crate::forest::classification::TrainedTrees;
 use crate::forest::classification::masks::PointClasses;
 use crate::process::NodeKey;
 use crate::tree::PointStore;
@@ -21,7 +21,7 @@ pub(crate) fn hashed(store: &PointStore) -> Vec<(u128, u32)> {
     points
 }
 
-impl Planted {
+impl TrainedTrees {
     /// A forest of infinite lifetime with the first `n_trees` trees over some of the points only.
     pub(crate) fn with_points(&self, points: &[u32], n_trees: usize) -> Result<Arc<Self>> {
         let (store, mut classes) = (self.forest.store(), PointClasses::new(self.classes.n_classes()));
@@ -34,9 +34,9 @@ impl Planted {
                 }
             }
         }
-        let ground = self.forest.ground().with_lifetime(Lifetime::INFINITE);
+        let domain = self.forest.domain().with_lifetime(Lifetime::INFINITE);
         let n_trees = n_trees.min(self.forest.n_trees());
-        let mut forest = Forest::replanted(self.forest.measure().clone(), ground, part, n_trees)?;
+        let mut forest = Forest::from_parts(self.forest.measure().clone(), domain, part, n_trees)?;
         forest.regrow(&classes);
         Ok(Arc::new(Self { forest, classes }))
     }

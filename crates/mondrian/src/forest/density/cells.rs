@@ -33,7 +33,7 @@ impl DensityView<'_> {
         }
         let (structure, store) = (&forest.trees()[tree].0, forest.store());
         let polya = Polya { gamma: self.model.gamma() };
-        let mut way = Way::new(forest.ground().root_cell(structure.key()));
+        let mut way = Way::new(forest.domain().root_cell(structure.key()));
         let mut cells = Vec::new();
         let mut tasks = vec![(structure.root(), None, 0, 1.0)];
         while let Some((child, step, depth, mass)) = tasks.pop() {
@@ -88,7 +88,7 @@ impl DensityView<'_> {
     /// zero has no other.
     pub(crate) fn raw_bounds(&self, way: &Way) -> (Vec<f64>, Vec<f64>) {
         let forest = self.model.forest();
-        let (root, raw) = (forest.ground().root_box(), self.model.bounds());
+        let (root, raw) = (forest.domain().root_box(), self.model.bounds());
         let place = |dim: usize, u: f64, whole: f64, given: f64| {
             let x = if u == whole { given } else { forest.measure().place(dim, u) };
             x.clamp(raw.lower()[dim], raw.upper()[dim])

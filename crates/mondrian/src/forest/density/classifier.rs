@@ -36,8 +36,8 @@ pub enum ClassPrior {
 pub struct DensityClassifier {
     pub(crate) prior: ClassPrior,
     /// What a class starts from: box and measure, no rows.
-    pub(crate) ground: DensityForest,
-    /// Labels, ascending, each with its density.
+    pub(crate) domain: DensityForest,
+    /// NodeStatistics, ascending, each with its density.
     pub(crate) classes: Vec<(u32, DensityForest)>,
 }
 
@@ -66,8 +66,8 @@ impl DensityClassifier {
         if points.n_rows() == 0 {
             return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
         }
-        let ground = DensityForest::on_ground(&shared(params, points)?, points)?;
-        let mut classifier = Self { prior, ground, classes: Vec::new() };
+        let domain = DensityForest::with_domain(&shared(params, points)?, points)?;
+        let mut classifier = Self { prior, domain, classes: Vec::new() };
         classifier.learn_with_progress(points, labels, progress)?;
         Ok(classifier)
     }
@@ -82,7 +82,7 @@ impl DensityClassifier {
 
     fn learn_with_progress(&mut self, points: Points<'_>, labels: &[u32], progress: Progress<'_>) -> Result<()> {
         check_labels(points, labels)?;
-        self.ground.check_all_inside(points)?;
+        self.domain.check_all_inside(points)?;
         let mut done = 0.0;
         for (label, rows) in by_label(points, labels) {
             let share = rows.len() as f64 / (points.n_rows() * points.n_columns()) as f64;
@@ -92,7 +92,7 @@ impl DensityClassifier {
             match self.classes.binary_search_by_key(&label, |(known, _)| *known) {
                 Ok(class) => self.classes[class].1.learn(rows)?,
                 Err(place) => {
-                    let mut density = self.ground.clone();
+                    let mut density = self.domain.clone();
                     density.learn_first(rows, progress)?;
                     self.classes.insert(place, (label, density));
                 }

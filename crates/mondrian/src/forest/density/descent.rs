@@ -60,18 +60,18 @@ struct Task<V> {
 }
 
 impl<'a> Descent<'a> {
-    /// A walk down tree `index` with a lifetime of at most the ground's, for riders that are rows of `coordinates`.
+    /// A walk down tree `index` with a lifetime of at most the domain's, for riders that are rows of `coordinates`.
     pub(crate) fn new(forest: &'a Forest, index: usize, lifetime: Lifetime, coordinates: &'a [f64]) -> Self {
-        let ground = forest.ground();
+        let domain = forest.domain();
         let tree = &forest.trees()[index].0;
         Self {
             tree,
             store: forest.store(),
             measure: forest.measure(),
             coordinates,
-            lifetime: lifetime.min(ground.lifetime()).get(),
+            lifetime: lifetime.min(domain.lifetime()).get(),
             resume_above: 0,
-            way: Way::new(ground.root_cell(tree.key())),
+            way: Way::new(domain.root_cell(tree.key())),
             scratch: Vec::new(),
         }
     }

@@ -28,7 +28,7 @@ pub use view::{DensityScore, DensityView};
 
 use std::sync::OnceLock;
 
-use crate::forest::{Arrivals, Forest, LifetimeChoice};
+use crate::forest::{Forest, LifetimeChoice, RowBatch};
 use crate::process::Bounds;
 use crate::progress::{Progress, no_progress, part_of};
 use crate::tree::PointStore;
@@ -78,7 +78,7 @@ impl DensityForest {
     /// # Errors
     /// As [`DensityForest::fit`], and [`Error::Cancelled`].
     pub fn fit_with_progress(params: &DensityParams, points: Points<'_>, progress: Progress<'_>) -> Result<Self> {
-        let mut model = Self::on_ground(params, points)?;
+        let mut model = Self::with_domain(params, points)?;
         model.learn_first(points, progress)?;
         Ok(model)
     }
@@ -97,7 +97,7 @@ impl DensityForest {
     }
 
     /// A density without rows, uniform on its box; box and measure come from the first data.
-    pub(crate) fn on_ground(params: &DensityParams, first: Points<'_>) -> Result<Self> {
+    pub(crate) fn with_domain(params: &DensityParams, first: Points<'_>) -> Result<Self> {
         params.check()?;
         let bounds = params.bounds_on(first)?;
         let lifetime = match params.forest.lifetime {
@@ -106,7 +106,7 @@ impl DensityForest {
         };
         let mut placed = params.forest.clone();
         placed.bounds = Some(bounds.clone());
-        let forest = Forest::on_ground(&placed, first, lifetime)?.without_chains();
+        let forest = Forest::with_domain(&placed, first, lifetime)?.without_chains();
         Ok(Self { params: params.clone(), bounds, forest, lifetime, resolved_gamma: OnceLock::new() })
     }
 
@@ -174,12 +174,12 @@ impl DensityForest {
 
     fn learn_in_place(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<()> {
         self.check_all_inside(points)?;
-        self.take(self.forest.arrivals(points)?, progress)
+        self.take(self.forest.row_batch(points)?, progress)
     }
 
-    fn take(&mut self, arrivals: Arrivals, progress: Progress<'_>) -> Result<()> {
-        let rung = self.forest.ground().rung();
-        let learned = self.forest.take_rows(arrivals)?;
+    fn take(&mut self, row_batch: RowBatch, progress: Progress<'_>) -> Result<()> {
+        let rung = self.forest.domain().rung();
+        let learned = self.forest.take_rows(row_batch)?;
         self.forest.grow(&(), &learned, rung, progress)?;
         self.resolved_gamma = OnceLock::new();
         Ok(())
@@ -272,7 +272,7 @@ impl DensityForest {
     /// # Errors
     /// [`Error::InvalidParameter`] for a larger one: [`DensityForest::set_lifetime`] grows the trees on.
     pub fn at(&self, lifetime: Lifetime) -> Result<DensityView<'_>> {
-        if lifetime > self.forest.ground().lifetime() {
+        if lifetime > self.forest.domain().lifetime() {
             let expected = "at most the lifetime that the trees are grown to";
             return Err(Error::InvalidParameter { name: "lifetime", value: lifetime.get(), expected });
         }
@@ -349,12 +349,12 @@ impl DensityForest {
         (rows, store.points().flat_map(|point| store.point(point).iter().copied()).collect())
     }
 
-    /// A model on the same ground with the same γ, without rows, with at most so many trees, grown to `lifetime`.
+    /// A model on the same domain with the same γ, without rows, with at most so many trees, grown to `lifetime`.
     pub(crate) fn emptied(&self, n_trees: usize, lifetime: Lifetime, gamma: f64) -> Result<Self> {
-        let ground = self.forest.ground().with_lifetime(lifetime);
+        let domain = self.forest.domain().with_lifetime(lifetime);
         let store = PointStore::new(self.forest.n_dims());
         let n_trees = n_trees.min(self.forest.n_trees());
-        let forest = Forest::replanted(self.forest.measure().clone(), ground, store, n_trees)?;
+        let forest = Forest::from_parts(self.forest.measure().clone(), domain, store, n_trees)?;
         let params = DensityParams { gamma: GammaChoice::Value(gamma), ..self.params.clone() };
         Ok(Self { params, bounds: self.bounds.clone(), forest, lifetime, resolved_gamma: OnceLock::new() })
     }

@@ -183,7 +183,7 @@ impl<'v> Trace<'v> {
 
     /// Goes on to the lifetime that the model's trees are grown to; only this may have changed since the start.
     pub(crate) fn extend(&mut self, model: &DensityForest, progress: Progress<'_>) -> Result<()> {
-        let end = model.forest.ground().lifetime().get();
+        let end = model.forest.domain().lifetime().get();
         let mut stop = end;
         while self.reached < end {
             match self.collect(model, self.reached, stop) {

@@ -37,7 +37,7 @@ impl DensityView<'_> {
     fn walk_down(&self, tree: &Tree, key: NodeKey) -> Way {
         let forest = self.model.forest();
         let store = forest.store();
-        let mut way = Way::new(forest.ground().root_cell(tree.key()));
+        let mut way = Way::new(forest.domain().root_cell(tree.key()));
         let mut child = tree.root();
         loop {
             match child.kind() {

@@ -42,16 +42,16 @@ impl Saved for DensityForest {
 
 /// Refuses a box that is not the trees' root box, or a lifetime beyond the trees'.
 fn check_ground(forest: &Forest, bounds: &Bounds, lifetime: Lifetime) -> Result<()> {
-    let ground = forest.ground();
+    let domain = forest.domain();
     let wrong = |what| Err(ModelFileError::Inconsistent { what }.into());
-    if ground.rung() != 0 || bounds.n_dims() != ground.n_dims() {
+    if domain.rung() != 0 || bounds.n_dims() != domain.n_dims() {
         return wrong("a density's box and its trees' root box");
     }
-    if !ground.lifetime().is_finite() || lifetime > ground.lifetime() {
+    if !domain.lifetime().is_finite() || lifetime > domain.lifetime() {
         return wrong("a density's lifetime and its trees'");
     }
     for (dim, (&lower, &upper)) in bounds.lower().iter().zip(bounds.upper()).enumerate() {
-        let root = ground.root_box();
+        let root = domain.root_box();
         let same = (forest.measure().coordinate(dim, lower) + 0.0).next_down() == root.lower()[dim]
             && forest.measure().coordinate(dim, upper) + 0.0 == root.upper()[dim];
         if !(lower < upper) || !same {
@@ -68,7 +68,7 @@ impl Saved for DensityClassifier {
         let mut archive = Archive::new(Self::KIND);
         archive.set_params("prior", &self.prior)?;
         archive.insert_vec("labels", self.labels())?;
-        archive.put("ground", self.ground.to_archive()?)?;
+        archive.put("domain", self.domain.to_archive()?)?;
         for (class, density) in self.densities().enumerate() {
             archive.put(&format!("class{class}"), density.to_archive()?)?;
         }
@@ -81,14 +81,14 @@ impl Saved for DensityClassifier {
         if !labels.is_sorted_by(|a, b| a < b) {
             return Err(ModelFileError::Inconsistent { what: "the order of a classifier's labels" }.into());
         }
-        let ground = part(archive, "ground")?;
+        let domain = part(archive, "domain")?;
         let mut classes = Vec::with_capacity(labels.len());
         for (class, label) in labels.into_iter().enumerate() {
             let density = part(archive, &format!("class{class}"))?;
-            density.forest.check_mergeable(&ground.forest)?;
+            density.forest.check_mergeable(&domain.forest)?;
             classes.push((label, density));
         }
-        Ok(Self { prior, ground, classes })
+        Ok(Self { prior, domain, classes })
     }
 }
 

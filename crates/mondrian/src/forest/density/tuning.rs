@@ -28,7 +28,7 @@ pub(crate) fn automatic_gamma(model: &DensityForest) -> f64 {
         return 1.0;
     }
     let n_dims = model.forest.n_dims();
-    let order = keyed_order(&coordinates, n_dims, model.forest.ground().seed());
+    let order = keyed_order(&coordinates, n_dims, model.forest.domain().seed());
     let chosen = &order[..order.len().min(GAMMA_POINTS)];
     let (coordinates, rows) = select(&coordinates, &rows, chosen, n_dims);
     // Nothing below can fail that did not fail before: the rows were learned once, and nobody cancels.
@@ -65,7 +65,7 @@ pub(crate) fn selecting_path(model: &DensityForest, progress: Progress<'_>) -> R
         let path = turned(&mut all, &[], Curves::LeaveOneOut, progress)?;
         return Ok(DensityPath { path, n_outside: vec![] });
     }
-    let order = keyed_order(&coordinates, n_dims, model.forest.ground().seed());
+    let order = keyed_order(&coordinates, n_dims, model.forest.domain().seed());
     let Rounds { parts, held } = validation.rounds()?;
     let (mut terminal, mut least) = (first_lifetime(model), Lifetime::INFINITE);
     let mut paths = Vec::new();
@@ -86,7 +86,7 @@ pub(crate) fn selecting_path(model: &DensityForest, progress: Progress<'_>) -> R
         let count = validation_rows.iter().map(|n| f64::from(*n)).sum();
         paths.push((turned(&mut part, &[repeated], Curves::Validation, progress)?, count));
         // Later rounds go at least as far; what all have seen counts.
-        terminal = part.forest.ground().lifetime();
+        terminal = part.forest.domain().lifetime();
         least = least.min(terminal);
     }
     let path = RegularizationPath::pooled(&paths).ok_or(Error::NotFitted)?;
@@ -110,7 +110,7 @@ fn turned(
         let path = trace.path(model);
         let best = path.selecting()[path.best_index()];
         let is_flat = before - best < FLAT * path.standard_error().unwrap_or(0.0);
-        let doubled = model.forest.ground().lifetime().get() * 2.0;
+        let doubled = model.forest.domain().lifetime().get() * 2.0;
         if path.has_turned() || is_flat || doubling == DOUBLINGS || !doubled.is_finite() {
             return Ok(path);
         }
@@ -122,7 +122,7 @@ fn turned(
 
 /// A lifetime that makes [`FIRST_CUTS`] cuts a dimension along the way of a point across the box.
 fn first_lifetime(model: &DensityForest) -> Lifetime {
-    let root = model.forest.ground().root_box();
+    let root = model.forest.domain().root_box();
     let lifetime = FIRST_CUTS * model.forest.n_dims() as f64 / root.linear_dimension();
     // A box that is a single point in measure coordinates is never cut: any lifetime is as good.
     Lifetime::new(lifetime).ok().filter(|lifetime| lifetime.is_finite()).unwrap_or(Lifetime::ZERO)

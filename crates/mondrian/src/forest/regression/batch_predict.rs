@@ -6,7 +6,7 @@
 use crate::forest::regression::posterior::{Belief, Gaussian, Reader};
 use crate::process::Side;
 use crate::simd::partition;
-use crate::tree::{Child, CodedRows, Ground, Kind, Replay};
+use crate::tree::{Child, CodedRows, Domain, Kind, Replay};
 
 /// Rows that wait in a cell.
 #[derive(Clone, Copy)]
@@ -19,10 +19,10 @@ struct Task {
     is_in_root_block: bool,
 }
 
-pub(crate) struct Crowd<'a> {
+pub(crate) struct BatchPredictor<'a> {
     reader: &'a Reader<'a>,
     gaussians: &'a [Gaussian],
-    ground: &'a Ground,
+    domain: &'a Domain,
     rows: &'a CodedRows<'a>,
     lifetime: f64,
     order: Vec<u32>,
@@ -34,18 +34,18 @@ pub(crate) struct Crowd<'a> {
     current: Vec<Belief>,
 }
 
-impl<'a> Crowd<'a> {
+impl<'a> BatchPredictor<'a> {
     pub(crate) fn new(
         reader: &'a Reader<'a>,
         gaussians: &'a [Gaussian],
-        ground: &'a Ground,
+        domain: &'a Domain,
         rows: &'a CodedRows<'a>,
         lifetime: f64,
     ) -> Self {
         Self {
             reader,
             gaussians,
-            ground,
+            domain,
             rows,
             lifetime,
             order: (0..rows.n_rows() as u32).collect(),
@@ -144,7 +144,7 @@ impl<'a> Crowd<'a> {
             return end;
         }
         let mut middle = order.len();
-        let mut replay = Replay::on(self.ground.root_cell(tree.key()));
+        let mut replay = Replay::on(self.domain.root_cell(tree.key()));
         replay.start(tree, x(order[0]), id);
         while let Some((cut, side)) = replay.next().filter(|(cut, _)| cut.time <= self.lifetime) {
             let stays = |row: u32| Side::of(x(row)[cut.dim as usize], cut.location) == side;

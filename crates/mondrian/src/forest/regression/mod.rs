@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::forest::{Arrivals, Forest, ForestParams, Growth, LifetimeChoice, Unseen};
+use crate::forest::{Forest, ForestParams, LifetimeChoice, RowBatch, TreeDigest, Unseen};
 use crate::points::first_not_finite;
 use crate::process::Side;
 use crate::progress::{Progress, no_progress};
@@ -166,7 +166,7 @@ impl RegressionForest {
         n_targets: usize,
     ) -> Result<Self> {
         params.prior.check()?;
-        let forest = Forest::on_ground(&params.forest, first, lifetime)?;
+        let forest = Forest::with_domain(&params.forest, first, lifetime)?;
         let core = Core { params, forest, targets: Targets::new(n_targets), gaussians: OnceLock::new() };
         Ok(Self { core: Arc::new(core), view: lifetime })
     }
@@ -175,7 +175,7 @@ impl RegressionForest {
     pub(crate) fn restored(
         params: RegressionParams,
         view: Lifetime,
-        (mut forest, growth): (Forest<Sums>, Growth),
+        (mut forest, growth): (Forest<Sums>, TreeDigest),
         rows: &crate::forest::saved::Restored<'_>,
     ) -> Result<Self> {
         params.prior.check()?;
@@ -183,7 +183,7 @@ impl RegressionForest {
         let mut targets = Targets::new(rows.n_targets);
         targets.add(rows.points, rows.y, Some(rows.weights));
         forest.regrow_as_saved(&targets, &growth)?;
-        let view = view.min(forest.ground().lifetime());
+        let view = view.min(forest.domain().lifetime());
         let core = Core { params, forest, targets, gaussians: OnceLock::new() };
         Ok(Self { core: Arc::new(core), view })
     }
@@ -239,34 +239,34 @@ impl RegressionForest {
         if rows.n_rows == 0 {
             return Ok(());
         }
-        let arrivals = self.core.forest.arrivals(rows.points(self.n_dims()))?;
-        self.take(arrivals, &rows.y, rows.weights.as_deref(), progress)
+        let row_batch = self.core.forest.row_batch(rows.points(self.n_dims()))?;
+        self.take(row_batch, &rows.y, rows.weights.as_deref(), progress)
     }
 
-    /// Takes rows into the store and leaves the trees as they are, until [`RegressionForest::grow_sown`].
-    pub(crate) fn sow(&mut self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
+    /// Takes rows into the store and leaves the trees as they are, until [`RegressionForest::grow_staged`].
+    pub(crate) fn stage(&mut self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
         let rows = self.checked_rows(points, targets, weights)?;
         if rows.n_rows == 0 {
             return Ok(());
         }
-        let arrivals = self.core.forest.arrivals(rows.points(self.n_dims()))?;
+        let row_batch = self.core.forest.row_batch(rows.points(self.n_dims()))?;
         let core = Arc::make_mut(&mut self.core);
-        let learned = core.forest.take_rows(arrivals)?;
+        let learned = core.forest.take_rows(row_batch)?;
         core.targets.add(&learned.points, &rows.y, rows.weights.as_deref());
         Ok(())
     }
 
     /// Grows all trees from the store.
-    pub(crate) fn grow_sown(&mut self, progress: &(dyn Fn(usize) + Sync)) {
+    pub(crate) fn grow_staged(&mut self, progress: &(dyn Fn(usize) + Sync)) {
         let core = Arc::make_mut(&mut self.core);
         core.forest.regrow_counting(&core.targets, progress);
         core.gaussians = OnceLock::new();
     }
 
     /// Lets the trees go, unless a clone shares them.
-    pub(crate) fn fell(&mut self) {
+    pub(crate) fn drop_trees(&mut self) {
         if let Some(core) = Arc::get_mut(&mut self.core) {
-            core.forest.fell();
+            core.forest.drop_trees();
         }
     }
 
@@ -278,10 +278,10 @@ impl RegressionForest {
     }
 
     /// Learns checked rows. On error nothing has changed, unless it was cancelled.
-    fn take(&mut self, arrivals: Arrivals, y: &[f64], weights: Option<&[f64]>, progress: Progress<'_>) -> Result<()> {
+    fn take(&mut self, row_batch: RowBatch, y: &[f64], weights: Option<&[f64]>, progress: Progress<'_>) -> Result<()> {
         let core = Arc::make_mut(&mut self.core);
-        let rung = core.forest.ground().rung();
-        let learned = core.forest.take_rows(arrivals)?;
+        let rung = core.forest.domain().rung();
+        let learned = core.forest.take_rows(row_batch)?;
         let changed = core.targets.add(&learned.points, y, weights);
         let is_gathered = core.forest.grow(&core.targets, &learned, rung, progress)?;
         if changed && !is_gathered {
@@ -325,7 +325,7 @@ impl RegressionForest {
         if self.n_targets() != other.n_targets() {
             return Err(Error::Incompatible { what: "numbers of targets" });
         }
-        if self.core.forest.ground().lifetime() != other.core.forest.ground().lifetime() {
+        if self.core.forest.domain().lifetime() != other.core.forest.domain().lifetime() {
             return Err(Error::Incompatible { what: "lifetimes" });
         }
         let (theirs, store) = (&other.core.targets, other.core.forest.store());
@@ -341,12 +341,12 @@ impl RegressionForest {
     /// The model at a smaller lifetime, without retraining; a larger one is cut to what was grown.
     #[must_use]
     pub fn at(&self, lifetime: Lifetime) -> Self {
-        Self { core: Arc::clone(&self.core), view: lifetime.min(self.core.forest.ground().lifetime()) }
+        Self { core: Arc::clone(&self.core), view: lifetime.min(self.core.forest.domain().lifetime()) }
     }
 
     /// Grows the trees on until a larger lifetime and looks at that.
     pub fn raise_lifetime(&mut self, lifetime: Lifetime) {
-        if lifetime > self.core.forest.ground().lifetime() {
+        if lifetime > self.core.forest.domain().lifetime() {
             let core = Arc::make_mut(&mut self.core);
             core.forest.raise_lifetime(&core.targets, lifetime);
             core.gaussians = OnceLock::new();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::forest::regression::targets::{Sums, Targets};
 use crate::process::Side;
-use crate::tree::{Child, Ground, Kind, Replay, Tree};
+use crate::tree::{Child, Domain, Kind, Replay, Tree};
 
 /// Prior and noise of one target, resolved to numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub(crate) struct Way {
 impl Way {
     /// The way of `x`, a point of the root box.
     #[inline]
-    pub(crate) fn follow(&mut self, ground: &Ground, tree: &Tree, x: &[f64], lifetime: f64) {
+    pub(crate) fn follow(&mut self, domain: &Domain, tree: &Tree, x: &[f64], lifetime: f64) {
         self.blocks.clear();
         self.has_left = false;
         let mut child = tree.root();
@@ -99,7 +99,7 @@ impl Way {
                 }
                 Kind::Chain(id) if tree.chain_holds(id, x) => child = tree.chain(id).end(),
                 Kind::Chain(id) => {
-                    self.has_left = self.leaves(ground, tree, x, id, lifetime);
+                    self.has_left = self.leaves(domain, tree, x, id, lifetime);
                     return;
                 }
                 Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => return,
@@ -109,11 +109,11 @@ impl Way {
 
     /// Whether a point outside the sub-box of a chain has left it by a lifetime. Only one that ends inside the run needs to
     /// know when.
-    fn leaves(&mut self, ground: &Ground, tree: &Tree, x: &[f64], chain: u32, lifetime: f64) -> bool {
+    fn leaves(&mut self, domain: &Domain, tree: &Tree, x: &[f64], chain: u32, lifetime: f64) -> bool {
         if lifetime >= tree.chain(chain).last_time() || lifetime < tree.chain(chain).first_time() {
             return lifetime >= tree.chain(chain).last_time();
         }
-        let replay = self.replay.get_or_insert_with(|| Box::new(Replay::on(ground.root_cell(tree.key()))));
+        let replay = self.replay.get_or_insert_with(|| Box::new(Replay::on(domain.root_cell(tree.key()))));
         replay.start(tree, x, chain);
         replay.time_of_leaving(x, lifetime).is_some()
     }

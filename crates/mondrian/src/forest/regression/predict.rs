@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::forest::Unseen;
-use crate::forest::regression::batch_predict::Crowd;
+use crate::forest::regression::batch_predict::BatchPredictor;
 use crate::forest::regression::mixture::{Normal, quantile};
 use crate::forest::regression::posterior::{Belief, Mixture, Reader, Way};
 use crate::forest::regression::{LeafModel, Prediction, RegressionForest};
@@ -108,9 +108,9 @@ struct Chunk<'a> {
 
 impl<'a> Chunk<'a> {
     fn new(model: &'a RegressionForest, coordinates: &'a mut [f64]) -> Self {
-        let ground = model.core.forest.ground();
-        let distances = coordinates.chunks_exact_mut(model.n_dims()).map(|x| ground.clamp(x)).collect();
-        Self { model, inside: CodedRows::new(ground, coordinates), distances }
+        let domain = model.core.forest.domain();
+        let distances = coordinates.chunks_exact_mut(model.n_dims()).map(|x| domain.clamp(x)).collect();
+        Self { model, inside: CodedRows::new(domain, coordinates), distances }
     }
 
     fn len(&self) -> usize {
@@ -140,15 +140,15 @@ impl<'a> Chunk<'a> {
         let (lifetime, gaussians) = (self.model.view.get(), self.model.gaussians());
         let together = !self.inside.are_few();
         if together {
-            let ground = self.model.core.forest.ground();
-            Crowd::new(reader, gaussians, ground, &self.inside, lifetime).believe(beliefs);
+            let domain = self.model.core.forest.domain();
+            BatchPredictor::new(reader, gaussians, domain, &self.inside, lifetime).believe(beliefs);
         }
         let mut way = Way::default();
         for (row, (x, distance)) in self.rows().enumerate() {
             if together && distance == 0.0 {
                 continue;
             }
-            way.follow(self.model.core.forest.ground(), reader.tree, x, lifetime);
+            way.follow(self.model.core.forest.domain(), reader.tree, x, lifetime);
             for (target, gaussian) in gaussians.iter().enumerate() {
                 let belief = reader.hierarchical(&way, distance, lifetime, target, gaussian);
                 match beliefs.get_mut(row * gaussians.len() + target) {
@@ -186,12 +186,12 @@ impl<'a> Chunk<'a> {
     /// The training cell of each row, and how likely the row is still in it.
     fn cells(&self, reader: &Reader<'_>) -> Vec<(Child, f64)> {
         let (core, view) = (&self.model.core, self.model.view);
-        let (ground, store) = (core.forest.ground(), core.forest.store());
+        let (domain, store) = (core.forest.domain(), core.forest.store());
         if core.params.unseen == Unseen::Integrate {
-            let mut locator = Locator::new(reader.tree, ground, store, view);
+            let mut locator = Locator::new(reader.tree, domain, store, view);
             return self.rows().map(|(x, _)| locator.locate_in_law(x)).collect();
         }
-        let cells = reader.tree.cells(ground, store, &self.inside, view, Frozen::Resumed);
+        let cells = reader.tree.cells(domain, store, &self.inside, view, Frozen::Resumed);
         cells.into_iter().map(|cell| (cell, 1.0)).collect()
     }
 }

@@ -109,7 +109,7 @@ fn best(
                     let mut way = Way::default();
                     for (tree, sums) in &forest.trees()[..n_trees] {
                         let reader = Reader { tree, sums, targets };
-                        way.follow(forest.ground(), tree, x, forest.ground().lifetime().get());
+                        way.follow(forest.domain(), tree, x, forest.domain().lifetime().get());
                         loo.add(reader.without(&way, *y, *weight, target, gaussian, leaf_model));
                     }
                     loo.finish(*y, n_trees)
@@ -196,7 +196,7 @@ impl Reader<'_> {
 fn sample_rows(forest: &Forest<Sums>, targets: &Targets, target: usize) -> Vec<(u32, f64, f64)> {
     let mut rows: Vec<(u64, u32, f64, f64)> = targets
         .rows()
-        .map(|(point, y, w)| (keyed_hash(forest.ground().seed(), forest.store().point(point)), point, y[target], w))
+        .map(|(point, y, w)| (keyed_hash(forest.domain().seed(), forest.store().point(point)), point, y[target], w))
         .collect();
     let order = |a: &(u64, u32, f64, f64), b: &(u64, u32, f64, f64)| {
         (a.0, a.2, a.3).partial_cmp(&(b.0, b.2, b.3)).expect("targets are finite")

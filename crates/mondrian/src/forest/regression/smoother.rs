@@ -33,14 +33,14 @@ impl RegressionForest {
     fn weights_by_point(&self, x: &[f64]) -> Vec<f64> {
         let core = &self.core;
         let mut inside = x.to_vec();
-        let distance = core.forest.ground().clamp(&mut inside);
+        let distance = core.forest.domain().clamp(&mut inside);
         let mut weights = vec![0.0; core.forest.store().n_slots()];
         let mut way = Way::default();
         for (tree, sums) in core.forest.trees() {
             let reader = Reader { tree, sums, targets: &core.targets };
             let shares = match core.params.leaf_model {
                 LeafModel::Hierarchical => {
-                    way.follow(core.forest.ground(), tree, &inside, self.view.get());
+                    way.follow(core.forest.domain(), tree, &inside, self.view.get());
                     self.hierarchical_shares(&reader, &way, distance)
                 }
                 LeafModel::Independent => self.independent_shares(&reader, &inside, distance),
@@ -84,7 +84,7 @@ impl RegressionForest {
 
     fn independent_shares(&self, reader: &Reader<'_>, x: &[f64], distance: f64) -> Vec<(Child, f64)> {
         let core = &self.core;
-        let mut locator = Locator::new(reader.tree, core.forest.ground(), core.forest.store(), self.view);
+        let mut locator = Locator::new(reader.tree, core.forest.domain(), core.forest.store(), self.view);
         let (cell, stays) = match core.params.unseen {
             crate::forest::Unseen::Keyed => (locator.cell_of(x).unwrap_or(Child::EMPTY), 1.0),
             crate::forest::Unseen::Integrate => locator.locate_in_law(x),

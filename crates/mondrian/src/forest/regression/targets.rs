@@ -1,6 +1,6 @@
 //! What a regression forest knows of its rows, and the sums it keeps at every node.
 
-use crate::forest::Labels;
+use crate::forest::NodeStatistics;
 use crate::forest::regression::fixed::Scale;
 use crate::tree::{Child, Kind, Touched, Tree, bits};
 use crate::{Error, Result};
@@ -449,7 +449,7 @@ fn places(words: &[[u64; 2]; N_WORDS]) -> impl Iterator<Item = (usize, usize)> {
     words.flat_map(|(k, word)| bits(*word).map(move |at| (at + k / 2 * WORD, k % 2)))
 }
 
-impl Labels for Targets {
+impl NodeStatistics for Targets {
     type Stats = Sums;
 
     fn gather(&self, tree: &Tree, sums: &mut Sums) {
@@ -463,7 +463,7 @@ impl Labels for Targets {
         }
     }
 
-    fn mend(&self, tree: &Tree, touched: &Touched, sums: &mut Sums) {
+    fn update(&self, tree: &Tree, touched: &Touched, sums: &mut Sums) {
         let channels = self.n_channels();
         sums.node.resize((tree.n_nodes() + 1) * channels, 0.0);
         sums.node[tree.n_nodes() * channels..].fill(0.0);

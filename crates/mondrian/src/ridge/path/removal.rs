@@ -51,7 +51,7 @@ pub(crate) fn run(schedule: Schedule, progress: Progress<'_>) -> Result<KernelPa
         report(progress, at as f64 / n_blocks as f64)?;
         let losses = state.run_block(block)?;
         found.extend(block.iter().map(|(time, _)| *time).zip(losses));
-        state.mend()?;
+        state.update()?;
     }
     found.push((0.0, state.losses_now()));
     let mut builder = Collector::new(n_sets);
@@ -231,7 +231,7 @@ impl State {
     }
 
     /// Measures how far the solution is from exact; refines it, or solves anew.
-    fn mend(&mut self) -> Result<()> {
+    fn update(&mut self) -> Result<()> {
         let design = self.design()?;
         let residual = self.residual(&design);
         self.drift.worst_residual = self.drift.worst_residual.max(residual);

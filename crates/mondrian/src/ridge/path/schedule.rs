@@ -229,7 +229,7 @@ impl TreePart {
         root: u32,
         set: usize,
     ) -> (Vec<u32>, Vec<Parting>) {
-        let mut locator = Locator::new(&forest.trees()[tree].0, forest.ground(), forest.store(), lifetime);
+        let mut locator = Locator::new(&forest.trees()[tree].0, forest.domain(), forest.store(), lifetime);
         let mut partings = Vec::new();
         let cells = x
             .chunks_exact(forest.n_dims())

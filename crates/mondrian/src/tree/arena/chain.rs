@@ -328,14 +328,14 @@ impl Chains {
     }
 
     /// A chain that nothing leads to any more.
-    pub(crate) fn bury(&mut self, id: u32) {
+    pub(crate) fn free(&mut self, id: u32) {
         let n_words = self.n_words(id);
         self.free.push((id, n_words));
         self.n_dead += n_words;
         self.n_chains -= 1;
     }
 
-    pub(crate) fn is_untidy(&self) -> bool {
+    pub(crate) fn needs_compaction(&self) -> bool {
         self.n_dead > 2048 && self.n_dead * 2 > self.words.len()
     }
 

@@ -89,7 +89,7 @@ impl Leaves {
     /// Moves a leaf to the end of the array, where it has room to double.
     fn give_room(&mut self, id: u32, needed: u32) {
         if self.n_left > 64 && self.n_left * 2 > self.points.len() {
-            self.close_ranks();
+            self.compact();
         }
         let from = self.records[id as usize].range();
         self.leave(self.records[id as usize].room);
@@ -104,7 +104,7 @@ impl Leaves {
     }
 
     /// Writes the points anew without places left behind. Leaves keep their numbers.
-    fn close_ranks(&mut self) {
+    fn compact(&mut self) {
         let old = std::mem::take(&mut self.points);
         for record in &mut self.records {
             let points = &old[record.range()];

@@ -13,9 +13,9 @@ pub(crate) mod tile;
 use crate::process::{Cell, Cut, NarrowCell, NodeKey, Side};
 use crate::tree::arena::chain::LEAST_CUTS;
 use crate::tree::build::parallel::Part;
-use crate::tree::build::small::{Lanes, MOST_POINTS, Soil};
-use crate::tree::build::tile::Desk;
-use crate::tree::{Child, Codes, Ground, Node, PointStore, Stock, Tree};
+use crate::tree::build::small::{GrowContext, Lanes, MOST_POINTS};
+use crate::tree::build::tile::CodeTile;
+use crate::tree::{Arena, Child, Codes, Domain, Node, PointStore, Tree};
 
 /// A cell still to be grown: a side of a node, and its points.
 #[derive(Debug)]
@@ -37,14 +37,14 @@ struct Known {
     hi: f64,
 }
 
-/// Grows subtrees into `stock`, which may hold others already.
+/// Grows subtrees into `arena`, which may hold others already.
 #[derive(Debug)]
 pub(crate) struct Grower<'a> {
     store: &'a PointStore,
-    desk: Desk<'a>,
+    tile: CodeTile<'a>,
     lifetime: f64,
     cell: &'a mut Cell,
-    pub(crate) stock: &'a mut Stock,
+    pub(crate) arena: &'a mut Arena,
     is_chained: bool,
     /// Outer bounds of the current cell's points, per dimension, and the log that restores them.
     lo: Vec<f64>,
@@ -62,27 +62,27 @@ pub(crate) struct Grower<'a> {
 
 impl<'a> Grower<'a> {
     /// A grower at a cell, which adds to what is given.
-    pub(crate) fn new(store: &'a PointStore, ground: &Ground, cell: &'a mut Cell, stock: &'a mut Stock) -> Self {
-        Self::reading(store, None, ground, cell, stock)
+    pub(crate) fn new(store: &'a PointStore, domain: &Domain, cell: &'a mut Cell, arena: &'a mut Arena) -> Self {
+        Self::reading(store, None, domain, cell, arena)
     }
 
     /// As [`Grower::new`] for many points, read as codes where there are any.
     pub(crate) fn reading(
         store: &'a PointStore,
         codes: Option<&'a Codes>,
-        ground: &Ground,
+        domain: &Domain,
         cell: &'a mut Cell,
-        stock: &'a mut Stock,
+        arena: &'a mut Arena,
     ) -> Self {
         let small = codes.filter(|_| NarrowCell::can_be(cell));
         Self {
             small: small.map(|codes| (codes, Box::new(Lanes::new()))),
             store,
-            desk: Desk::new(store, codes),
-            lifetime: ground.lifetime().get(),
+            tile: CodeTile::new(store, codes),
+            lifetime: domain.lifetime().get(),
             cell,
-            stock,
-            is_chained: ground.is_chained(),
+            arena,
+            is_chained: domain.is_chained(),
             lo: Vec::new(),
             hi: Vec::new(),
             log: Vec::new(),
@@ -98,19 +98,19 @@ impl<'a> Grower<'a> {
         if points.len() < 2 {
             return points.first().map_or(Child::EMPTY, |p| Child::single(*p));
         }
-        let first_node = self.stock.nodes.len();
+        let first_node = self.arena.nodes.len();
         let depth = self.cell.depth();
         self.forget_bounds();
         let root = self.grow_cell(points, 0, points.len(), None);
         while let Some(task) = self.tasks.pop() {
-            self.desk.go_on(self.tasks.len());
+            self.tile.go_on(self.tasks.len());
             self.return_to(task.depth, task.log);
-            let cut = self.stock.nodes[task.node as usize].cut();
+            let cut = self.arena.nodes[task.node as usize].cut();
             self.cell.enter(&cut, task.side);
             self.grow_cell(points, task.start, task.end, Some((task.node, task.side)));
         }
         self.grow_lanes(true);
-        self.desk.clear();
+        self.tile.clear();
         self.return_to(depth, 0);
         self.count_rows(first_node);
         root
@@ -120,8 +120,8 @@ impl<'a> Grower<'a> {
     fn grow_lanes(&mut self, is_last: bool) {
         let Some((codes, lanes)) = &mut self.small else { return };
         let (store, lifetime, is_chained) = (self.store, self.lifetime, self.is_chained);
-        let soil = Soil { store, codes, lifetime, is_chained, rows_of: rows_of(store, self.is_distinct) };
-        lanes.grow(&soil, self.stock, is_last);
+        let context = GrowContext { store, codes, lifetime, is_chained, rows_of: rows_of(store, self.is_distinct) };
+        lanes.grow(&context, self.arena, is_last);
     }
 
     /// Puts the current cell, with few points, into a lane, and grows those that are there if they take all.
@@ -131,14 +131,14 @@ impl<'a> Grower<'a> {
             self.grow_lanes(false);
         }
         if let Some((codes, lanes)) = &mut self.small {
-            let look_up = |number| (self.desk.point(number), self.desk.codes_of(codes, number));
+            let look_up = |number| (self.tile.point(number), self.tile.codes_of(codes, number));
             lanes.put(self.cell, parent, points, look_up);
         }
     }
 
     /// As [`Grower::grow`] for two points, which needs no room of its own; the walk stays where they part.
     pub(crate) fn grow_two(&mut self, pair: [u32; 2]) -> Child {
-        let first_node = self.stock.nodes.len();
+        let first_node = self.arena.nodes.len();
         let child = self.grow_pair(pair);
         self.count_rows(first_node);
         child
@@ -149,10 +149,10 @@ impl<'a> Grower<'a> {
         let mut parent = parent;
         let mut top = None;
         // The first node of the current run of cuts with an empty side.
-        let mut run = self.stock.nodes.len();
+        let mut run = self.arena.nodes.len();
         loop {
             if end - start <= self.aside_from {
-                let points = points[start..end].iter().map(|number| self.desk.point(*number)).collect();
+                let points = points[start..end].iter().map(|number| self.tile.point(*number)).collect();
                 self.aside.push(Part { parent, points, cell: self.cell.clone() });
                 break;
             }
@@ -160,7 +160,7 @@ impl<'a> Grower<'a> {
                 self.put_in_lane(&points[start..end], parent);
                 break;
             }
-            self.desk.take(&mut points[start..end], self.tasks.len());
+            self.tile.take(&mut points[start..end], self.tasks.len());
             if end - start == 2 {
                 let child = self.grow_pair([points[start], points[start + 1]]);
                 self.attach(parent, &mut top, child);
@@ -184,25 +184,25 @@ impl<'a> Grower<'a> {
             let node = self.new_node(cut, end - start);
             let (depth, log) = (self.cell.depth(), self.log.len());
             if end - middle == 1 {
-                self.stock.nodes[node as usize].above = Child::single(self.desk.point(points[middle]));
+                self.arena.nodes[node as usize].above = Child::single(self.tile.point(points[middle]));
             } else {
                 self.tasks.push(Task { node, side: Side::Above, start: middle, end, depth, log });
             }
             if middle - start == 1 {
-                self.stock.nodes[node as usize].below = Child::single(self.desk.point(points[start]));
+                self.arena.nodes[node as usize].below = Child::single(self.tile.point(points[start]));
                 break;
             }
             self.cell.enter(cut, Side::Below);
             parent = Some((node, Side::Below));
             end = middle;
-            run = self.stock.nodes.len();
+            run = self.arena.nodes.len();
         }
         top.unwrap_or(Child::EMPTY)
     }
 
     /// Cuts the current cell until its two points part or the lifetime ends. No array is touched.
     fn grow_pair(&mut self, pair: [u32; 2]) -> Child {
-        let run = self.stock.nodes.len();
+        let run = self.arena.nodes.len();
         loop {
             let Some(cut) = &self.next_cut() else {
                 let leaf = self.new_leaf(&pair);
@@ -210,14 +210,14 @@ impl<'a> Grower<'a> {
             };
             let dim = cut.dim as usize;
             let side =
-                |number: u32| if self.desk.is_below(number, dim, cut.location) { Side::Below } else { Side::Above };
+                |number: u32| if self.tile.is_below(number, dim, cut.location) { Side::Below } else { Side::Above };
             let (a, b) = (side(pair[0]), side(pair[1]));
             if a != b {
                 let child = self.close_run(run, None);
                 let node = self.new_node(cut, 2);
-                let new = &mut self.stock.nodes[node as usize];
-                *new.child_mut(a) = Child::single(self.desk.point(pair[0]));
-                *new.child_mut(b) = Child::single(self.desk.point(pair[1]));
+                let new = &mut self.arena.nodes[node as usize];
+                *new.child_mut(a) = Child::single(self.tile.point(pair[0]));
+                *new.child_mut(b) = Child::single(self.tile.point(pair[1]));
                 return child;
             }
             self.new_one_sided(cut, a, 2);
@@ -229,7 +229,7 @@ impl<'a> Grower<'a> {
     /// where it starts.
     #[inline]
     fn close_run(&mut self, run: usize, leaf: Option<Child>) -> Child {
-        let Stock { nodes, chains, .. } = &mut *self.stock;
+        let Arena { nodes, chains, .. } = &mut *self.arena;
         let first = Child::inner(run as u32);
         if nodes.len() - run >= LEAST_CUTS && self.is_chained {
             let chain = chains.add_nodes(&nodes[run..], leaf.unwrap_or(first), &*self.cell);
@@ -248,7 +248,7 @@ impl<'a> Grower<'a> {
 
     fn attach(&mut self, parent: Option<(u32, Side)>, top: &mut Option<Child>, child: Child) {
         if let Some((node, side)) = parent {
-            *self.stock.nodes[node as usize].child_mut(side) = child;
+            *self.arena.nodes[node as usize].child_mut(side) = child;
         }
         top.get_or_insert(child);
     }
@@ -257,20 +257,20 @@ impl<'a> Grower<'a> {
     fn new_node(&mut self, cut: &Cut, n_points: usize) -> u32 {
         let mut node = Node::new(cut);
         node.count = n_points as u32;
-        self.stock.nodes.push(node);
-        self.stock.nodes.len() as u32 - 1
+        self.arena.nodes.push(node);
+        self.arena.nodes.len() as u32 - 1
     }
 
     /// A cut that all points lie on one side of. There the next node follows, unless the run ends.
     #[inline]
     fn new_one_sided(&mut self, cut: &Cut, side: Side, n_points: usize) {
         let node = self.new_node(cut, n_points);
-        *self.stock.nodes[node as usize].child_mut(side) = Child::inner(node + 1);
+        *self.arena.nodes[node as usize].child_mut(side) = Child::inner(node + 1);
     }
 
     fn new_leaf(&mut self, points: &[u32]) -> Child {
-        let (desk, rows_of) = (&self.desk, rows_of(self.store, self.is_distinct));
-        Child::leaf(self.stock.leaves.push(points.iter().map(|number| desk.point(*number)), rows_of))
+        let (tile, rows_of) = (&self.tile, rows_of(self.store, self.is_distinct));
+        Child::leaf(self.arena.leaves.push(points.iter().map(|number| tile.point(*number)), rows_of))
     }
 
     /// Moves the points below the cut to the front, in order; how many there are.
@@ -282,7 +282,7 @@ impl<'a> Grower<'a> {
         if cut.location >= self.hi[dim] {
             return points.len();
         }
-        let below = self.desk.part(points, dim, cut.location);
+        let below = self.tile.part(points, dim, cut.location);
         if below == 0 || below == points.len() {
             self.learn_bounds(points, dim);
         }
@@ -291,7 +291,7 @@ impl<'a> Grower<'a> {
 
     /// After a scan that separated nothing: bounds of the points, which make further misses free.
     fn learn_bounds(&mut self, points: &[u32], dim: usize) {
-        let (lo, hi) = self.desk.range(points, dim);
+        let (lo, hi) = self.tile.range(points, dim);
         self.set_bounds(dim, lo, hi);
     }
 
@@ -325,10 +325,10 @@ impl<'a> Grower<'a> {
         if self.is_distinct {
             return;
         }
-        for id in (first..self.stock.nodes.len()).rev() {
-            let node = self.stock.nodes[id];
-            let [below, above] = [node.below, node.above].map(|child| self.stock.rows_of(child, self.store));
-            self.stock.nodes[id].count = below + above;
+        for id in (first..self.arena.nodes.len()).rev() {
+            let node = self.arena.nodes[id];
+            let [below, above] = [node.below, node.above].map(|child| self.arena.rows_of(child, self.store));
+            self.arena.nodes[id].count = below + above;
         }
     }
 }
@@ -343,19 +343,19 @@ fn rows_of(store: &PointStore, is_distinct: bool) -> impl Fn(&[u32]) -> u32 {
 
 impl Tree {
     /// The tree of all points of the store.
-    pub fn grown(ground: &Ground, key: NodeKey, store: &PointStore) -> Self {
-        Self::grown_by(ground, key, store, Codes::if_worth(ground, store, 1).as_ref())
+    pub fn grown(domain: &Domain, key: NodeKey, store: &PointStore) -> Self {
+        Self::grown_by(domain, key, store, Codes::if_worth(domain, store, 1).as_ref())
     }
 
-    /// As [`Tree::grown`], with the codes of the store's points on that ground: made once, they serve many trees.
-    pub fn grown_by(ground: &Ground, key: NodeKey, store: &PointStore, codes: Option<&Codes>) -> Self {
+    /// As [`Tree::grown`], with the codes of the store's points on that domain: made once, they serve many trees.
+    pub fn grown_by(domain: &Domain, key: NodeKey, store: &PointStore, codes: Option<&Codes>) -> Self {
         let mut points = store.all_points();
-        let mut stock = Stock { nodes: Vec::with_capacity(points.len() + points.len() / 2), ..Stock::default() };
-        let mut cell = ground.root_cell(key);
-        let root = Grower::reading(store, codes, ground, &mut cell, &mut stock).grow(&mut points);
-        stock.nodes.shrink_to_fit();
-        stock.leaves.shrink_to_fit();
-        stock.chains.shrink_to_fit();
-        Self::of_stock(key, root, stock)
+        let mut arena = Arena { nodes: Vec::with_capacity(points.len() + points.len() / 2), ..Arena::default() };
+        let mut cell = domain.root_cell(key);
+        let root = Grower::reading(store, codes, domain, &mut cell, &mut arena).grow(&mut points);
+        arena.nodes.shrink_to_fit();
+        arena.leaves.shrink_to_fit();
+        arena.chains.shrink_to_fit();
+        Self::from_arena(key, root, arena)
     }
 }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::process::{Cell, NodeKey, Side};
 use crate::tree::build::Grower;
-use crate::tree::{Child, Codes, Ground, Kind, PointStore, Stock, Tree};
+use crate::tree::{Arena, Child, Codes, Domain, Kind, PointStore, Tree};
 
 /// Fewer points are grown by one thread: cutting them up would take longer.
 const LEAST_POINTS: usize = 1 << 15;
@@ -26,48 +26,48 @@ pub(crate) struct Part {
 struct Grown {
     parent: Option<(u32, Side)>,
     root: Child,
-    stock: Stock,
+    arena: Arena,
 }
 
 impl Tree {
     /// As [`Tree::grown_by`], on all threads.
-    pub fn grown_in_parts(ground: &Ground, key: NodeKey, store: &PointStore, codes: Option<&Codes>) -> Self {
+    pub fn grown_in_parts(domain: &Domain, key: NodeKey, store: &PointStore, codes: Option<&Codes>) -> Self {
         let n_parts = PARTS_A_THREAD * rayon::current_num_threads();
         if store.n_points() < LEAST_POINTS || rayon::current_num_threads() == 1 {
-            return Self::grown_by(ground, key, store, codes);
+            return Self::grown_by(domain, key, store, codes);
         }
-        let (mut cell, mut stock) = (ground.root_cell(key), Stock::default());
-        let mut top = Grower::reading(store, codes, ground, &mut cell, &mut stock);
+        let (mut cell, mut arena) = (domain.root_cell(key), Arena::default());
+        let mut top = Grower::reading(store, codes, domain, &mut cell, &mut arena);
         let mut points = store.all_points();
         top.aside_from = points.len().div_ceil(n_parts);
         let root = top.grow(&mut points);
         let parts = std::mem::take(&mut top.aside);
-        let grown: Vec<Grown> = parts.into_par_iter().map(|part| part.grow(ground, store, codes)).collect();
-        top.stock.nodes.reserve_exact(grown.iter().map(|part| part.stock.nodes.len()).sum());
+        let grown: Vec<Grown> = parts.into_par_iter().map(|part| part.grow(domain, store, codes)).collect();
+        top.arena.nodes.reserve_exact(grown.iter().map(|part| part.arena.nodes.len()).sum());
         for part in grown {
             part.hang(&mut top);
         }
         top.count_rows(0);
-        top.stock.leaves.shrink_to_fit();
-        top.stock.chains.shrink_to_fit();
-        Self::of_stock(key, root, stock)
+        top.arena.leaves.shrink_to_fit();
+        top.arena.chains.shrink_to_fit();
+        Self::from_arena(key, root, arena)
     }
 }
 
 impl Part {
-    fn grow(mut self, ground: &Ground, store: &PointStore, codes: Option<&Codes>) -> Grown {
-        let mut stock = Stock::default();
-        let root = Grower::reading(store, codes, ground, &mut self.cell, &mut stock).grow(&mut self.points);
-        Grown { parent: self.parent, root, stock }
+    fn grow(mut self, domain: &Domain, store: &PointStore, codes: Option<&Codes>) -> Grown {
+        let mut arena = Arena::default();
+        let root = Grower::reading(store, codes, domain, &mut self.cell, &mut arena).grow(&mut self.points);
+        Grown { parent: self.parent, root, arena }
     }
 }
 
 impl Grown {
     /// Appends what the part is built of to the whole, numbered on.
     fn hang(self, whole: &mut Grower<'_>) {
-        let Stock { nodes, leaves, chains } = &mut *whole.stock;
+        let Arena { nodes, leaves, chains } = &mut *whole.arena;
         let (first_node, first_leaf) = (nodes.len() as u32, leaves.len() as u32);
-        let first_chain = chains.take_all(&self.stock.chains);
+        let first_chain = chains.take_all(&self.arena.chains);
         let moved = |child: Child| match child.kind() {
             Kind::Inner(id) => Child::inner(first_node + id),
             Kind::Leaf(id) => Child::leaf(first_leaf + id),
@@ -75,8 +75,8 @@ impl Grown {
             Kind::Single(_) | Kind::Empty => child,
         };
         chains.rename_ends(first_chain, moved);
-        leaves.append(&self.stock.leaves);
-        nodes.extend(self.stock.nodes.into_iter().map(|node| node.renamed(moved)));
+        leaves.append(&self.arena.leaves);
+        nodes.extend(self.arena.nodes.into_iter().map(|node| node.renamed(moved)));
         let (node, side) = self.parent.expect("a part is smaller than the whole");
         *nodes[node as usize].child_mut(side) = moved(self.root);
     }

@@ -6,9 +6,9 @@
 
 use crate::process::NarrowCell;
 use crate::simd::partition::{partition, partition_by_codes};
-use crate::tree::{Ground, PointStore};
+use crate::tree::{Domain, PointStore};
 
-/// The codes of all points of a store, for trees on one ground.
+/// The codes of all points of a store, for trees on one domain.
 #[derive(Debug)]
 pub struct Codes {
     /// Those of a point side by side, one point after the other, and one more: see [`Column`].
@@ -101,20 +101,20 @@ const LEAST_DIMS: usize = 4;
 
 impl Codes {
     /// The codes of all points of a store if making them pays for so many trees.
-    pub(crate) fn if_worth(ground: &Ground, store: &PointStore, n_trees: usize) -> Option<Self> {
+    pub(crate) fn if_worth(domain: &Domain, store: &PointStore, n_trees: usize) -> Option<Self> {
         let is_far = size_of_val(store.coordinates()) >= LEAST_BYTES && store.n_dims() <= DIMS_A_TREE * n_trees;
         let has_lanes = (LEAST_DIMS..=NarrowCell::MOST_DIMS).contains(&store.n_dims());
-        (is_far || has_lanes && store.n_points() >= LEAST_POINTS).then(|| Self::new(ground, store))
+        (is_far || has_lanes && store.n_points() >= LEAST_POINTS).then(|| Self::new(domain, store))
     }
 
     /// The codes of all points of a store.
-    pub fn new(ground: &Ground, store: &PointStore) -> Self {
-        Self::of_rows(ground, store.coordinates())
+    pub fn new(domain: &Domain, store: &PointStore) -> Self {
+        Self::of_rows(domain, store.coordinates())
     }
 
     /// The codes of rows, row-major.
-    fn of_rows(ground: &Ground, rows: &[f64]) -> Self {
-        let (n_dims, root) = (ground.n_dims(), ground.root_box());
+    fn of_rows(domain: &Domain, rows: &[f64]) -> Self {
+        let (n_dims, root) = (domain.n_dims(), domain.root_box());
         let scales: Vec<Scale> = root.lower().iter().zip(root.upper()).map(|(lo, hi)| Scale::of(*lo, *hi)).collect();
         let (mut by_point, n_points) = (by_point(rows, &scales), rows.len() / n_dims);
         let is_worth = n_dims > LINE || n_dims > 1 && size_of_val(&by_point[..]) <= MOST_NARROW_BYTES;
@@ -184,10 +184,10 @@ pub struct CodedRows<'a> {
 
 impl<'a> CodedRows<'a> {
     /// Rows in measure coordinates, row-major and inside the root box.
-    pub fn new(ground: &Ground, rows: &'a [f64]) -> Self {
-        let n_dims = ground.n_dims();
+    pub fn new(domain: &Domain, rows: &'a [f64]) -> Self {
+        let n_dims = domain.n_dims();
         let is_worth = n_dims <= LINE && size_of_val(rows) >= LEAST_BYTES;
-        Self { rows, n_dims, codes: is_worth.then(|| Codes::of_rows(ground, rows)) }
+        Self { rows, n_dims, codes: is_worth.then(|| Codes::of_rows(domain, rows)) }
     }
 
     /// Whether they are better sent down one by one: together they would still meet at few nodes.
@@ -291,15 +291,15 @@ mod tests {
     #[test]
     fn codes_are_made_where_they_pay() {
         let is_worth = |n_points: usize, n_dims: usize, n_trees: usize| {
-            let ground =
-                Ground::new(0, &Bounds::new(&vec![0.0; n_dims], &vec![1.0; n_dims]).unwrap(), Lifetime::INFINITE);
+            let domain =
+                Domain::new(0, &Bounds::new(&vec![0.0; n_dims], &vec![1.0; n_dims]).unwrap(), Lifetime::INFINITE);
             let mut store = PointStore::new(n_dims);
             for row in 0..n_points {
                 let x: Vec<f64> =
                     (0..n_dims).map(|dim| NodeKey::root(2, row as u64).draw(dim as u32).uniform()).collect();
                 store.add(&x).unwrap();
             }
-            Codes::if_worth(&ground.unwrap(), &store, n_trees).is_some()
+            Codes::if_worth(&domain.unwrap(), &store, n_trees).is_some()
         };
         // Near as they are; enough for lanes, or not; narrow ones for one tree; images for the ten trees of the benchmarks, not
         // for one.

@@ -15,7 +15,7 @@ const LEAST_POINTS: usize = 24;
 
 /// What points are looked up in.
 #[derive(Debug)]
-pub(crate) struct Desk<'a> {
+pub(crate) struct CodeTile<'a> {
     store: &'a PointStore,
     codes: Option<&'a Codes>,
     scratch: Vec<u32>,
@@ -28,7 +28,7 @@ pub(crate) struct Desk<'a> {
     most_points: usize,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> CodeTile<'a> {
     pub(crate) fn new(store: &'a PointStore, codes: Option<&'a Codes>) -> Self {
         let most_points = MOST_BYTES / (store.n_dims().max(1) * size_of::<u16>());
         // A store that is itself that small is near already.
@@ -130,7 +130,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Clears the desk if a task, with `n_tasks` before it, is not of the copied points.
+    /// Clears the tile if a task, with `n_tasks` before it, is not of the copied points.
     #[inline]
     pub(crate) fn go_on(&mut self, n_tasks: usize) {
         if self.base.is_some_and(|base| n_tasks < base) {
@@ -138,7 +138,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Clears the desk.
+    /// Clears the tile.
     pub(crate) fn clear(&mut self) {
         self.base = None;
     }

@@ -30,7 +30,7 @@ struct Standing {
 
 /// Frozen cells that are cut on. Those in use come first.
 #[derive(Debug)]
-pub(crate) struct Thaw {
+pub(crate) struct Resume {
     standing: [Standing; MOST],
     n_used: usize,
     cells: Vec<NarrowCell>,
@@ -47,7 +47,7 @@ pub(crate) struct Landed<'a, F> {
     pub(crate) land: F,
 }
 
-impl Thaw {
+impl Resume {
     /// For walks like this one, if they [can be](NarrowCell::can_be) cut side by side.
     pub(crate) fn of(cell: &Cell) -> Option<Self> {
         let none = |k| Standing { child: Child::EMPTY, point: 0, start: 0, end: 0, is_first: true, cell: k };

@@ -3,7 +3,7 @@
 use crate::process::{Cut, Side};
 use crate::tree::arena::node::Kind;
 use crate::tree::query::replay::Replay;
-use crate::tree::{Child, Ground, PointStore, Tree};
+use crate::tree::{Child, Domain, PointStore, Tree};
 
 /// The cell a point lies in at some lifetime.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,10 +41,10 @@ enum Stop {
 }
 
 impl<'a> Locator<'a> {
-    /// Looks at `tree` with a lifetime of at most the ground's.
-    pub fn new(tree: &'a Tree, ground: &Ground, store: &'a PointStore, lifetime: crate::Lifetime) -> Self {
-        let lifetime = lifetime.min(ground.lifetime()).get();
-        Self { tree, store, lifetime, replay: Replay::on(ground.root_cell(tree.key())) }
+    /// Looks at `tree` with a lifetime of at most the domain's.
+    pub fn new(tree: &'a Tree, domain: &Domain, store: &'a PointStore, lifetime: crate::Lifetime) -> Self {
+        let lifetime = lifetime.min(domain.lifetime()).get();
+        Self { tree, store, lifetime, replay: Replay::on(domain.root_cell(tree.key())) }
     }
 
     /// The cell of a point of the root box.

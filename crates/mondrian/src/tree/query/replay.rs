@@ -18,7 +18,7 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    /// A walk on the ground of `cell`.
+    /// A walk on the domain of `cell`.
     pub(crate) fn on(cell: Cell) -> Self {
         Self { cell, lower: Vec::new(), upper: Vec::new(), n_left: 0, made: Vec::new() }
     }
@@ -37,7 +37,7 @@ impl Replay {
         self.lower.extend_from_slice(self.cell.lower());
         self.upper.clear();
         self.upper.extend_from_slice(self.cell.upper());
-        for Bound { dim, side, location } in tree.stock.chains.bounds(chain) {
+        for Bound { dim, side, location } in tree.arena.chains.bounds(chain) {
             match side {
                 Side::Below => self.upper[dim] = location,
                 Side::Above => self.lower[dim] = location,
@@ -107,7 +107,7 @@ impl Tree {
                     child = node.child(side);
                 }
                 Kind::Chain(id) => {
-                    cell.sink_far(self.stock.chains.further(id));
+                    cell.sink_far(self.arena.chains.further(id));
                     child = self.chain(id).end();
                 }
                 Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => unreachable!("the target lies on the way"),

@@ -8,9 +8,9 @@ use crate::Lifetime;
 use crate::process::{Cell, Side};
 use crate::simd::partition::partition;
 use crate::tree::arena::node::Kind;
-use crate::tree::query::frozen::{Landed, Thaw};
+use crate::tree::query::frozen::{Landed, Resume};
 use crate::tree::query::replay::Replay;
-use crate::tree::{Child, CodedRows, Ground, Landing, Locator, PointStore, Tree};
+use crate::tree::{Child, CodedRows, Domain, Landing, Locator, PointStore, Tree};
 
 /// What becomes of a row that comes to a frozen cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,14 +58,14 @@ impl Kept for Child {
 
 struct Router<'a, K> {
     tree: &'a Tree,
-    ground: &'a Ground,
+    domain: &'a Domain,
     store: &'a PointStore,
     rows: &'a CodedRows<'a>,
     lifetime: f64,
     /// The walk at the current cell, if frozen cells are resumed.
     cell: Option<Cell>,
     /// Frozen cells put aside, where several can be cut on side by side.
-    thaw: Option<Thaw>,
+    resume: Option<Resume>,
     /// Another walk, once rows have left a chain.
     replay: Option<Replay>,
     order: Vec<u32>,
@@ -74,16 +74,16 @@ struct Router<'a, K> {
 }
 
 impl Tree {
-    /// The cell of each row at a lifetime of at most the ground's.
+    /// The cell of each row at a lifetime of at most the domain's.
     pub fn route(
         &self,
-        ground: &Ground,
+        domain: &Domain,
         store: &PointStore,
         rows: &CodedRows<'_>,
         lifetime: Lifetime,
         frozen: Frozen,
     ) -> Vec<Landing> {
-        let mut router = Router::new(self, ground, store, rows, lifetime, frozen);
+        let mut router = Router::new(self, domain, store, rows, lifetime, frozen);
         router.run();
         router.landings
     }
@@ -92,19 +92,19 @@ impl Tree {
     /// [`Tree::route`] without asking when a row left the others, which a chain makes dear.
     pub fn cells(
         &self,
-        ground: &Ground,
+        domain: &Domain,
         store: &PointStore,
         rows: &CodedRows<'_>,
         lifetime: Lifetime,
         frozen: Frozen,
     ) -> Vec<Child> {
         if rows.are_few() && frozen == Frozen::Resumed {
-            let mut locator = Locator::new(self, ground, store, lifetime);
+            let mut locator = Locator::new(self, domain, store, lifetime);
             return (0..rows.n_rows() as u32)
                 .map(|row| locator.cell_of(rows.row(row)).unwrap_or(Child::EMPTY))
                 .collect();
         }
-        let mut router = Router::new(self, ground, store, rows, lifetime, frozen);
+        let mut router = Router::new(self, domain, store, rows, lifetime, frozen);
         router.run();
         router.landings
     }
@@ -113,21 +113,21 @@ impl Tree {
 impl<'a, K: Kept> Router<'a, K> {
     fn new(
         tree: &'a Tree,
-        ground: &'a Ground,
+        domain: &'a Domain,
         store: &'a PointStore,
         rows: &'a CodedRows<'a>,
         lifetime: Lifetime,
         frozen: Frozen,
     ) -> Self {
         let n_rows = rows.n_rows();
-        let cell = (frozen == Frozen::Resumed).then(|| ground.root_cell(tree.key()));
+        let cell = (frozen == Frozen::Resumed).then(|| domain.root_cell(tree.key()));
         Self {
             tree,
-            ground,
+            domain,
             store,
             rows,
-            lifetime: lifetime.min(ground.lifetime()).get(),
-            thaw: cell.as_ref().and_then(Thaw::of),
+            lifetime: lifetime.min(domain.lifetime()).get(),
+            resume: cell.as_ref().and_then(Resume::of),
             cell,
             replay: None,
             order: (0..n_rows as u32).collect(),
@@ -148,7 +148,7 @@ impl<K: Kept> Router<'_, K> {
             self.enter(task.parent, task.side, child);
             self.descend(child, rows, Some(task.parent), &mut tasks);
         }
-        self.thaw(true);
+        self.resume_waiting(true);
     }
 
     /// Takes rows that stand in a cell further down. Where they part, those above wait in `tasks`.
@@ -198,7 +198,7 @@ impl<K: Kept> Router<'_, K> {
             let time = chain.last_time();
             self.land_all((middle, end), Landing::Unseen { time, parent: chain.end() });
         } else if middle < end && chain.first_time() <= self.lifetime {
-            let mut replay = self.replay.take().unwrap_or_else(|| Replay::on(self.ground.root_cell(tree.key())));
+            let mut replay = self.replay.take().unwrap_or_else(|| Replay::on(self.domain.root_cell(tree.key())));
             replay.start(tree, x(self.order[middle]), id);
             while middle < last {
                 let Some((cut, side)) = replay.next().filter(|(cut, _)| cut.time <= self.lifetime) else { break };
@@ -215,7 +215,7 @@ impl<K: Kept> Router<'_, K> {
             return start;
         }
         if let Some(cell) = &mut self.cell {
-            cell.enter_far(tree.stock.chains.further(id));
+            cell.enter_far(tree.arena.chains.further(id));
         }
         middle
     }
@@ -223,7 +223,7 @@ impl<K: Kept> Router<'_, K> {
     /// Rows that have come to the end of the stored tree.
     fn land(&mut self, child: Child, (start, end): (usize, usize), parent: Option<u32>) {
         match child.kind() {
-            Kind::Single(point) if self.thaw.is_some() => self.put_aside(child, point, (start, end)),
+            Kind::Single(point) if self.resume.is_some() => self.put_aside(child, point, (start, end)),
             Kind::Single(point) if self.cell.is_some() => self.resume(child, point, (start, end)),
             Kind::Empty => {
                 let time = parent.map_or(0.0, |id| self.tree.node(id).time);
@@ -240,19 +240,19 @@ impl<K: Kept> Router<'_, K> {
 
     /// Puts a frozen cell aside, to be cut on with others.
     fn put_aside(&mut self, child: Child, point: u32, rows: (usize, usize)) {
-        let (Some(thaw), Some(cell)) = (&mut self.thaw, &self.cell) else { return };
-        thaw.put(cell, child, point, rows);
-        if thaw.is_full() {
-            self.thaw(false);
+        let (Some(resume), Some(cell)) = (&mut self.resume, &self.cell) else { return };
+        resume.put(cell, child, point, rows);
+        if resume.is_full() {
+            self.resume_waiting(false);
         }
     }
 
     /// Cuts frozen cells on that were put aside, as many as go side by side, or all.
-    fn thaw(&mut self, all: bool) {
-        let Some(thaw) = &mut self.thaw else { return };
+    fn resume_waiting(&mut self, all: bool) {
+        let Some(resume) = &mut self.resume else { return };
         let land = |rows: &[u32], landing: Landing| set_landings(&mut self.landings, rows, landing);
         let landed = Landed { store: self.store, rows: self.rows, lifetime: self.lifetime, land };
-        thaw.run(&mut self.order, landed, all);
+        resume.run(&mut self.order, landed, all);
     }
 
     /// Cuts a frozen cell on until all rows have parted from its point or the lifetime ends.

@@ -5,7 +5,7 @@ use crate::simd::partition::partition_by_swaps;
 use crate::tree::arena::node::Kind;
 use crate::tree::build::Grower;
 use crate::tree::query::replay::Replay;
-use crate::tree::{Child, Ground, PointStore, Tree};
+use crate::tree::{Child, Domain, PointStore, Tree};
 
 /// A stop on the way of a batch of points down the tree.
 struct Task {
@@ -19,13 +19,13 @@ struct Task {
 impl Tree {
     /// Adds points that the store has already and the tree has not.
     ///
-    /// Each must lie in the ground's root box. `touched` receives the nodes whose cells gained points, parents before
+    /// Each must lie in the domain's root box. `touched` receives the nodes whose cells gained points, parents before
     /// children, so that statistics can be mended bottom-up by reading it backwards.
-    pub fn insert(&mut self, ground: &Ground, store: &PointStore, points: &mut [u32], touched: &mut Touched) {
+    pub fn insert(&mut self, domain: &Domain, store: &PointStore, points: &mut [u32], touched: &mut Touched) {
         touched.clear();
         match points {
             [] => return,
-            [point] => return self.insert_one(ground, store, *point, touched),
+            [point] => return self.insert_one(domain, store, *point, touched),
             _ => {}
         }
         let mut tasks = vec![Task { child: self.root, parent: None, start: 0, end: points.len() }];
@@ -33,7 +33,7 @@ impl Tree {
             let batch = &mut points[start..end];
             match child.kind() {
                 Kind::Inner(id) => {
-                    let node = &mut self.stock.nodes[id as usize];
+                    let node = &mut self.arena.nodes[id as usize];
                     node.count += batch.iter().map(|p| store.multiplicity(*p)).sum::<u32>();
                     touched.nodes.push(id);
                     let (dim, location) = (node.dim(), node.location);
@@ -51,7 +51,7 @@ impl Tree {
                         continue;
                     }
                     // The run is split where the first point leaves it; then all come by again.
-                    let mut walk = touched.walk_from_root(ground, self.key);
+                    let mut walk = touched.walk_from_root(domain, self.key);
                     self.sink_to(&mut walk.cell, store.point(batch[0]), child);
                     let leaving = batch[n_staying..].iter().map(|p| store.point(*p));
                     let (child, _) = self.split_chain(id, &mut walk, &leaving, store, touched);
@@ -60,17 +60,17 @@ impl Tree {
                     tasks.push(Task { child, parent, start, end });
                 }
                 Kind::Leaf(id) => {
-                    self.stock.leaves.extend(id, batch, batch.iter().map(|p| store.multiplicity(*p)).sum());
+                    self.arena.leaves.extend(id, batch, batch.iter().map(|p| store.multiplicity(*p)).sum());
                     touched.leaves.push(id);
                 }
                 Kind::Empty => {
-                    let grown = self.grow_at(ground, store, child, batch, touched);
+                    let grown = self.grow_at(domain, store, child, batch, touched);
                     self.hang(parent, grown);
                 }
                 Kind::Single(point) => {
                     let mut all = batch.to_vec();
                     all.push(point);
-                    let grown = self.grow_at(ground, store, child, &mut all, touched);
+                    let grown = self.grow_at(domain, store, child, &mut all, touched);
                     self.hang(parent, grown);
                 }
             }
@@ -78,23 +78,23 @@ impl Tree {
     }
 
     /// As [`Tree::insert`] for a single point.
-    fn insert_one(&mut self, ground: &Ground, store: &PointStore, point: u32, touched: &mut Touched) {
+    fn insert_one(&mut self, domain: &Domain, store: &PointStore, point: u32, touched: &mut Touched) {
         let (x, rows) = (store.point(point), store.multiplicity(point));
-        let mut way = Way::from_root(self, ground, touched);
+        let mut way = Way::from_root(self, domain, touched);
         while way.go_on(x, rows) {}
-        way.end(ground, store, point);
+        way.end(domain, store, point);
     }
 
     /// Adds a point to several trees, each with room of its own. The ways down go on in turns: at every node one waits for
     /// memory and for the next key, and meanwhile the others go on.
     pub(crate) fn insert_into_all<'a>(
         trees: impl Iterator<Item = (&'a mut Self, &'a mut Touched)>,
-        ground: &Ground,
+        domain: &Domain,
         store: &PointStore,
         point: u32,
     ) {
         let (x, rows) = (store.point(point), store.multiplicity(point));
-        let mut ways: Vec<Way<'_>> = trees.map(|(tree, touched)| Way::from_root(tree, ground, touched)).collect();
+        let mut ways: Vec<Way<'_>> = trees.map(|(tree, touched)| Way::from_root(tree, domain, touched)).collect();
         // Those that still go on stand first.
         let mut n_going = ways.len();
         while n_going > 0 {
@@ -108,7 +108,7 @@ impl Tree {
                 }
             }
         }
-        ways.into_iter().for_each(|way| way.end(ground, store, point));
+        ways.into_iter().for_each(|way| way.end(domain, store, point));
     }
 
     /// One more row of a point that the tree has: only counts change.
@@ -119,13 +119,13 @@ impl Tree {
         loop {
             match child.kind() {
                 Kind::Inner(id) => {
-                    let node = &mut self.stock.nodes[id as usize];
+                    let node = &mut self.arena.nodes[id as usize];
                     node.count += 1;
                     touched.nodes.push(id);
                     child = node.child(node.side_of(x));
                 }
                 Kind::Leaf(id) => {
-                    self.stock.leaves.count_row(id);
+                    self.arena.leaves.count_row(id);
                     touched.leaves.push(id);
                     return;
                 }
@@ -138,7 +138,7 @@ impl Tree {
     /// Grows points, the first of which comes to `child`, in that cell.
     fn grow_at(
         &mut self,
-        ground: &Ground,
+        domain: &Domain,
         store: &PointStore,
         child: Child,
         points: &mut [u32],
@@ -147,10 +147,10 @@ impl Tree {
         if let [point] = points {
             return Child::single(*point);
         }
-        let mut walk = touched.walk_from_root(ground, self.key);
+        let mut walk = touched.walk_from_root(domain, self.key);
         self.sink_to(&mut walk.cell, store.point(points[0]), child);
         walk.cell.settle();
-        let child = self.grow_from(ground, store, &mut walk, touched, |grower| grower.grow(points));
+        let child = self.grow_from(domain, store, &mut walk, touched, |grower| grower.grow(points));
         touched.walk = Some(walk);
         child
     }
@@ -158,48 +158,48 @@ impl Tree {
     /// Grows something at a walk's cell; what it grew.
     fn grow_from(
         &mut self,
-        ground: &Ground,
+        domain: &Domain,
         store: &PointStore,
         walk: &mut Replay,
         touched: &mut Touched,
         grow: impl FnOnce(&mut Grower<'_>) -> Child,
     ) -> Child {
-        let (n_nodes, n_leaves) = (self.stock.nodes.len(), self.stock.leaves.len());
-        let child = grow(&mut Grower::new(store, ground, &mut walk.cell, &mut self.stock));
-        touched.nodes.extend(n_nodes as u32..self.stock.nodes.len() as u32);
-        touched.leaves.extend(n_leaves as u32..self.stock.leaves.len() as u32);
+        let (n_nodes, n_leaves) = (self.arena.nodes.len(), self.arena.leaves.len());
+        let child = grow(&mut Grower::new(store, domain, &mut walk.cell, &mut self.arena));
+        touched.nodes.extend(n_nodes as u32..self.arena.nodes.len() as u32);
+        touched.leaves.extend(n_leaves as u32..self.arena.leaves.len() as u32);
         child
     }
 
     pub(crate) fn hang(&mut self, parent: Option<(u32, Side)>, child: Child) {
         match parent {
             None => self.root = child,
-            Some((node, side)) => *self.stock.nodes[node as usize].child_mut(side) = child,
+            Some((node, side)) => *self.arena.nodes[node as usize].child_mut(side) = child,
         }
     }
 
-    /// Cuts on all leaves until a larger lifetime; `ground` has it already.
-    pub fn raise_lifetime(&mut self, ground: &Ground, store: &PointStore) {
+    /// Cuts on all leaves until a larger lifetime; `domain` has it already.
+    pub fn raise_lifetime(&mut self, domain: &Domain, store: &PointStore) {
         let mut tasks = vec![(self.root, None::<(u32, Side)>)];
         let mut touched = Touched::default();
         while let Some((child, parent)) = tasks.pop() {
             // A leaf's first cuts may go on with the run that led to it, so that is grown again from its start.
-            let end = if ground.is_chained() { self.end_of_run(child) } else { child };
+            let end = if domain.is_chained() { self.end_of_run(child) } else { child };
             match end.kind() {
                 Kind::Inner(id) => {
                     let node = self.node(id);
                     tasks.extend([Side::Above, Side::Below].map(|side| (node.child(side), Some((id, side)))));
                 }
                 Kind::Leaf(id) => {
-                    let mut points = self.stock.leaves.end(id);
+                    let mut points = self.arena.leaves.end(id);
                     self.n_dead += 1;
-                    let grown = self.grow_at(ground, store, child, &mut points, &mut touched);
+                    let grown = self.grow_at(domain, store, child, &mut points, &mut touched);
                     self.hang(parent, grown);
                 }
                 Kind::Single(_) | Kind::Empty | Kind::Chain(_) => {}
             }
         }
-        self.tidy(store);
+        self.compact(store);
     }
 }
 
@@ -214,9 +214,9 @@ struct Way<'a> {
 }
 
 impl<'a> Way<'a> {
-    fn from_root(tree: &'a mut Tree, ground: &Ground, touched: &'a mut Touched) -> Self {
+    fn from_root(tree: &'a mut Tree, domain: &Domain, touched: &'a mut Touched) -> Self {
         touched.clear();
-        let (walk, child) = (touched.walk_from_root(ground, tree.key), tree.root);
+        let (walk, child) = (touched.walk_from_root(domain, tree.key), tree.root);
         Self { tree, touched, walk, child, parent: None }
     }
 
@@ -225,7 +225,7 @@ impl<'a> Way<'a> {
     fn go_on(&mut self, x: &[f64], rows: u32) -> bool {
         match self.child.kind() {
             Kind::Inner(id) => {
-                let node = &mut self.tree.stock.nodes[id as usize];
+                let node = &mut self.tree.arena.nodes[id as usize];
                 node.count += rows;
                 self.touched.nodes.push(id);
                 let side = node.side_of(x);
@@ -235,7 +235,7 @@ impl<'a> Way<'a> {
                 true
             }
             Kind::Chain(id) if self.tree.chain_holds(id, x) => {
-                self.walk.cell.sink_far(self.tree.stock.chains.further(id));
+                self.walk.cell.sink_far(self.tree.arena.chains.further(id));
                 self.child = self.tree.chain(id).end();
                 true
             }
@@ -244,27 +244,27 @@ impl<'a> Way<'a> {
     }
 
     /// Takes the point in where the way ends.
-    fn end(self, ground: &Ground, store: &PointStore, point: u32) {
+    fn end(self, domain: &Domain, store: &PointStore, point: u32) {
         let Self { tree, touched, mut walk, child, parent } = self;
         let (x, rows) = (store.point(point), store.multiplicity(point));
         match child.kind() {
             Kind::Chain(id) => {
-                let first_new = tree.stock.nodes.len();
+                let first_new = tree.arena.nodes.len();
                 let (top, parting) = tree.split_chain(id, &mut walk, &std::iter::once(x), store, touched);
                 tree.hang(parent, top);
-                for node in &mut tree.stock.nodes[first_new..=parting as usize] {
+                for node in &mut tree.arena.nodes[first_new..=parting as usize] {
                     node.count += rows;
                 }
                 let side = tree.node(parting).full_side().other();
                 tree.hang(Some((parting, side)), Child::single(point));
             }
             Kind::Leaf(id) => {
-                tree.stock.leaves.extend(id, &[point], rows);
+                tree.arena.leaves.extend(id, &[point], rows);
                 touched.leaves.push(id);
             }
             Kind::Single(other) => {
                 walk.cell.settle();
-                let grown = tree.grow_from(ground, store, &mut walk, touched, |g| g.grow_two([point, other]));
+                let grown = tree.grow_from(domain, store, &mut walk, touched, |g| g.grow_two([point, other]));
                 tree.hang(parent, grown);
             }
             Kind::Empty => tree.hang(parent, Child::single(point)),
@@ -292,13 +292,13 @@ impl Touched {
     }
 
     /// A walk at the root of a tree, unsettled.
-    pub(crate) fn walk_from_root(&mut self, ground: &Ground, key: NodeKey) -> Box<Replay> {
+    pub(crate) fn walk_from_root(&mut self, domain: &Domain, key: NodeKey) -> Box<Replay> {
         match self.walk.take() {
             Some(mut walk) => {
-                ground.restart(&mut walk.cell, key);
+                domain.restart(&mut walk.cell, key);
                 walk
             }
-            None => Box::new(Replay::on(ground.root_cell(key))),
+            None => Box::new(Replay::on(domain.root_cell(key))),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::process::Side;
 use crate::tree::arena::node::Kind;
 use crate::tree::update::insert::Touched;
-use crate::tree::{Child, Ground, PointStore, Stock, Tree};
+use crate::tree::{Arena, Child, Domain, PointStore, Tree};
 
 /// A step on the way down to a point.
 #[derive(Clone, Copy)]
@@ -31,14 +31,14 @@ impl Tree {
     ///
     /// # Panics
     /// If the tree does not hold the point.
-    pub fn forget(&mut self, ground: &Ground, x: &[f64], point: u32, gone: bool, touched: &mut Touched) {
+    pub fn forget(&mut self, domain: &Domain, x: &[f64], point: u32, gone: bool, touched: &mut Touched) {
         touched.clear();
         let mut child = self.root;
         let mut way: Vec<Step> = Vec::new();
         loop {
             match child.kind() {
                 Kind::Inner(id) => {
-                    let node = &mut self.stock.nodes[id as usize];
+                    let node = &mut self.arena.nodes[id as usize];
                     node.count -= 1;
                     let side = node.side_of(x);
                     way.push(Step::Node(id, side));
@@ -54,7 +54,7 @@ impl Tree {
         let mut left = child;
         match child.kind() {
             Kind::Leaf(id) => {
-                let leaves = &mut self.stock.leaves;
+                let leaves = &mut self.arena.leaves;
                 leaves.discount_row(id);
                 if gone {
                     leaves.remove(id, point);
@@ -75,8 +75,8 @@ impl Tree {
             }
             Kind::Inner(_) | Kind::Chain(_) | Kind::Empty => unreachable!("the way ends at the point"),
         }
-        if self.collapse(&mut way, left) && ground.is_chained() {
-            self.join_above(ground, x, &mut way, touched);
+        if self.collapse(&mut way, left) && domain.is_chained() {
+            self.join_above(domain, x, &mut way, touched);
         }
         touched.nodes.extend(way.iter().filter_map(|step| if let Step::Node(id, _) = step { Some(id) } else { None }));
     }
@@ -101,10 +101,10 @@ impl Tree {
                     child = rest;
                     self.n_dead += 1;
                 }
-                (Some(_), Step::Chain(id)) => self.stock.chains.bury(id),
+                (Some(_), Step::Chain(id)) => self.arena.chains.free(id),
                 (None, step) => {
                     if let Step::Node(id, side) = step {
-                        *self.stock.nodes[id as usize].child_mut(side) = child;
+                        *self.arena.nodes[id as usize].child_mut(side) = child;
                     }
                     way.push(step);
                     return child.is_empty();
@@ -116,14 +116,14 @@ impl Tree {
     }
 
     /// Joins the run that the last node on the way of `x` is now part of.
-    fn join_above(&mut self, ground: &Ground, x: &[f64], way: &mut Vec<Step>, touched: &mut Touched) {
+    fn join_above(&mut self, domain: &Domain, x: &[f64], way: &mut Vec<Step>, touched: &mut Touched) {
         let is_in_run = |step: &Step| match *step {
             Step::Node(id, _) => !self.node(id).separates(),
             Step::Chain(_) => true,
         };
         let first = way.iter().rposition(|step| !is_in_run(step)).map_or(0, |at| at + 1);
         let top = way[first].child();
-        let mut walk = touched.walk_from_root(ground, self.key);
+        let mut walk = touched.walk_from_root(domain, self.key);
         self.sink_to(&mut walk.cell, x, top);
         let joined = self.join_run(top, &mut walk.cell);
         touched.walk = Some(walk);
@@ -136,31 +136,31 @@ impl Tree {
         self.hang(parent, joined);
     }
 
-    /// Whether enough is dead that [`Tree::tidy`] is worth it.
-    pub fn is_untidy(&self) -> bool {
-        let Stock { nodes, leaves, chains } = &self.stock;
-        (self.n_dead > 64 && self.n_dead * 2 > nodes.len() + leaves.len()) || chains.is_untidy()
+    /// Whether enough is dead that [`Tree::compact`] is worth it.
+    pub fn needs_compaction(&self) -> bool {
+        let Arena { nodes, leaves, chains } = &self.arena;
+        (self.n_dead > 64 && self.n_dead * 2 > nodes.len() + leaves.len()) || chains.needs_compaction()
     }
 
     /// Writes nodes, leaves and chains anew, depth first, without the dead; numbers change.
-    pub fn tidy(&mut self, _store: &PointStore) {
-        let old = std::mem::take(&mut self.stock);
+    pub fn compact(&mut self, _store: &PointStore) {
+        let old = std::mem::take(&mut self.arena);
         let mut todo = vec![(self.root, None::<(u32, Side)>)];
         while let Some((child, parent)) = todo.pop() {
             let moved = match old.end_of(child).kind() {
                 Kind::Inner(id) => {
                     let node = old.nodes[id as usize];
-                    let new = self.stock.nodes.len() as u32;
-                    self.stock.nodes.push(node);
+                    let new = self.arena.nodes.len() as u32;
+                    self.arena.nodes.push(node);
                     todo.push((node.above, Some((new, Side::Above))));
                     todo.push((node.below, Some((new, Side::Below))));
                     Child::inner(new)
                 }
-                Kind::Leaf(id) => Child::leaf(self.stock.leaves.copy(old.leaves.leaf(id))),
+                Kind::Leaf(id) => Child::leaf(self.arena.leaves.copy(old.leaves.leaf(id))),
                 Kind::Single(_) | Kind::Empty | Kind::Chain(_) => child,
             };
             let moved = match child.kind() {
-                Kind::Chain(id) => self.stock.chains.take(&old.chains, id, moved),
+                Kind::Chain(id) => self.arena.chains.take(&old.chains, id, moved),
                 _ => moved,
             };
             self.hang(parent, moved);

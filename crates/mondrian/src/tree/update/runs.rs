@@ -21,8 +21,8 @@ impl Tree {
     ) -> (Child, u32) {
         walk.cell.settle();
         walk.start_here(self, id);
-        let (chain, first_new) = (self.chain(id), self.stock.nodes.len());
-        let rows = self.stock.rows_of(chain.end(), store);
+        let (chain, first_new) = (self.chain(id), self.arena.nodes.len());
+        let rows = self.arena.rows_of(chain.end(), store);
         let leaves =
             |cut: &Cut, side: Side| leaving.clone().any(|x| Side::of(x[cut.dim as usize], cut.location) != side);
         let (mut before, mut n_final) = (std::mem::take(&mut walk.made), 0);
@@ -39,7 +39,7 @@ impl Tree {
         let first = Child::inner(first_new as u32);
         let top = if before.len() >= LEAST_CUTS {
             let run = Run { first_time: before[0].0.time, n_cuts: before.len() as u32, end: first };
-            self.stock.chains.add(run, before.iter().map(|(cut, side)| Bound::of(cut, *side)), &walk.cell)
+            self.arena.chains.add(run, before.iter().map(|(cut, side)| Bound::of(cut, *side)), &walk.cell)
         } else {
             for (cut, side) in &before {
                 self.push_one_sided(cut, *side, rows);
@@ -50,29 +50,29 @@ impl Tree {
         walk.pass(&parting.0, parting.1);
         let rest = if walk.n_left() as usize >= LEAST_CUTS {
             let (next, _) = walk.peek().expect("there are cuts left");
-            self.stock.chains.shorten(id, chain.n_cuts() - walk.n_left(), n_final, next.time);
+            self.arena.chains.shorten(id, chain.n_cuts() - walk.n_left(), n_final, next.time);
             Child::chain(id)
         } else {
             for (cut, side) in walk.by_ref() {
                 self.push_one_sided(&cut, side, rows);
             }
-            self.stock.chains.bury(id);
+            self.arena.chains.free(id);
             chain.end()
         };
-        let last = self.stock.nodes.last_mut().expect("the parting cut is a node");
+        let last = self.arena.nodes.last_mut().expect("the parting cut is a node");
         *last.child_mut(last.full_side()) = rest;
         self.is_in_order = false;
-        touched.nodes.extend(first_new as u32..self.stock.nodes.len() as u32);
+        touched.nodes.extend(first_new as u32..self.arena.nodes.len() as u32);
         walk.made = before;
         (top, node)
     }
 
     /// A node with all its rows on one side, where the next node follows unless something else is hung there.
     pub(crate) fn push_one_sided(&mut self, cut: &Cut, side: Side, rows: u32) -> u32 {
-        let id = self.stock.nodes.len() as u32;
+        let id = self.arena.nodes.len() as u32;
         let mut node = Node::one_sided(cut, side, Child::inner(id + 1));
         node.count = rows;
-        self.stock.nodes.push(node);
+        self.arena.nodes.push(node);
         id
     }
 
@@ -97,9 +97,9 @@ impl Tree {
                 Kind::Chain(id) => {
                     let chain = self.chain(id);
                     n_cuts += chain.n_cuts();
-                    bounds.extend(self.stock.chains.bounds(id));
+                    bounds.extend(self.arena.chains.bounds(id));
                     first_time.get_or_insert(chain.first_time());
-                    cell.sink_far(self.stock.chains.further(id));
+                    cell.sink_far(self.arena.chains.further(id));
                     dead_chains.push(id);
                     child = chain.end();
                 }
@@ -108,7 +108,7 @@ impl Tree {
         }
         let first_time = first_time.filter(|_| n_cuts as usize >= LEAST_CUTS)?;
         self.n_dead += dead_nodes;
-        dead_chains.into_iter().for_each(|id| self.stock.chains.bury(id));
-        Some(self.stock.chains.add(Run { first_time, n_cuts, end: child }, bounds.into_iter(), &*cell))
+        dead_chains.into_iter().for_each(|id| self.arena.chains.free(id));
+        Some(self.arena.chains.add(Run { first_time, n_cuts, end: child }, bounds.into_iter(), &*cell))
     }
 }

@@ -11,9 +11,9 @@ pub(crate) struct Holding {
     pub(crate) beliefs: Vec<Belief>,
 }
 
-/// The holdings of many cells.
+/// The pool of many cells.
 #[derive(Debug)]
-pub(crate) struct Holdings {
+pub(crate) struct CellPool {
     n_sets: usize,
     n_targets: usize,
     /// Place by place.
@@ -21,7 +21,7 @@ pub(crate) struct Holdings {
     free: Vec<u32>,
 }
 
-impl Holdings {
+impl CellPool {
     /// None yet, of so many sets (at least one) and targets.
     pub(crate) fn new(n_sets: usize, n_targets: usize) -> Self {
         Self { n_sets, n_targets, all: Holding::default(), free: Vec::new() }
@@ -75,16 +75,16 @@ mod tests {
             ranges: vec![(k, k + 1), (2 * k, 3 * k)],
             beliefs: vec![Belief { mean: f64::from(k), variance: 1.0 }; 3],
         };
-        let (mut holdings, mut kept, mut found) = (Holdings::new(2, 3), Vec::new(), Holding::default());
+        let (mut pool, mut kept, mut found) = (CellPool::new(2, 3), Vec::new(), Holding::default());
         for k in 1..200 {
-            kept.push((holdings.keep(&holding(k)), k));
+            kept.push((pool.keep(&holding(k)), k));
             if k % 3 == 0 {
                 let (place, k) = kept.remove((k as usize * 7) % kept.len());
-                assert_eq!(holdings.ranges(place), holding(k).ranges);
-                holdings.take(place, &mut found);
+                assert_eq!(pool.ranges(place), holding(k).ranges);
+                pool.take(place, &mut found);
                 assert_eq!((&found.ranges, &found.beliefs), (&holding(k).ranges, &holding(k).beliefs));
             }
         }
-        assert_eq!(holdings.all.ranges.len(), 2 * kept.len(), "places that are free are used first");
+        assert_eq!(pool.all.ranges.len(), 2 * kept.len(), "places that are free are used first");
     }
 }

@@ -10,7 +10,7 @@ mod sweep;
 
 use rayon::prelude::*;
 
-use crate::forest::regression::path::sweep::{Event, Set, Traveller};
+use crate::forest::regression::path::sweep::{Event, Set, TreeSweep};
 use crate::forest::regression::posterior::Gaussian;
 use crate::forest::regression::prior::keyed_hash;
 use crate::forest::regression::targets::Targets;
@@ -85,7 +85,7 @@ struct Mover<'a> {
     targets: &'a Targets,
     gaussians: &'a [Gaussian],
     sets: Vec<Set>,
-    travellers: Vec<Traveller<'a>>,
+    travellers: Vec<TreeSweep<'a>>,
     /// Prediction less target, by set, row-major.
     errors: Vec<Vec<f64>>,
 }
@@ -101,11 +101,11 @@ impl<'a> Mover<'a> {
         let t = targets.n_targets();
         let sizes: Vec<usize> = sets.iter().map(|set| set.y.len() / t).collect();
         let rows_of_point = rows_by_point(targets, core.forest.store().n_slots());
-        let travellers: Vec<Traveller<'a>> = core
+        let travellers: Vec<TreeSweep<'a>> = core
             .forest
             .trees()
             .par_iter()
-            .map(|(tree, sums)| Traveller::new(tree, sums, targets, gaussians, &sizes, &rows_of_point))
+            .map(|(tree, sums)| TreeSweep::new(tree, sums, targets, gaussians, &sizes, &rows_of_point))
             .collect();
         let m = travellers.len() as f64;
         let start: Vec<f64> = (0..t)

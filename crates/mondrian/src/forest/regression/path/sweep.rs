@@ -3,7 +3,7 @@
 //! Rows of the training set lie depth first, so that every cell is a range of them. Others ride along without being learned,
 //! and are partitioned at each cut.
 
-use crate::forest::regression::path::cells::{Holding, Holdings};
+use crate::forest::regression::path::cells::{CellPool, Holding};
 use crate::forest::regression::posterior::{Belief, Gaussian, Reader};
 use crate::forest::regression::targets::{Sums, Targets};
 use crate::forest::regression::{LeafModel, RegressionForest, SIDES};
@@ -80,11 +80,11 @@ struct Room {
 }
 
 /// One tree on its way through time.
-pub(crate) struct Traveller<'a> {
+pub(crate) struct TreeSweep<'a> {
     pub(crate) tree: &'a Tree,
     sums: &'a Sums,
     frontier: Vec<Frontier>,
-    holdings: Holdings,
+    pool: CellPool,
     room: Room,
     /// Partings of single rows from frozen points, of the independent model.
     partings: Vec<(f64, u32, u32, Vec<f64>)>,
@@ -94,7 +94,7 @@ pub(crate) struct Traveller<'a> {
     pub(crate) deltas: Vec<f64>,
 }
 
-impl<'a> Traveller<'a> {
+impl<'a> TreeSweep<'a> {
     pub(crate) fn new(
         tree: &'a Tree,
         sums: &'a Sums,
@@ -109,7 +109,7 @@ impl<'a> Traveller<'a> {
             tree,
             sums,
             frontier: Vec::new(),
-            holdings: Holdings::new(sizes.len(), gaussians.len()),
+            pool: CellPool::new(sizes.len(), gaussians.len()),
             room: Room::default(),
             partings: Vec::new(),
             permutations,
@@ -120,7 +120,7 @@ impl<'a> Traveller<'a> {
         if let Some(next) = Next::of(tree.root()) {
             let beliefs = gaussians.iter().enumerate().map(|(t, g)| traveller.root_belief(targets, g, t)).collect();
             let root = Holding { ranges: sizes.iter().map(|n| (0, *n as u32)).collect(), beliefs };
-            let place = traveller.holdings.keep(&root);
+            let place = traveller.pool.keep(&root);
             traveller.frontier.push(Frontier { next, is_root_block: true, place });
         }
         traveller
@@ -151,7 +151,7 @@ impl<'a> Traveller<'a> {
             } else if let Next::Chain(id) = cell.next {
                 match self.opened(id, &cell, model, sets, &mut locator) {
                     Some(next) => self.frontier.push(Frontier { next, ..cell }),
-                    None => self.holdings.free(cell.place),
+                    None => self.pool.free(cell.place),
                 }
             } else {
                 self.cut(cell, model, sets, targets, gaussians);
@@ -180,10 +180,10 @@ impl<'a> Traveller<'a> {
             let row = self.permutations[set][at as usize] as usize;
             &sets[set].x[row * forest.n_dims()..][..forest.n_dims()]
         };
-        let ranges = self.holdings.ranges(cell.place).iter().enumerate().skip(1);
+        let ranges = self.pool.ranges(cell.place).iter().enumerate().skip(1);
         let mut riders = ranges.flat_map(|(set, (start, end))| (*start..*end).map(move |at| row(set, at)));
         let Some(leaver) = riders.find(|x| !self.tree.chain_holds(chain, x)) else { return Next::of(end) };
-        let new = || Locator::new(self.tree, forest.ground(), forest.store(), model.view);
+        let new = || Locator::new(self.tree, forest.domain(), forest.store(), model.view);
         let locator = locator.get_or_insert_with(new);
         locator.start(leaver, chain);
         let mut cuts: Vec<(Cut, Side)> = std::iter::from_fn(|| locator.next_cut()).collect();
@@ -216,7 +216,7 @@ impl<'a> Traveller<'a> {
     ) {
         let Frontier { next, is_root_block, place } = cell;
         let mut room = std::mem::take(&mut self.room);
-        self.holdings.take(place, &mut room.cell);
+        self.pool.take(place, &mut room.cell);
         let (node, mut rest) = self.next_cut(next);
         let is_independent = model.core.params.leaf_model == LeafModel::Independent;
         self.split(&mut room, &node, model, sets);
@@ -249,7 +249,7 @@ impl<'a> Traveller<'a> {
             }
             let is_root_block = is_root_block && !node.separates();
             if let Some(next) = rest.take().or_else(|| Next::of(child)) {
-                let place = self.holdings.keep(new);
+                let place = self.pool.keep(new);
                 self.frontier.push(Frontier { next, is_root_block, place });
             } else if is_independent && matches!(child.kind(), Kind::Single(_)) {
                 self.plan_partings(new, model, sets, gaussians);
@@ -305,7 +305,7 @@ impl<'a> Traveller<'a> {
         let forest = &model.core.forest;
         let n_dims = forest.n_dims();
         let deltas: Vec<f64> = frozen.beliefs.iter().zip(gaussians).map(|(b, g)| g.prior_mean - b.mean).collect();
-        let mut locator = Locator::new(self.tree, forest.ground(), forest.store(), model.view);
+        let mut locator = Locator::new(self.tree, forest.domain(), forest.store(), model.view);
         for (set, (start, end)) in frozen.ranges.iter().enumerate().skip(1) {
             for at in *start..*end {
                 let row = self.permutations[set][at as usize] as usize;

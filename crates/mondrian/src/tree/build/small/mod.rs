@@ -16,12 +16,12 @@ pub(crate) mod round;
 use std::collections::VecDeque;
 
 use crate::process::{Cell, Cut, NarrowCell, Side};
-use crate::simd::compare::{Compare, MOST, Plainly};
+use crate::simd::compare::{Compare, MOST, Scalar};
 use crate::simd::transpose::{EIGHT, transposed};
 use crate::tree::arena::chain::LEAST_CUTS;
 use crate::tree::build::small::draws::ABREAST;
 use crate::tree::build::small::round::Round;
-use crate::tree::{Child, Codes, Kind, Node, PointStore, Stock};
+use crate::tree::{Arena, Child, Codes, Kind, Node, PointStore};
 
 /// Cells of at most so many points are grown in lanes.
 pub(crate) const MOST_POINTS: usize = MOST;
@@ -69,7 +69,7 @@ struct Grown {
 }
 
 /// What lanes are grown with.
-pub(crate) struct Soil<'a, R> {
+pub(crate) struct GrowContext<'a, R> {
     pub(crate) store: &'a PointStore,
     pub(crate) codes: &'a Codes,
     pub(crate) lifetime: f64,
@@ -150,30 +150,30 @@ impl Lanes {
     }
 
     /// Grows cells until there are too few to go on side by side, or all of them.
-    pub(crate) fn grow<R: Fn(&[u32]) -> u32>(&mut self, soil: &Soil<'_, R>, stock: &mut Stock, all: bool) {
+    pub(crate) fn grow<R: Fn(&[u32]) -> u32>(&mut self, context: &GrowContext<'_, R>, arena: &mut Arena, all: bool) {
         #[cfg(target_arch = "x86_64")]
         if let Some(v3) = pulp::x86::V3::try_new() {
             return v3.vectorize(
                 #[inline(always)]
-                || self.grow_by(v3, soil, stock, all),
+                || self.grow_by(v3, context, arena, all),
             );
         }
-        self.grow_by(Plainly, soil, stock, all);
+        self.grow_by(Scalar, context, arena, all);
     }
 
     #[inline(always)]
-    fn grow_by<R>(&mut self, by: impl Compare, soil: &Soil<'_, R>, stock: &mut Stock, all: bool)
+    fn grow_by<R>(&mut self, by: impl Compare, context: &GrowContext<'_, R>, arena: &mut Arena, all: bool)
     where
         R: Fn(&[u32]) -> u32,
     {
         let mut round = Round::default();
         while self.n_used >= if all { 1 } else { ABREAST } {
             let n = self.n_used.min(ABREAST);
-            round.run(n, self, by, soil.codes, soil.store);
+            round.run(n, self, by, context.codes, context.store);
             // From behind: a lane that is done changes places with one that has had its turn or does not take part.
             for at in (0..n).rev() {
-                if self.step(at, &round, soil, stock) {
-                    self.finish(at, stock);
+                if self.step(at, &round, context, arena) {
+                    self.finish(at, arena);
                 }
             }
         }
@@ -214,15 +214,21 @@ impl Lanes {
     /// What becomes of a cell, nobody can guess, so nearly all is done without asking. Of the cells below and above, the one
     /// with several points is next; if both have, the one above waits; if neither has, one that waits is next.
     #[inline(always)]
-    fn step<R: Fn(&[u32]) -> u32>(&mut self, at: usize, round: &Round, soil: &Soil<'_, R>, stock: &mut Stock) -> bool {
+    fn step<R: Fn(&[u32]) -> u32>(
+        &mut self,
+        at: usize,
+        round: &Round,
+        context: &GrowContext<'_, R>,
+        arena: &mut Arena,
+    ) -> bool {
         let cut = &round.cuts.cut(at);
-        if !(cut.time <= soil.lifetime && cut.time < f64::INFINITY) {
-            return self.end(at, soil, stock);
+        if !(cut.time <= context.lifetime && cut.time < f64::INFINITY) {
+            return self.end(at, context, arena);
         }
         let (separates, ends) = (round.separates[at], round.ends[at]);
         let lane = &mut self.lanes[at % LANES];
-        if separates != 0 && lane.is_run_long(soil.is_chained) {
-            lane.chain(Child::inner(lane.run), &self.cells[lane.cell], stock);
+        if separates != 0 && lane.is_run_long(context.is_chained) {
+            lane.chain(Child::inner(lane.run), &self.cells[lane.cell], arena);
         }
         let (id, next, slot) = (lane.n_nodes, lane.n_nodes + 1, lane.first / MOST_CELLS % LANES);
         let children = [0, 1].map(|side| {
@@ -258,12 +264,12 @@ impl Lanes {
 
     /// Makes the current cell of a lane a leaf and goes on to one that waits; whether there is none.
     #[inline(never)]
-    fn end<R: Fn(&[u32]) -> u32>(&mut self, at: usize, soil: &Soil<'_, R>, stock: &mut Stock) -> bool {
+    fn end<R: Fn(&[u32]) -> u32>(&mut self, at: usize, context: &GrowContext<'_, R>, arena: &mut Arena) -> bool {
         let lane = &mut self.lanes[at];
         let numbers = &self.numbers[lane.first / MOST_CELLS];
-        let leaf = Child::leaf(stock.leaves.push(bits(lane.points).map(|k| numbers[k]), &soil.rows_of));
-        if lane.is_run_long(soil.is_chained) {
-            lane.chain(leaf, &self.cells[lane.cell], stock);
+        let leaf = Child::leaf(arena.leaves.push(bits(lane.points).map(|k| numbers[k]), &context.rows_of));
+        if lane.is_run_long(context.is_chained) {
+            lane.chain(leaf, &self.cells[lane.cell], arena);
         } else {
             lane.hang(lane.link, leaf);
         }
@@ -279,7 +285,7 @@ impl Lanes {
 
     /// Frees a lane that is done, and adds to the tree what is next.
     #[inline(never)]
-    fn finish(&mut self, at: usize, stock: &mut Stock) {
+    fn finish(&mut self, at: usize, arena: &mut Arena) {
         let lane = &mut self.lanes[at];
         let grown = &mut self.grown[lane.place];
         std::mem::swap(&mut lane.nodes, &mut grown.nodes);
@@ -288,7 +294,7 @@ impl Lanes {
         self.n_used -= 1;
         self.lanes.swap(at, self.n_used);
         while let Some(first) = self.queue.front()
-            && self.grown[*first].hang(stock)
+            && self.grown[*first].hang(arena)
         {
             self.free.extend(self.queue.pop_front());
         }
@@ -385,9 +391,9 @@ impl Lane {
 
     /// Makes the current run a chain. `cell` stands at its end.
     #[cold]
-    fn chain(&mut self, end: Child, cell: &NarrowCell, stock: &mut Stock) {
+    fn chain(&mut self, end: Child, cell: &NarrowCell, arena: &mut Arena) {
         let run = &self.nodes[self.run as usize..self.n_nodes as usize];
-        let chain = stock.chains.add_nodes(run, end, cell);
+        let chain = arena.chains.add_nodes(run, end, cell);
         if let Kind::Chain(id) = chain.kind() {
             self.chains.push(id);
         }
@@ -398,15 +404,15 @@ impl Lane {
 
 impl Grown {
     /// Adds it to the tree, numbered on, if it is grown; whether it is.
-    fn hang(&mut self, stock: &mut Stock) -> bool {
+    fn hang(&mut self, arena: &mut Arena) -> bool {
         let Some((root, (node, side))) = self.hangs_at.take() else { return false };
-        let first = stock.nodes.len() as u32;
+        let first = arena.nodes.len() as u32;
         let moved = |child: Child| child.after(first);
         for id in self.chains.drain(..) {
-            stock.chains.set_end(id, moved(stock.chains.end_of(id)));
+            arena.chains.set_end(id, moved(arena.chains.end_of(id)));
         }
-        stock.nodes.extend(self.nodes[..self.n_nodes as usize].iter().map(|node| node.renamed(moved)));
-        *stock.nodes[node as usize].child_mut(side) = moved(root);
+        arena.nodes.extend(self.nodes[..self.n_nodes as usize].iter().map(|node| node.renamed(moved)));
+        *arena.nodes[node as usize].child_mut(side) = moved(root);
         true
     }
 }
