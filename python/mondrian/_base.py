@@ -35,7 +35,7 @@ def all_or_nothing(method):
 
 
 def levels_to_the_caller():
-    """How far up the stack whoever called the package is, seen from a function that calls this: a warning is for them."""
+    """The ``stacklevel`` at which a warning points to the caller of the package, seen from a function that calls this."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
         level, frame = level + 1, frame.f_back

@@ -22,7 +22,7 @@ def _print_step(step):
 
 
 def listener_of(verbose, name):
-    """What ``verbose`` means for work that reports a share: a callable as it is, True a printer, else nobody."""
+    """The progress callback for ``verbose``: a callable as it is, a printer for True, otherwise None."""
     if callable(verbose):
         return verbose
     return _Printer(name) if verbose else None

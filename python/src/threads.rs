@@ -143,7 +143,7 @@ fn run_watched<T: Send, N: Send>(
     }
 }
 
-/// How Python wants long work done: on how many threads, and who hears news of it (`None` is nobody).
+/// How Python wants long work done: on how many threads, and the progress callback (`None` for no callback).
 #[derive(FromPyObject)]
 pub(crate) struct Work<'py>(usize, Option<Bound<'py, PyAny>>);
 

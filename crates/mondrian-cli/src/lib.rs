@@ -50,7 +50,10 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli, screen: Screen) -> Outcome<()> {
     if let Some(n) = cli.global.threads {
         if n == 0 {
-            return Err(Failure::input("--threads 0 leaves nobody to work", "give at least 1"));
+            return Err(Failure::input(
+                "--threads must be at least 1",
+                "give 1 or more, or leave it out for all cores",
+            ));
         }
         // More than there are cores only wait for each other, and a million take minutes to start.
         let n_cores = std::thread::available_parallelism().map_or(1, usize::from);

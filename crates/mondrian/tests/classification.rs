@@ -221,7 +221,7 @@ fn any_number_of_threads_gives_the_same_bits() {
     assert!(run(2) == one && run(7) == one);
 }
 
-/// The rule of the stable process, as it stands in design section 3.
+/// The rule of the stable process, as it stands in docs/design.md, "Classification".
 fn rule(counts: &[f64], d: f64, parent: &[f64]) -> Vec<f64> {
     let tables: f64 = counts.iter().map(|c| c.min(1.0)).sum();
     let total: f64 = counts.iter().sum();

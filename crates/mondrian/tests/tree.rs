@@ -1,4 +1,4 @@
-//! The tree's exact promises (design, section 1): each row of the table, by equality.
+//! The tree's exact promises (docs/design.md, "Exact promises"): each row of the table, by equality.
 
 use mondrian::process::{Bounds, NodeKey, Side};
 use mondrian::tree::{Child, CodedRows, Codes, Domain, Frozen, Kind, Landing, Locator, PointStore, Touched, Tree};

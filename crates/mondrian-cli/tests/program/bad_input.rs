@@ -47,7 +47,7 @@ fn arguments_that_are_none() {
     place.run("paint").refused(2, &["unrecognized subcommand 'paint'"]);
     place.run("describe").refused(2, &["<DATA>"]);
     place.run("describe --threads x t.csv").refused(2, &["--threads"]);
-    place.run("describe --threads 0 t.csv").refused(2, &["--threads 0"]);
+    place.run("describe --threads 0 t.csv").refused(2, &["--threads must be at least 1"]);
     place.run("describe --threads 1000000000000 t.csv").refused(2, &["t.csv"]);
 }
 

@@ -9,8 +9,8 @@ pub const UNSEEN: u32 = u32::MAX;
 
 /// The feature matrix of M partitions: one cell number a row and tree, all values 1/√M.
 ///
-/// Points outside the root box carry a factor e^{−λΔ} on their values (design, section 1). Cell numbers count columns
-/// across all trees; a column belongs to one tree.
+/// Points outside the root box carry a factor e^{−λΔ} on their values (docs/design.md, "Points outside the root box").
+/// Cell numbers count columns across all trees; a column belongs to one tree.
 ///
 /// ```
 /// use mondrian::ridge::{CellArray, Design, UNSEEN};

@@ -17,7 +17,8 @@ use crate::{Error, Lifetime, Points, Result};
 ///
 /// The trees are grown to a terminal lifetime once; [`MondrianFeatures::at`] views them at any smaller one. A cell
 /// keeps its column when more points are learned. A point outside the root box has the cell of the nearest point of
-/// the box, with its value multiplied by e^{−λΔ}, Δ the distance in the measure (design, section 1).
+/// the box, with its value multiplied by e^{−λΔ}, Δ the distance in the measure (docs/design.md, "Points outside the
+/// root box").
 ///
 /// ```
 /// use mondrian::forest::ForestParams;

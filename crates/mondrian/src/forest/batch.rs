@@ -41,7 +41,7 @@ impl RowBatch {
         all
     }
 
-    /// Rows that nobody has looked at yet.
+    /// Rows not yet checked, transformed or hashed.
     fn at(coordinates: Vec<f64>, domain: &Domain) -> Self {
         let hashes = Vec::with_capacity(coordinates.capacity() / domain.n_dims());
         Self { coordinates, hashes, domain: domain.clone(), are_inside: true }

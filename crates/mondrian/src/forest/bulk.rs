@@ -1,7 +1,8 @@
 //! Rows taken in batch by batch, trees grown once at the end.
 //!
 //! What a table larger than a copy in memory is learned by: growing once is several times faster than inserting every batch into
-//! trees that stand already, and leaves no room for growth behind. The model is the same, bit for bit (design, section 1).
+//! trees that stand already, and leaves no room for growth behind. The model is the same, bit for bit (docs/design.md,
+//! "Exact promises").
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -98,6 +99,6 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             progress(n_grown.fetch_add(1, Ordering::Relaxed) + 1);
             Some(tree)
         };
-        self.regrow_each(labels, &mut no_progress(), counted).expect("nobody cancels");
+        self.regrow_each(labels, &mut no_progress(), counted).expect("never cancelled");
     }
 }

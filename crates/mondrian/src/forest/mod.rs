@@ -308,7 +308,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// Grows all trees anew from the store.
     pub fn regrow<L: NodeStatistics<Stats = S>>(&mut self, labels: &L) {
         let outcome = self.regrow_with_progress(labels, &mut no_progress());
-        debug_assert!(outcome.is_ok(), "nobody cancels");
+        debug_assert!(outcome.is_ok(), "never cancelled");
     }
 
     fn regrow_with_progress<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, progress: Progress<'_>) -> Result<()> {
@@ -476,7 +476,7 @@ fn empty_trees<S: Default>(domain: &Domain, n_trees: usize) -> Vec<(Tree, S)> {
 /// Works on a few trees at a time, told the number of the first, so that somebody who waits hears of it and can stop it.
 fn in_chunks<T>(trees: &mut [T], progress: Progress<'_>, work: impl Fn(usize, &mut [T])) -> Result<()> {
     let (total, mut done) = (trees.len(), 0);
-    // Two a thread: the slower of two threads waits for nobody long.
+    // Two per thread, so that uneven trees are balanced over the threads.
     for some in trees.chunks_mut(2 * rayon::current_num_threads()) {
         work(done, some);
         done += some.len();

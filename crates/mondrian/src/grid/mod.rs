@@ -1,4 +1,5 @@
-//! The Mondrian grid: one lifetime a dimension, moved without refitting (report, chapter 5; design, section 5).
+//! The Mondrian grid: one lifetime a dimension, moved without refitting (report, chapter 5; docs/design.md, "The
+//! Mondrian grid").
 //!
 //! A grid is D independent Poisson processes, one an [`Axis`]; its cells are products of intervals. M of them give
 //! [`GridFeatures`], whose kernel is the general Laplace kernel in expectation. [`GridState`] holds the ridge solution

@@ -9,7 +9,7 @@
 //!
 //! Merging runs the same steps backwards and reads K columns of P only. Either way P changes by one symmetric product
 //! of 2K vectors, and θ by O(K·C) once the vectors are there: what a candidate would do to θ costs no change of P
-//! (design, section 5). The report deletes a feature and borders twice, K times over.
+//! (docs/design.md, "The Mondrian grid"). The report deletes a feature and borders twice, K times over.
 
 use crate::Result;
 use crate::linalg::{Cholesky, Into, Matrix, MatrixRef, Threads, gemm, gemv};
@@ -55,7 +55,7 @@ struct MergeVectors {
 }
 
 impl Solution {
-    /// All rows in one cell in each of M grids (design, section 5): P = (I − (N/M)·11ᵀ/(α + N))/α.
+    /// All rows in one cell in each of M grids (docs/design.md, "The Mondrian grid"): P = (I − (N/M)·11ᵀ/(α + N))/α.
     pub(crate) fn trivial(n_grids: usize, y: &[f64], alpha: f64) -> Self {
         let (n, m) = (y.len() as f64, n_grids as f64);
         let p = Matrix::from_fn(n_grids, n_grids, |i, j| (f64::from(u8::from(i == j)) - n / m / (alpha + n)) / alpha);

@@ -1,5 +1,5 @@
-//! Tuning the exact general Laplace kernel: one lifetime a dimension and α, by derivatives (report, chapter 5; design,
-//! section 5).
+//! Tuning the exact general Laplace kernel: one lifetime per dimension and α, by derivatives (report, chapter 5;
+//! docs/design.md, "The tuned Laplace kernel").
 //!
 //! The kernel exp(−Σ λ_d |x_d − x'_d|) is smooth in its lifetimes, and the leave-one-out error of exact ridge on n rows
 //! has a closed form. So [`Objective`] gives the error and all D + 1 derivatives for the price of six factorisations,

@@ -1,4 +1,4 @@
-//! The inverse under many changes, applied in blocks (design, section 4, "Path, exact at every cut").
+//! The inverse under many changes, applied in blocks (docs/design.md, "The path, exact at every cut").
 //!
 //! One change of P at a time is bound by memory bandwidth: it reads and writes all of P for two or four flops a number.
 //! Here P = B + Σ ± w wᵀ with the last vectors w kept beside the base B. A column of P is a column of B, corrected

@@ -206,7 +206,8 @@ impl Inverse {
     /// Merges features `i` and `j` of A = ZᵀZ + `delta2`·I into feature `i`: their columns of Z add up, so A's rows and
     /// columns do, with one `delta2` too many on the diagonal. The last feature takes the place of `j`.
     ///
-    /// One symmetric rank-two update of P (design, section 4). The answer carries solutions θ = P b along.
+    /// One symmetric rank-two update of P (docs/design.md, "The path, exact at every cut"). The answer carries
+    /// solutions θ = P b along.
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] if `i` = `j`, [`Error::LengthMismatch`] if there is no such row,

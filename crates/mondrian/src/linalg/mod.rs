@@ -1,7 +1,8 @@
 //! Dense linear algebra: the only module that touches faer.
 //!
 //! A plain column-major [`Matrix`], products, [`Cholesky`], and the factorisations that follow a symmetric positive
-//! definite matrix while it changes, each change in O(n²) (report, appendices A and D; design, section 4):
+//! definite matrix while it changes, each change in O(n²) (report, appendices A and D; docs/design.md, "The path, exact
+//! at every cut"):
 //!
 //! | type | keeps | changes |
 //! | --- | --- | --- |
@@ -13,7 +14,7 @@
 //! when it is exceeded; see [`Drift`].
 //!
 //! Threads are an argument ([`Threads`]), never a global: faer's threads wait by spinning, so more than one pays only
-//! for one big call from the top level with nobody else at work (measured in the dependency notes).
+//! for one large call from the top level while no other thread works.
 
 mod cholesky;
 mod deferred;

@@ -154,7 +154,7 @@ impl Bounds {
 
     /// Rung `rung` of the ladder: this box widened 2^rung times about its centre, a side of length zero counted as 1.
     ///
-    /// Rung 0 is the box itself. Every rung holds the one before it (design, section 1).
+    /// Rung 0 is the box itself. Every rung holds the one before it (docs/design.md, "Extending the box").
     ///
     /// # Errors
     /// [`Error::TooLarge`] above [`MAX_RUNG`] or where a bound would overflow.

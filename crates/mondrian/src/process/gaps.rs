@@ -12,7 +12,7 @@ pub(crate) struct Gaps {
 
 impl Gaps {
     /// Length below the inner interval. Without a float strictly between, no cut could part anything there, and
-    /// counting it would cut the cell for ever (design, section 1, traps).
+    /// counting it would cut the cell for ever (docs/design.md, "Numerical care").
     #[inline]
     fn below(&self) -> f64 {
         if self.outer.0.next_up() >= self.inner.0 { 0.0 } else { self.inner.0 - self.outer.0 }

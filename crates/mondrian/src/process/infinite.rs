@@ -1,7 +1,7 @@
 //! The process on all of ℝ^D, looked at where asked.
 //!
-//! It is the limit of the ladder of boxes (design, section 1): the process on one rung, restricted to the rung
-//! below, is the process there, so a look never depends on the rung it was made from.
+//! It is the limit of the ladder of boxes (docs/design.md, "Extending the box"): the process on one rung, restricted to
+//! the rung below, is the process there, so a look never depends on the rung it was made from.
 
 use serde::{Deserialize, Serialize};
 

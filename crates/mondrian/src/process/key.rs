@@ -2,7 +2,7 @@
 //!
 //! A node of a tree has a 128-bit key, a function of the seed, the tree's number and the sides taken on the way
 //! down. Its draws are a function of its key. Nothing else is random anywhere, so no thread, order of
-//! arrival or earlier look can change a result (design, section 1).
+//! arrival or earlier look can change a result (docs/design.md, "A tree is a function of its key").
 //!
 //! # The function, exactly
 //! All arithmetic is modulo 2^128. `mix(x)` is the bijection

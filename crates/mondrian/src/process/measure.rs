@@ -177,7 +177,7 @@ impl From<Weights> for Vec<f64> {
 }
 
 /// The empirical distribution of each column: mid-ranks at distinct values, linear between, and beyond the data a
-/// slope of total mass over range, so that far points still separate (design, section 1).
+/// slope of total mass over range, so that far points still separate (docs/design.md, "Measures").
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<QuantileAxis>", into = "Vec<QuantileAxis>")]
 pub struct QuantileMeasure {

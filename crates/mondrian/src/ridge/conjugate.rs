@@ -45,7 +45,7 @@ pub fn conjugate_gradients(
     start: Option<&[f64]>,
     options: CgOptions,
 ) -> CgResult {
-    conjugate_gradients_with_progress(design, alpha, b, start, options, &mut no_progress()).expect("nobody cancels")
+    conjugate_gradients_with_progress(design, alpha, b, start, options, &mut no_progress()).expect("never cancelled")
 }
 
 /// As [`conjugate_gradients`], with a report after every step: of the digits asked for, the share that is there.

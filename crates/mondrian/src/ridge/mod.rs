@@ -1,4 +1,4 @@
-//! Ridge regression on features (report, chapter 3; design, section 4).
+//! Ridge regression on features (report, chapter 3; docs/design.md, "Ridge regression on Mondrian features").
 //!
 //! The feature matrix Z of a partition is never a general matrix: it is a [`CellArray`], one cell number a row and
 //! tree. [`FeatureRidge`] minimises δ²‖θ‖² + ‖y − Zθ‖² over it, or over a dense Z, by one of three [`Solver`]s

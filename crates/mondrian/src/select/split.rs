@@ -3,8 +3,8 @@
 use crate::Points;
 use crate::process::NodeKey;
 
-/// Rows in the order of a keyed hash of their coordinates: the same whatever order they came in (design, section 3,
-/// "auto"). The first k are a sample without replacement; equal rows stay together.
+/// Rows in the order of a keyed hash of their coordinates: the same whatever order they came in
+/// (docs/design.md, "Automatic values"). The first k are a sample without replacement; equal rows stay together.
 pub(crate) fn keyed_order(points: Points<'_>, key: NodeKey) -> Vec<usize> {
     let hash = |row: usize| points.row(row).fold(key, |key, x| key.fork((x + 0.0).to_bits()));
     let mut order: Vec<(NodeKey, usize)> = (0..points.n_rows()).map(|row| (hash(row), row)).collect();

@@ -6,7 +6,7 @@ use crate::path::RegularizationPath;
 use crate::{Error, Result};
 
 /// What an automatic lifetime is chosen on. Rows are assigned by a keyed hash of their coordinates, so neither their
-/// order nor repetition matters (design, section 3, "auto").
+/// order nor repetition matters (docs/design.md, "Automatic values").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Validation {
@@ -35,7 +35,7 @@ impl Validation {
     }
 
     /// How many parts rows are put into, and how many of them take their turn at being held out. Leave-one-out has no
-    /// rounds; whoever offers it does not ask.
+    /// rounds; callers that support leave-one-out must not call this.
     ///
     /// # Errors
     /// [`Error::NoLeaveOneOut`], and those of [`Validation::check`].

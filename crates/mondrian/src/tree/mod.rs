@@ -1,9 +1,9 @@
 //! The Mondrian tree: the part of a keyed process that a set of points makes worth looking at.
 //!
 //! A tree is a pure function of its [key](crate::process::NodeKey), the [domain](Domain) it stands on and the set of
-//! points it holds (design, section 1). Nodes exist only where points lie; a cut that leaves one side
-//! without points is a real node with an empty side, and four or more of them in a row are kept as one edge, a
-//! [chain](Chain); a cell with one point is frozen, since its key says how it would go on. All coordinates here
+//! points it holds (docs/design.md, "A tree is a function of its key"). Nodes exist only where points lie; a cut that
+//! leaves one side without points is a real node with an empty side, and four or more of them in a row are kept as one
+//! edge, a [chain](Chain); a cell with one point is frozen, since its key says how it would go on. All coordinates here
 //! are measure coordinates (see [`crate::process::Measure`]).
 
 pub(crate) mod arena;

@@ -1,4 +1,4 @@
-//! Equalities, bit for bit (design, section 1).
+//! Equalities, bit for bit (docs/design.md, "Exact promises").
 
 use mondrian::process::{
     Bounds, BuiltInMeasure, Child, InfiniteMondrian, Measure, Mondrian, NodeKey, Partition, QuantileMeasure, Weights,

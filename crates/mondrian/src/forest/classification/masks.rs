@@ -1,7 +1,8 @@
 //! Which classes each point has, and which classes each node of a tree has below it.
 //!
-//! In the hierarchical model an inner block's count of a class is the number of its children that have the class (design,
-//! section 3). So a node keeps one bit a class, not one count, and the counts of a leaf come from its points.
+//! In the hierarchical model an inner block's count of a class is the number of its children that have the class
+//! (docs/design.md, "Classification"). So a node keeps one bit per class, not one count, and the counts of a leaf come
+//! from its points.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Classification forests: the hierarchical normalized stable process on Mondrian trees (design, section 3).
+//! Classification forests: the hierarchical normalized stable process on Mondrian trees (docs/design.md,
+//! "Classification").
 //!
 //! ```
 //! use mondrian::Points;
@@ -46,10 +47,10 @@ struct TrainedTrees {
 
 /// A Mondrian forest that tells classes apart.
 ///
-/// Classes are numbers from 0; what they are called is the business of whoever calls. Clones share the trees, so a
+/// Classes are numbers from 0; their names are kept by the caller. Clones share the trees, so a
 /// snapshot costs nothing until one of the two changes.
 ///
-/// Everything is exact (design, section 1): [`learn`](Self::learn) in any order and in any batches,
+/// Everything is exact (docs/design.md, "Exact promises"): [`learn`](Self::learn) in any order and in any batches,
 /// [`merge`](Self::merge) and [`forget`](Self::forget) give the model that one fit of the rows would have given, bit for
 /// bit, and [`at`](Self::at) gives the model fitted with a smaller lifetime. A saved model holds training rows.
 #[derive(Debug, Clone)]

@@ -1,8 +1,8 @@
 //! Paths of a classification forest: error rate and log loss over the lifetime.
 //!
 //! A leaf's discount varies continuously with the lifetime, so unlike other paths this one is not piecewise constant
-//! (design, section 3). It holds exact samples on a grid of lifetimes, found in one walk down each tree, and
-//! [`ClassificationPath::value_at`] evaluates the view at any other.
+//! (docs/design.md, "Classification"). It holds exact samples on a grid of lifetimes, found in one walk down each tree,
+//! and [`ClassificationPath::value_at`] evaluates the view at any other.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! The hierarchical normalized stable process, with the interpolated Kneser–Ney approximation of its posterior
-//! (design, section 3; Lakshminarayanan, Roy, Teh 2014).
+//! (docs/design.md, "Classification"; Lakshminarayanan, Roy, Teh 2014).
 //!
 //! Only cuts that separate training points are levels. A block is what lies between two of them: it begins at the time
 //! of the cut above it (or 0) and ends at its own cut, or at the lifetime if it is a leaf. With d the block's discount
@@ -125,7 +125,7 @@ mod tests {
                 (found.0 - parent).abs() < 1e-5 && (found.1 - classes).abs() < 1e-5,
                 "{found:?} {parent} {classes}"
             );
-            // Design, section 3: E[e^{−γT} | T < s].
+            // docs/design.md, "Classification": E[e^{−γT} | T < s].
             let s = duration;
             let given = rate / (rate + gamma) * (1.0 - (-(rate + gamma) * s).exp()) / (1.0 - (-rate * s).exp());
             assert!((found.0 / (found.0 + found.1) - given).abs() < 1e-12);

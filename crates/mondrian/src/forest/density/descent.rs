@@ -1,7 +1,7 @@
 //! Riders going down a tree, all at once: the walk that densities, leave-one-out values and paths share.
 //!
 //! Riders are points that the walk follows: queries, training points, or both. At each cut of a cell that holds
-//! training rows they are parted, and whoever follows hears of the cut. Nothing is stored in the tree: a frozen
+//! training rows they are partitioned, and the visitor is told of the cut. Nothing is stored in the tree: a frozen
 //! cell, one point's, is cut on from its key as long as riders are with the point and the lifetime has not ended. A
 //! query usually parts from the point after a handful of cuts; a training point is followed to the end, about D·log λ
 //! cuts. Keeping those chains would cost more memory than the tree and go stale with every point learned; made anew

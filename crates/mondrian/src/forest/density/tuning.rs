@@ -31,7 +31,7 @@ pub(crate) fn automatic_gamma(model: &DensityForest) -> f64 {
     let order = keyed_order(&coordinates, n_dims, model.forest.domain().seed());
     let chosen = &order[..order.len().min(GAMMA_POINTS)];
     let (coordinates, rows) = select(&coordinates, &rows, chosen, n_dims);
-    // Nothing below can fail that did not fail before: the rows were learned once, and nobody cancels.
+    // Nothing below can fail that did not fail before: the rows were learned once, and the call is not cancellable.
     least(model, &coordinates, &rows).unwrap_or(1.0)
 }
 
@@ -128,7 +128,8 @@ fn first_lifetime(model: &DensityForest) -> Lifetime {
     Lifetime::new(lifetime).ok().filter(|lifetime| lifetime.is_finite()).unwrap_or(Lifetime::ZERO)
 }
 
-/// Points in the order of a keyed hash of their coordinates: free of order and repetition (design, section 3, "auto").
+/// Points in the order of a keyed hash of their coordinates: free of order and repetition (docs/design.md, "Automatic
+/// values").
 fn keyed_order(coordinates: &[f64], n_dims: usize, seed: u64) -> Vec<usize> {
     const HELD_OUT: u64 = 0x4865_6C64_4F75_7400;
     let root = NodeKey::root(seed, HELD_OUT);

@@ -37,7 +37,7 @@ use prior::resolve;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeafModel {
-    /// A cell's mean is drawn around its parent's (design, section 3).
+    /// A cell's mean is drawn around its parent's (docs/design.md, "Regression").
     #[default]
     Hierarchical,
     /// The report's: every cell on its own, an empty one predicts the prior.
@@ -53,7 +53,7 @@ pub struct RegressionParams {
     pub prior: Prior,
     /// How cells relate.
     pub leaf_model: LeafModel,
-    /// How cuts that nobody looked at are treated.
+    /// How cuts that were never instantiated are treated.
     pub unseen: Unseen,
 }
 
@@ -500,7 +500,7 @@ impl<'a> Rows<'a> {
                 expected: "finite and ≥ 0",
             });
         }
-        // Rows of weight zero are dropped before box and measure are fixed (design, section 3).
+        // Rows of weight zero are dropped before box and measure are fixed (docs/design.md, "Automatic values").
         let kept: Vec<usize> = (0..n).filter(|row| weights[*row] > 0.0).collect();
         Ok(Self {
             n_rows: kept.len(),

@@ -1,4 +1,4 @@
-//! The Gaussian model of a cell and of a chain of blocks (report, chapter 2; design, section 3).
+//! The Gaussian model of a cell and of a chain of blocks (report, chapter 2; docs/design.md, "Regression").
 
 use serde::{Deserialize, Serialize};
 
@@ -137,7 +137,7 @@ impl Reader<'_> {
     }
 
     /// What a point believes at the end of its way. `distance` is how far it lies outside the root box, in the
-    /// measure: it leaves its way at that rate (design, section 1).
+    /// measure: it leaves its way at that rate (docs/design.md, "Points outside the root box").
     pub(crate) fn hierarchical(
         &self,
         way: &Way,

@@ -1,4 +1,5 @@
-//! Automatic prior and noise: functions of the stored rows, whatever the order they came in (design, section 3).
+//! Automatic prior and noise: functions of the stored rows, whatever the order they came in (docs/design.md, "Automatic
+//! values").
 
 use rayon::prelude::*;
 
@@ -160,7 +161,7 @@ impl Reader<'_> {
     /// What the tree without this row would believe at its place, in O(depth).
     ///
     /// Where the row is the last of its block, the cut above no longer separates anything: the row's place leaves
-    /// the block above (design, section 3).
+    /// the block above (docs/design.md, "Regression").
     pub(crate) fn without(
         &self,
         way: &Way,

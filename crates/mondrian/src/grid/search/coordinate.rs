@@ -1,4 +1,5 @@
-//! Coordinate search in log-lifetimes (design, section 5): factors 2.5, 0.4 and 0, one dimension after the other.
+//! Coordinate search in log-lifetimes (docs/design.md, "The Mondrian grid"): factors 2.5, 0.4 and 0, one dimension
+//! after the other.
 
 use crate::Result;
 use crate::grid::search::{Bench, Optimizer};

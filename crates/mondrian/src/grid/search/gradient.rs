@@ -1,4 +1,4 @@
-//! Quasi-Newton descent on the exact kernel, whose expectation the grid's is (design, section 5).
+//! Quasi-Newton descent on the exact kernel, whose expectation the grid's is (docs/design.md, "The Mondrian grid").
 
 use std::ops::ControlFlow;
 

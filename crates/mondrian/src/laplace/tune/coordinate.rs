@@ -1,4 +1,5 @@
-//! Coordinate search in log-lifetimes: no derivatives, one parameter at a time (design, section 5).
+//! Coordinate search in log-lifetimes: no derivatives, one parameter at a time (docs/design.md, "The tuned Laplace
+//! kernel").
 
 use crate::Result;
 

@@ -1,8 +1,8 @@
 //! Descent of a smooth function in a box: limited-memory BFGS with projection.
 //!
-//! Small on purpose: a few dozen evaluations of a dear function of tens of variables, each within bounds. Variables at
-//! a bound that the gradient pushes outwards are held; the others move along the two-loop direction; the step is
-//! halved (by interpolation) until the value falls enough, every trial point clamped into the box.
+//! Small on purpose: a few dozen evaluations of an expensive function of tens of variables, each within bounds.
+//! Variables at a bound that the gradient pushes outwards are held; the others move along the two-loop direction; the
+//! step is halved (by interpolation) until the value falls enough, every trial point clamped into the box.
 
 use std::collections::VecDeque;
 

@@ -11,7 +11,7 @@
 //! Both change by df = ⟨G, dA⟩ with a symmetric G. From dP = −P dA P, with w_i = r_i/P_ii and v_i = r_i²/P_ii,
 //! the first has G = (P diag(v) P − ½(Pw aᵀ + a wᵀP))/Σr², the second G = P/(2n) − a aᵀ/(2yᵀa). Then
 //! ∂f/∂ln λ_d = −λ_d Σ_ij G_ij K_ij |x_id − x_jd| and ∂f/∂ln α = α tr G: about six (three) times the flops of a
-//! factorisation and O(n²D), however many lifetimes there are (design, section 5).
+//! factorisation and O(n²D), however many lifetimes there are (docs/design.md, "The tuned Laplace kernel").
 
 use rayon::prelude::*;
 
@@ -26,7 +26,8 @@ pub enum Criterion {
     /// The leave-one-out error.
     #[default]
     LeaveOneOut,
-    /// The marginal likelihood, half as dear and smoother, but a statement about the model rather than its predictions.
+    /// The marginal likelihood, half as expensive and smoother, but a statement about the model rather than its
+    /// predictions.
     Likelihood,
 }
 

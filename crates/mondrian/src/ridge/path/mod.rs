@@ -1,5 +1,5 @@
 //! The path of the Laplace kernel's Mondrian approximation: ridge regression at every lifetime, exact at every cut
-//! (report, chapter 4; design, section 4).
+//! (report, chapter 4; docs/design.md, "The path, exact at every cut").
 //!
 //! Removing a cut merges two features. From the terminal lifetime down, [`removal`] merges them one by one with
 //! deferred updates of the inverse; [`addition`] goes up instead, splitting features, with either the inverse

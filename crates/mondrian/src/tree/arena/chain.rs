@@ -6,8 +6,9 @@
 //! the sub-box passes the run at once. For a row outside it, which left somewhere on the way, the cuts are made again
 //! from the key of the cell that the run starts in ([`Replay`](crate::tree::Replay)).
 //!
-//! Whether a run is a chain depends on its length alone, so equal trees stay identical however they came about (design,
-//! section 1, "Canonical form"): a point that leaves inside a run splits it, forgetting one joins runs.
+//! Whether a run is a chain depends on its length alone, so equal trees stay identical however they came about
+//! (docs/design.md, "Canonical form and chains"): a point that leaves inside a run splits it, forgetting one joins
+//! runs.
 
 use crate::process::{Cell, Clock, Cut, Further, NarrowCell, NodeKey, Side};
 use crate::tree::arena::node::Node;
@@ -112,7 +113,7 @@ impl<'a> From<&'a NarrowCell> for End<'a> {
     }
 }
 
-/// All chains of a tree, in one pool of words: whoever comes by one reads a few words in a row.
+/// All chains of a tree, in one pool of words: reading a chain touches a few consecutive words.
 ///
 /// A record is: first time; last time; end and number of cuts; a [`Layout`]; the keys of the clocks, the innermost first;
 /// their births but for the outermost, which every cut winds anew; the sides' axes, several a word; their

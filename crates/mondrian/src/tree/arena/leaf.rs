@@ -58,7 +58,7 @@ impl Leaves {
         Leaf { points: &self.points[record.range()], count: record.count }
     }
 
-    /// As [`Leaves::leaf`], for numbers that nobody vouches for.
+    /// As [`Leaves::leaf`], for untrusted ids.
     pub(crate) fn get(&self, id: u32) -> Option<Leaf<'_>> {
         ((id as usize) < self.len()).then(|| self.leaf(id))
     }

@@ -75,7 +75,8 @@ impl<'a> Locator<'a> {
     }
 
     /// The training cell that a point of the root box may share, and with what probability it does: cuts of frozen
-    /// cells, which nobody looked at, are integrated over (design, section 1). An empty child where it shares none.
+    /// cells, which were never instantiated, are integrated over (docs/design.md, "Freezing"). An empty child where it
+    /// shares none.
     pub fn locate_in_law(&mut self, x: &[f64]) -> (Child, f64) {
         match self.descend(x) {
             Stop::Seen(child) => (child, 1.0),

@@ -89,7 +89,7 @@ impl Tree {
     }
 
     /// The training points that share the cell of each row, as the child they are under; an empty child for none. As
-    /// [`Tree::route`] without asking when a row left the others, which a chain makes dear.
+    /// [`Tree::route`] without the time at which a row left the others, which is expensive to find in a chain.
     pub fn cells(
         &self,
         domain: &Domain,

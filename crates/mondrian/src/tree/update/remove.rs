@@ -26,8 +26,8 @@ impl Tree {
     ///
     /// The store must still have the point's coordinates. An inner node holds at least two points, so what is left
     /// with one collapses upward to the highest such cell, and where a cut separates nothing any more the runs above
-    /// and below it join (canonical form, design section 1). `touched` receives the nodes left on the way, parents before
-    /// children.
+    /// and below it join (canonical form; docs/design.md, "Canonical form and chains"). `touched` receives the nodes
+    /// left on the way, parents before children.
     ///
     /// # Panics
     /// If the tree does not hold the point.

@@ -91,7 +91,7 @@ struct Mover<'a> {
 }
 
 impl<'a> Mover<'a> {
-    /// Everything at lifetime 0: each tree is one leaf with all training rows (design, section 2, item 3).
+    /// Everything at lifetime 0: each tree is one leaf with all training rows (docs/corrections.md, item 3).
     fn new(model: &'a RegressionForest, validation: Vec<Set>) -> Self {
         let core = &model.core;
         let (targets, gaussians) = (&core.targets, model.gaussians());

@@ -211,8 +211,8 @@ impl Lanes {
 
     /// Cuts the current cell of a lane, or makes it a leaf, and goes on to the next; whether there is none.
     ///
-    /// What becomes of a cell, nobody can guess, so nearly all is done without asking. Of the cells below and above, the one
-    /// with several points is next; if both have, the one above waits; if neither has, one that waits is next.
+    /// The outcomes of cuts are unpredictable, so the loop is branch-free and uses masks. Of the cells below and above,
+    /// the one with several points is next; if both have, the one above waits; if neither has, one that waits is next.
     #[inline(always)]
     fn step<R: Fn(&[u32]) -> u32>(
         &mut self,
