@@ -60,7 +60,7 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "grid",
         title: "The Mondrian grid",
-        about: "Report, chapter 5, \"Lifetime configuration exploration\": one lifetime a dimension, found by greedy steps.",
+        about: "Report, chapter 5, \"Lifetime configuration exploration\": one lifetime per dimension, found by greedy steps.",
     },
     Group {
         name: "beyond",

@@ -122,7 +122,7 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     }
     record.see(
         "At {checks} comparisons (trees × moments) {same} trees are the same node by node. After {rows} rows the test error has gone from \
-         {first_error:.2} to {last_error:.2} MW; learning took {per_row:.0} µs a row for {trees} trees, {online_seconds:.2} s in all, one batch \
+         {first_error:.2} to {last_error:.2} MW; learning took {per_row:.0} µs per row for {trees} trees, {online_seconds:.2} s in all, one batch \
          {batch_seconds:.2} s. After forgetting the second half, {forgotten} of {trees} trees are those of the first half; two halves merged \
          give {together} of {trees} trees of the whole.",
     );

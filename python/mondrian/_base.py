@@ -246,17 +246,17 @@ def numbers_of(y, classes):
 
 
 def sample_weights(sample_weight, X):
-    """Weights as an array of one nonnegative number a row, or None."""
+    """Weights as an array of one nonnegative number per row, or None."""
     if sample_weight is None:
         return None
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError("sample_weight must be numbers, one a row") from None
+        raise TypeError("sample_weight must be numbers, one per row") from None
     if weights.ndim == 0:
         weights = np.full(X.shape[0], weights)
     if weights.shape != (X.shape[0],):
-        raise ValueError(f"sample_weight has shape {weights.shape}, but must have one number a row: ({X.shape[0]},)")
+        raise ValueError(f"sample_weight has shape {weights.shape}, but must have one number per row: ({X.shape[0]},)")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError("sample_weight must be finite and ≥ 0")
     if not weights.any():

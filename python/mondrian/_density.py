@@ -1,4 +1,4 @@
-"""Densities by Pólya-tree forests, and the classifier made of one density a class."""
+"""Densities by Pólya-tree forests, and the classifier made of one density per class."""
 
 from __future__ import annotations
 
@@ -241,9 +241,9 @@ class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier,
     n_estimators : int, default=100
         Number of trees of each class's density.
     lifetime : float or "auto", default="auto"
-        Lifetime; finite. "auto" chooses one a class.
+        Lifetime; finite. "auto" chooses one per class.
     gamma : float or "auto", default="auto"
-        Weight of the prior on masses; "auto" chooses one a class.
+        Weight of the prior on masses; "auto" chooses one per class.
     {density_parameters}
     class_prior : {"frequency", "equal"}, default="frequency"
         How probable classes are before a row is seen: as in training, or all the same (the report's rule).

@@ -21,7 +21,7 @@ lower, upper : array-like of shape (n_features,), default=None
 measure : {"uniform", "quantile"}, default="uniform"
     What lengths mean: plain length, or the first data's own distribution on each axis.
 weights : "auto", "std", None or array-like of shape (n_features,), default="auto"
-    One factor a dimension on the measure. "auto" is 1 (raw units) for a finite lifetime by value and
+    One factor per dimension on the measure. "auto" is 1 (raw units) for a finite lifetime by value and
     1/standard deviation when the lifetime is "auto" or infinite; None is 1.
 """,
     "unseen": """
@@ -48,7 +48,7 @@ n_estimators : int, default=100
 """,
     "kernel_lifetime": """
 lifetime : float or array-like of shape (n_features,), default=1.0
-    Lifetime of the kernel, for all dimensions or one a dimension.
+    Lifetime of the kernel, for all dimensions or one per dimension.
 """,
     "sparse_output": """
 sparse_output : bool, default=True
@@ -200,7 +200,7 @@ lower, upper : array-like of shape (n_dims,)
 """,
     "length_weights": """
 weights : array-like of shape (n_dims,), default=None
-    One factor a dimension on lengths; 1 without.
+    One factor per dimension on lengths; 1 without.
 """,
     "time": """
 time : float, default=None

@@ -166,7 +166,7 @@ class MondrianGridFeatures(_KernelFeatures):
     ----------
     {n_grids}
     lifetimes : float or array-like of shape (n_features,), default=1.0
-        Lifetimes, for all dimensions or one a dimension.
+        Lifetimes, for all dimensions or one per dimension.
     {sparse_output}
     {run_parameters}
 

@@ -22,7 +22,7 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
     n_estimators : int, default=50
         Number of grids.
     lifetimes : float, array-like of shape (n_features,) or "auto", default="auto"
-        One lifetime for all dimensions, one a dimension, or searched for.
+        One lifetime for all dimensions, one per dimension, or searched for.
     alpha : float or "auto", default=1.0
         Regularization, the report's δ²; "auto" takes the one tuned for the exact kernel.
     search : {"auto", "greedy", "greedy-both", "lookahead", "coordinate", "gradient", "spsa", "bayes"}, default="auto"

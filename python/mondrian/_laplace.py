@@ -24,7 +24,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
     Parameters
     ----------
     lifetime : float, array-like of shape (n_features,), "auto" or "path", default="auto"
-        Lifetime of the kernel, for all dimensions or one a dimension; "auto" tunes one a dimension. "path" chooses one
+        Lifetime of the kernel, for all dimensions or one per dimension; "auto" tunes one per dimension. "path" chooses one
         for all dimensions, in units of their standard deviations, along the path of the kernel's Mondrian approximation:
         cheaper and cruder.
     alpha : float or "auto", default="auto"

@@ -104,7 +104,7 @@ def boolean(name, value):
 
 
 def vector(name, value, n_dims, low=None):
-    """A number for all dimensions or one a dimension, as a list of ``n_dims`` floats."""
+    """A number for all dimensions or one per dimension, as a list of ``n_dims`` floats."""
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -112,7 +112,7 @@ def vector(name, value, n_dims, low=None):
     if array.ndim == 0:
         array = np.full(n_dims, array)
     if array.shape != (n_dims,):
-        raise ValueError(f"{name} has shape {array.shape}, but must have one number a dimension: ({n_dims},)")
+        raise ValueError(f"{name} has shape {array.shape}, but must have one number per dimension: ({n_dims},)")
     if not np.isfinite(array).all() or (low is not None and (array < low).any()):
         raise ValueError(f"{name} is {value!r}, but must be finite" + ("" if low is None else f" and ≥ {low}"))
     return array.tolist()

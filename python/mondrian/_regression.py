@@ -159,7 +159,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         return super()._program_target(name) if self._n_targets == 1 else False
 
     def _shaped(self, numbers, *more):
-        """One number a row, or one a row and target; then further dimensions."""
+        """One number per row, or one per row and target; then further dimensions."""
         if self._single and not more:
             return numbers
         targets = () if self._single else (self._n_targets,)
@@ -204,7 +204,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
 
     @property
     def prior_mean_(self):
-        """Mean of the prior, given or found; one a target if there are several."""
+        """Mean of the prior, given or found; one per target if there are several."""
         return self._resolved(0)
 
     @property

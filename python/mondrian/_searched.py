@@ -1,4 +1,4 @@
-"""What the estimators that look for a lifetime a dimension share."""
+"""What the estimators that look for one lifetime per dimension share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SearchedEstimator(RidgeEstimator):
         }
 
     def _given(self, name, n_dims):
-        """One lifetime a dimension, or None where they are to be found."""
+        """One lifetime per dimension, or None where they are to be found."""
         value = getattr(self, name)
         if isinstance(value, str):
             parameters.choice(name, value, ("auto",))

@@ -62,7 +62,7 @@ class Trajectory:
         return int(np.argmin(np.where(self.rows == self.rows[-1], self.error, np.inf)))
 
     def to_frame(self):
-        """All evaluations as a pandas frame, one row an evaluation."""
+        """All evaluations as a pandas frame, one row per evaluation."""
         columns = {"error": self.error, "alpha": self.alpha, "rows": self.rows, "cost": self.cost}
         columns |= {f"lifetime{d}": self.lifetimes[:, d] for d in range(self.lifetimes.shape[1])}
         return frame_of(columns)

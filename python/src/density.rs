@@ -1,4 +1,4 @@
-//! Densities, and the classifier made of one density a class.
+//! Densities, and the classifier made of one density per class.
 
 use mondrian::Lifetime;
 use mondrian::forest::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice};
@@ -106,7 +106,7 @@ impl PyDensityForest {
 }
 
 bound!(
-    /// One density a class; classes are numbers from 0 on, names are Python's business.
+    /// One density per class; classes are numbers from 0 on, names are Python's business.
     PyDensityClassifier,
     "DensityClassifier",
     DensityClassifier

@@ -178,7 +178,7 @@ impl PyFeatureMap {
         self.model.ask(py, 1, |map| Ok(map.n_dims()))
     }
 
-    /// One factor a dimension; `None` where the map has no measure of that kind.
+    /// One factor per dimension; `None` where the map has no measure of that kind.
     #[getter]
     fn weights(&self, py: Python<'_>) -> PyResult<Option<Vec<f64>>> {
         self.model.ask(py, 1, |map| Ok(if let Map::Mondrian(map) = map { map.weights() } else { None }))

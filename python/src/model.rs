@@ -236,7 +236,7 @@ pub(crate) trait Grown {
     /// Trees and rows.
     fn size(&self) -> (usize, usize);
 
-    /// Factors of the measure, one a dimension; `None` where it is no matter of factors.
+    /// Factors of the measure, one per dimension; `None` where it is no matter of factors.
     fn weights(&self) -> Option<Vec<f64>> {
         let (measure, domain) = self.domain();
         match measure {
@@ -303,7 +303,7 @@ macro_rules! with_trees {
                 self.model.ask(py, 1, |model| Ok($crate::model::Grown::domain(model).1.n_dims()))
             }
 
-            /// One factor a dimension, or `None` under the quantile measure.
+            /// One factor per dimension, or `None` under the quantile measure.
             #[getter]
             fn weights(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<Option<Vec<f64>>> {
                 self.model.ask(py, 1, |model| Ok($crate::model::Grown::weights(model)))

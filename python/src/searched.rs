@@ -12,7 +12,7 @@ use crate::arrays::table;
 use crate::threads::Work;
 
 /// What Python asks of a class whose field `model` is a `Shared` of a model with lifetimes found or given,
-/// one a dimension.
+/// one per dimension.
 macro_rules! with_search {
     ($class:ty, $model:ty, $arguments:ty) => {
         #[pyo3::pymethods]

@@ -43,7 +43,7 @@ impl ValidationArgument {
     }
 }
 
-/// "auto", "std", "raw", or one factor a dimension.
+/// "auto", "std", "raw", or one factor per dimension.
 #[derive(FromPyObject)]
 enum WeightsArgument {
     Word(String),

@@ -16,7 +16,7 @@ def test_exact_ridge_is_scikit_learns_kernel_ridge(regression, lifetime, alpha):
     ours = mondrian.LaplaceKernelRidge(lifetime=lifetime, alpha=alpha, fit_intercept=False).fit(X, y)
     theirs = KernelRidge(kernel="laplacian", gamma=lifetime, alpha=alpha).fit(X, y)
     assert np.abs(ours.predict(queries) - theirs.predict(queries)).max() < 1e-9
-    # One lifetime a dimension is the same kernel on scaled inputs.
+    # One lifetime per dimension is the same kernel on scaled inputs.
     scales = np.array([1.0, 0.25, 3.0])
     ours = mondrian.LaplaceKernelRidge(lifetime=lifetime * scales, alpha=alpha, fit_intercept=False).fit(X, y)
     theirs = KernelRidge(kernel="laplacian", gamma=lifetime, alpha=alpha).fit(X * scales, y)

@@ -271,7 +271,7 @@ fn twin(model: &KernelRidge, path: &KernelPath, train: &Data, held: &Data) -> Re
     let mut one = Inverse::new(gram, Threads::ONE)?;
     let (done, collapsed) = timed(|| pairs.iter().try_for_each(|&(i, j)| one.merge(i, j, ALPHA).map(|_| ())));
     done?;
-    println!("  {} cuts from C = {n}: {:.1} ms a cut [{error:.4}]", pairs.len(), 1e3 * seconds / pairs.len() as f64);
+    println!("  {} cuts from C = {n}: {:.1} ms per cut [{error:.4}]", pairs.len(), 1e3 * seconds / pairs.len() as f64);
     Ok((seconds / pairs.len() as f64, collapsed / pairs.len() as f64))
 }
 

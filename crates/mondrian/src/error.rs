@@ -27,7 +27,7 @@ pub enum Error {
         columns: usize,
     },
     /// Two things that must have the same length do not.
-    #[error("{what}: {found} given, {expected} expected")]
+    #[error("{what}: expected {expected}, found {found}")]
     LengthMismatch {
         /// What was counted.
         what: &'static str,
@@ -56,7 +56,7 @@ pub enum Error {
         /// Its upper bound.
         upper: f64,
     },
-    /// A box that should lie inside another sticks out of it.
+    /// A box that should lie inside another does not.
     #[error("dimension {dim}: [{inner_lower}, {inner_upper}] is not inside [{outer_lower}, {outer_upper}]")]
     NotInside {
         /// The dimension.
@@ -87,19 +87,19 @@ pub enum Error {
         what: &'static str,
     },
     /// A row to forget that was never learned.
-    #[error("row {row} was never learned (or is forgotten already): nothing was changed")]
+    #[error("row {row} was never learned, or was already forgotten; the model is unchanged")]
     UnknownRow {
         /// The row of the request, counted from zero.
         row: usize,
     },
-    /// A model that has seen no data was asked for an answer.
-    #[error("the model has seen no data yet")]
+    /// A model that has learned no rows was asked for a prediction.
+    #[error("the model is not fitted: it has learned no rows")]
     NotFitted,
     /// The caller's progress callback asked to stop.
     #[error("cancelled")]
     Cancelled,
     /// A matrix that should be positive definite is not, to working precision.
-    #[error("the matrix is not positive definite at row {row}; a larger alpha makes it so")]
+    #[error("the matrix is not positive definite at row {row}; use a larger alpha")]
     NotPositiveDefinite {
         /// The row at which the factorisation broke down.
         row: usize,
@@ -112,8 +112,8 @@ pub enum Error {
         /// Where both bounds lie.
         value: f64,
     },
-    /// A row to learn outside a box that never moves.
-    #[error("row {row}, column {column} is {value}, outside [{lower}, {upper}]: a density's box never moves")]
+    /// A row to learn lies outside the box of a density, which is fixed at the first fit.
+    #[error("row {row}, column {column} is {value}, outside the box [{lower}, {upper}]; fit with wider bounds")]
     OutsideBox {
         /// The row, counted from zero.
         row: usize,
@@ -126,14 +126,14 @@ pub enum Error {
         /// The box's upper bound there.
         upper: f64,
     },
-    /// Bytes that are not a sound model.
+    /// Bytes that are not a valid model file.
     #[error(transparent)]
     ModelFile(#[from] crate::model_file::ModelFileError),
     /// Something that only an exact solution gives was asked of one on random features.
-    #[error("the solution is on random features: standard deviations and the equivalent kernel need an exact one")]
+    #[error("standard deviations and the equivalent kernel need an exact solution; this one is on random features")]
     NotExact,
     /// Leave-one-out was asked to choose a lifetime where it has no closed form.
-    #[error("leave-one-out chooses the lifetimes of densities only: use a held-out fifth or k folds")]
+    #[error("leave-one-out is available for densities only; use hold-out or k folds")]
     NoLeaveOneOut,
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::simd::vectorise;
 use crate::{Error, Result};
 
-/// A borrowed table of finite numbers, one point a row.
+/// A borrowed table of finite numbers, one point per row.
 ///
 /// Row-major and column-major memory are both taken as they are, so NumPy arrays of either order need no copy.
 ///

@@ -1,8 +1,8 @@
 //! A model file of every kind, kept for every released version: each must open and say what it said then.
 //!
 //! `testdata/models/VERSION/KIND.model` holds the file, `KIND.txt` beside it what the model says about fixed queries,
-//! one number a line. `MONDRIAN_KEEP_MODELS=1 cargo test -p mondrian --test kept_models` writes those of the current version
-//! that are not there yet (CONTRIBUTING.md, "Releasing"); files that are there are never written again.
+//! one number per line. `MONDRIAN_KEEP_MODELS=1 cargo test -p mondrian --test kept_models` writes those of the current
+//! version that are not there yet (CONTRIBUTING.md, "Releasing"); files that are there are never written again.
 
 use std::path::{Path, PathBuf};
 

@@ -17,7 +17,7 @@ pub(crate) struct BoxNode {
     pub(crate) above: u32,
 }
 
-/// A tree of the peer. Boxes are 2·D numbers a node, lower bounds first.
+/// A tree of the peer. Boxes are 2·D numbers per node, lower bounds first.
 pub(crate) struct BoxTree {
     pub(crate) nodes: Vec<BoxNode>,
     pub(crate) boxes: Vec<f64>,

@@ -74,7 +74,7 @@ fn keep_least<const N: usize>(least: &mut [f64; N], seconds: [f64; N]) {
 
 fn fit_against_boxes() -> Outcome {
     println!(
-        "| (a) data | lifetime | runs | nodes a point | a tree of 10 s | a tree alone s | by codes s | making them s | plain boxes s | over a tree of 10 | over one alone | vectorised boxes s | over a tree of 10 | wanted |"
+        "| (a) data | lifetime | runs | nodes per point | a tree of 10 s | a tree alone s | by codes s | making them s | plain boxes s | over a tree of 10 | over one alone | vectorised boxes s | over a tree of 10 | wanted |"
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     let row = |name: &str, rows: &Rows, lifetime: f64, n_runs: usize, wanted: &str| -> Outcome {
@@ -252,7 +252,7 @@ fn unseen_rows() -> Outcome {
 
 fn bytes() -> Outcome {
     println!(
-        "| (e) lifetime inf | nodes a point, before | after | chains a point | bytes a point, before | after | ratio | wanted |"
+        "| (e) lifetime inf | nodes per point, before | after | chains per point | bytes per point, before | after | ratio | wanted |"
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     let data = [

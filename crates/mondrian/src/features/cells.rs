@@ -7,7 +7,7 @@ use crate::{Error, Result};
 /// The cell number of a point in a cell that holds no training point: it has no column and contributes nothing.
 pub const UNSEEN: u32 = u32::MAX;
 
-/// The feature matrix of M partitions: one cell number a row and tree, all values 1/√M.
+/// The feature matrix of M partitions: one cell number per row and tree, all values 1/√M.
 ///
 /// Points outside the root box carry a factor e^{−λΔ} on their values (docs/design.md, "Points outside the root box").
 /// Cell numbers count columns across all trees; a column belongs to one tree.

@@ -31,7 +31,7 @@ pub trait Design {
     fn scatter_row(&self, row: usize, out: &mut [f64]);
 }
 
-/// A dense feature matrix, one column a feature.
+/// A dense feature matrix, one column per feature.
 impl Design for Matrix {
     fn n_rows(&self) -> usize {
         Matrix::n_rows(self)

@@ -44,7 +44,7 @@ impl MondrianGrid {
     }
 }
 
-/// Indicator features of the cells that training rows lie in, one lifetime a dimension.
+/// Indicator features of the cells that training rows lie in, one lifetime per dimension.
 ///
 /// With values 1/√M the inner product of two points' features has the general Laplace kernel as its expectation,
 /// wherever the points lie.
@@ -104,8 +104,8 @@ impl GridFeatures {
     /// The cells of these rows.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless there is one lifetime a dimension, [`Error::Empty`] without rows, and those of
-    /// [`Axis::cuts`].
+    /// [`Error::LengthMismatch`] unless there is one lifetime per dimension, [`Error::Empty`] without rows, and those
+    /// of [`Axis::cuts`].
     pub fn fit(grid: MondrianGrid, points: Points<'_>, lifetimes: &[f64]) -> Result<Self> {
         points.check_width(lifetimes.len())?;
         if points.n_rows() == 0 {
@@ -151,7 +151,7 @@ impl GridFeatures {
         &self.lifetimes
     }
 
-    /// The cell numbers of these points, one row of M numbers a point, [`UNSEEN`] where no training row lies.
+    /// The cell numbers of these points, one row of M numbers per point, [`UNSEEN`] where no training row lies.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] if the width differs; [`Error::TooLarge`] as for [`Axis::cuts`].

@@ -103,7 +103,7 @@ impl MondrianFeatures {
         Self { forest, lifetime, rows: Vec::new(), columns, n_columns: 0 }.seen_at(rows, lifetime)
     }
 
-    /// The map of saved parts: the column of every stored point's cell, one run of points a tree.
+    /// The map of saved parts: the column of every stored point's cell, one run of points per tree.
     pub(crate) fn restored(forest: Forest, rows: Vec<u32>, lifetime: Lifetime, columns: &[u32]) -> Result<Self> {
         let mut map = Self::of_forest(Arc::new(forest), rows, lifetime)?;
         let n_slots = map.forest.store().n_slots();
@@ -133,7 +133,7 @@ impl MondrianFeatures {
         Ok(map)
     }
 
-    /// The column of every stored point's cell, one run of points a tree.
+    /// The column of every stored point's cell, one run of points per tree.
     pub(crate) fn columns_of_points(&self) -> Vec<u32> {
         self.columns.iter().flat_map(|tree| tree.point.iter().copied()).collect()
     }

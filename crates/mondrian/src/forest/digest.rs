@@ -27,7 +27,7 @@ const DIGESTS: &str = "growth_digests";
 /// How a forest's trees, saved without their cuts, must come out when they are grown again.
 #[derive(Debug)]
 pub struct TreeDigest {
-    /// Cuts that part points, one number a tree.
+    /// Cuts that part points, one number per tree.
     cuts: Vec<u32>,
     /// The digests of all trees, one after the other.
     digests: Vec<u32>,
@@ -75,7 +75,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// Grows the trees of a model file, as [`Forest::regrow`], and refuses them unless they are those that were saved.
     ///
     /// # Errors
-    /// [`ModelFileError::Inconsistent`], after at most one wrong tree a thread.
+    /// [`ModelFileError::Inconsistent`], after at most one wrong tree per thread.
     pub fn regrow_as_saved<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, growth: &TreeDigest) -> Result<()> {
         let stop = AtomicBool::new(growth.cuts.len() != self.n_trees());
         let starts = growth.starts();

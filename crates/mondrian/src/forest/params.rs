@@ -28,7 +28,7 @@ pub enum MeasureChoice {
     Quantile,
 }
 
-/// One factor a dimension on the measure.
+/// One factor per dimension on the measure.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WeightsChoice {
@@ -63,7 +63,7 @@ pub enum Unseen {
 /// | `seed` | 0 | all randomness follows from it | any |
 /// | `bounds` | the first data's | root box, raw units | finite |
 /// | `measure` | uniform | what lengths mean | |
-/// | `weights` | automatic | a factor a dimension on the measure | ≥ 0 |
+/// | `weights` | automatic | one factor per dimension on the measure | ≥ 0 |
 /// | `validation` | a held-out fifth | what an automatic lifetime is chosen on | |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForestParams {

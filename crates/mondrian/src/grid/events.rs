@@ -7,7 +7,7 @@
 use crate::features::MondrianGrid;
 use crate::{Points, Result};
 
-/// A search goes no further than this many cuts a grid for every distinct coordinate: what is uncut by then lies so
+/// A search goes no further than this many cuts per grid for every distinct coordinate: what is uncut by then lies so
 /// close together that looking for its cut would mean sampling millions of useless ones.
 const MOST_CUTS: f64 = 64.0;
 

@@ -1,4 +1,4 @@
-//! The Mondrian grid: one lifetime a dimension, moved without refitting (report, chapter 5; docs/design.md, "The
+//! The Mondrian grid: one lifetime per dimension, moved without refitting (report, chapter 5; docs/design.md, "The
 //! Mondrian grid").
 //!
 //! A grid is D independent Poisson processes, one an [`Axis`]; its cells are products of intervals. M of them give

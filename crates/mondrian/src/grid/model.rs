@@ -20,7 +20,7 @@ const TINY: usize = 10;
 /// | field | default | meaning | range |
 /// | --- | --- | --- | --- |
 /// | `n_grids` | 50 | grids M | ≥ 1 |
-/// | `lifetimes` | auto | one a dimension, searched for or given | ≥ 0 |
+/// | `lifetimes` | auto | one per dimension, searched for or given | ≥ 0 |
 /// | `alpha` | 1 | α, the report's δ²; `None` takes the exact kernel's | > 0 |
 /// | `search` | auto | the optimizer | |
 /// | `limits` | 400 evaluations, patience 50 | when the search ends | |

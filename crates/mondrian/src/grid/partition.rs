@@ -1,6 +1,6 @@
 //! The cells of a set of rows in all grids, while cuts come and go.
 //!
-//! A cell's identity is the exclusive or of one 128-bit hash a dimension, that of its interval, and one for its grid.
+//! A cell's identity is the exclusive or of one 128-bit hash per dimension, that of its interval, and one for its grid.
 //! A new cut changes the identity of the cells above it in its interval, in one step each; taking it away changes it
 //! back, and a cell below with the same identity is the partner to merge with. So pairs are found by looking at the
 //! rows of one interval, never at all cells.

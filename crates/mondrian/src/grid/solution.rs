@@ -30,7 +30,7 @@ pub(crate) struct Solution {
 pub(crate) struct Splits {
     /// The features.
     pub(crate) features: Vec<usize>,
-    /// B, one column a split.
+    /// B, one column per split.
     pub(crate) borders: Matrix,
     /// ‖z_low − z_new‖² + 2α.
     pub(crate) diagonal: Vec<f64>,
@@ -171,7 +171,7 @@ impl Solution {
 
     fn merge_vectors(&self, pairs: &[(usize, usize)]) -> Result<MergeVectors> {
         let k = pairs.len();
-        // One row a pair: half the sum and half the difference of two columns of P, then the same for their entries.
+        // One row per pair: half the sum and half the difference of two columns of P, then the same for their entries.
         let half = |sign: f64| {
             let mut rows = Matrix::from_fn(k, self.n, |a, c| {
                 let (i, j) = pairs[a];

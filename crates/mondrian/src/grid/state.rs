@@ -59,7 +59,7 @@ pub struct GridState {
     pub(crate) dimensions: Vec<Dimension>,
     pub(crate) partition: Partition,
     pub(crate) solution: Solution,
-    /// Events that have happened, one number a dimension.
+    /// Events that have happened, one number per dimension.
     counts: Vec<usize>,
     lifetimes: Vec<f64>,
     /// Centred if there is an intercept.
@@ -183,7 +183,7 @@ impl GridState {
         self.solution.n_features()
     }
 
-    /// Cuts that part rows, one number a dimension.
+    /// Cuts that part rows, one number per dimension.
     pub fn n_cuts(&self) -> &[usize] {
         &self.counts
     }

@@ -70,7 +70,7 @@ pub(crate) fn tuned_on_path(
 ///
 /// | field | default | meaning | range |
 /// | --- | --- | --- | --- |
-/// | `lifetime` | auto | λ, or one a dimension | ≥ 0 |
+/// | `lifetime` | auto | λ, or one per dimension | ≥ 0 |
 /// | `alpha` | `None`: tuned | α, the report's δ² | > 0 |
 /// | `exact_rows` | 20 000 | the most rows solved exactly; beyond, grid features and conjugate gradients | ≥ 1 |
 /// | `n_grids` | 200 | grids whose cells stand in for the exact kernel beyond that | ≥ 1 |
@@ -286,7 +286,7 @@ impl LaplaceKernelRidge {
         Ok((exact.predict(points)?.into_vec(), variances.into_iter().map(f64::sqrt).collect()))
     }
 
-    /// The smoothing matrix, row-major, one row a query and one column a training row.
+    /// The smoothing matrix, row-major, one row per query and one column per training row.
     ///
     /// # Errors
     /// As for [`LaplaceKernelRidge::predict`], and [`Error::NotExact`] if the solution is on features.

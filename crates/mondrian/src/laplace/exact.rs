@@ -50,7 +50,7 @@ impl LaplaceRidgeParams {
         self.fit_many(points, MatrixRef::new(targets, targets.len(), 1))
     }
 
-    /// Fits several targets, one a column, with one factorisation.
+    /// Fits several targets, one per column, with one factorisation.
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] for a negative `alpha`, [`Error::LengthMismatch`], [`Error::Empty`],
@@ -197,7 +197,7 @@ impl LaplaceRidge {
         &self.means
     }
 
-    /// Predictions, one row a point and one column a target.
+    /// Predictions, one row per point and one column per target.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] if the points' number of dimensions is another.
@@ -215,7 +215,7 @@ impl LaplaceRidge {
         Ok(out)
     }
 
-    /// The variance of a new observation at each point, one column a target, in the Gaussian-process view with
+    /// The variance of a new observation at each point, one column per target, in the Gaussian-process view with
     /// σ²_prior = yᵀ(K + δ²I)⁻¹y/N: σ²_prior·(1 + δ² − kᵀ(K + δ²I)⁻¹k). Subtract [`noise_variances`] for the
     /// variance of the function alone. The intercept counts as known.
     ///
@@ -289,7 +289,7 @@ impl LaplaceRidge {
     }
 
     /// y_i less what the model fitted without row i predicts there, in closed form: with G = K + δ²I and the mean m of
-    /// the other rows, [G⁻¹(y − m1)]_i/(G⁻¹)_ii. One column a target.
+    /// the other rows, [G⁻¹(y − m1)]_i/(G⁻¹)_ii. One column per target.
     ///
     /// With an intercept and one row only there is nothing to predict from; the residual is then NaN.
     ///

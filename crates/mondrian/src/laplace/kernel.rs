@@ -7,7 +7,7 @@ use crate::linalg::{Matrix, Threads};
 use crate::simd::vectorise;
 use crate::{Error, Lifetime, Points, Result};
 
-/// k(x, x') = exp(−Σ_d λ_d |x_d − x'_d|), with one lifetime λ for all dimensions or one a dimension.
+/// k(x, x') = exp(−Σ_d λ_d |x_d − x'_d|), with one lifetime λ for all dimensions or one per dimension.
 ///
 /// ```
 /// use mondrian::laplace::LaplaceKernel;
@@ -20,7 +20,7 @@ use crate::{Error, Lifetime, Points, Result};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct LaplaceKernel {
-    /// One number, or one a dimension.
+    /// One number, or one per dimension.
     lifetimes: Vec<f64>,
     shared: bool,
 }
@@ -34,7 +34,7 @@ impl LaplaceKernel {
         Ok(Self { shared: true, ..Self::per_dimension(&[lifetime])? })
     }
 
-    /// One lifetime a dimension.
+    /// One lifetime per dimension.
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] if one is infinite, [`Error::Empty`] if there is none.
@@ -50,12 +50,12 @@ impl LaplaceKernel {
         }
     }
 
-    /// One lifetime a dimension, by number.
+    /// One lifetime per dimension, by number.
     pub(crate) fn of_numbers(lifetimes: &[f64]) -> Result<Self> {
         Self::per_dimension(&lifetimes.iter().map(|l| Lifetime::new(*l)).collect::<Result<Vec<_>>>()?)
     }
 
-    /// The numbers: one a dimension, or a single one for all.
+    /// The numbers: one per dimension, or a single one for all.
     pub(crate) fn numbers(&self) -> &[f64] {
         &self.lifetimes
     }

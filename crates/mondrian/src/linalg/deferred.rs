@@ -3,7 +3,7 @@
 //! One change of P at a time is bound by memory bandwidth: it reads and writes all of P for two or four flops a number.
 //! Here P = B + Σ ± w wᵀ with the last vectors w kept beside the base B. A column of P is a column of B, corrected
 //! in O(n·k); when k vectors have gathered, B takes them all as one symmetric matrix product. Only B's lower
-//! triangle is kept up to date, half the flops; the price, one strided row a column read, is O(n).
+//! triangle is kept up to date, half the flops; the price, one strided row per column read, is O(n).
 //!
 //! # The merge
 //! With P = (ZᵀZ + δ²I)⁻¹ and u = P(e_i − e_j), P₁ = P − uuᵀ/(u_i − u_j) is the inverse under the constraint
@@ -92,7 +92,7 @@ pub struct DeferredInverse {
     /// B, its lower triangle in the leading n × n block.
     base: Matrix,
     n: usize,
-    /// The vectors w, one a column, and their signs.
+    /// The vectors w, one per column, and their signs.
     pending: Matrix,
     signs: Vec<f64>,
     threads: Threads,
@@ -142,7 +142,7 @@ impl DeferredInverse {
     /// # Panics
     /// If `out` has not as many entries as there are rows.
     pub fn column(&self, i: usize, out: &mut [f64]) {
-        assert_eq!(out.len(), self.n, "one entry a row");
+        assert_eq!(out.len(), self.n, "one entry per row");
         self.base_column(i, out);
         vectorise(
             #[inline(always)]
@@ -170,7 +170,7 @@ impl DeferredInverse {
     /// If `x` or `out` has not as many entries as there are rows.
     pub fn multiply(&self, x: &[f64], out: &mut [f64]) {
         let n = self.n;
-        assert!(x.len() == n && out.len() == n, "one entry a row");
+        assert!(x.len() == n && out.len() == n, "one entry per row");
         out.fill(0.0);
         vectorise(
             #[inline(always)]

@@ -1,11 +1,11 @@
-//! What can be wrong with the bytes of a model.
+//! Errors of reading a model file.
 
-/// Why bytes are not a sound model, with the place.
+/// Why bytes are not a valid model file, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelFileError {
     /// The bytes end before what they announce.
-    #[error("the model file is cut short: {found} bytes, {expected} expected")]
+    #[error("the model file is cut short: expected {expected} bytes, found {found}")]
     Truncated {
         /// How many bytes there should be at least.
         expected: u64,
@@ -16,7 +16,7 @@ pub enum ModelFileError {
     #[error("not a mondrian model file")]
     NotAModel,
     /// A file from a later version of this library.
-    #[error("the model file has format version {found}; this program reads up to {supported}: use a newer one")]
+    #[error("the model file has format version {found}; this version reads up to {supported}: use a newer one")]
     NewerVersion {
         /// The file's version.
         found: u32,

@@ -1,6 +1,6 @@
 //! The cell a walk down a tree is in: its bounds, its clocks, and its next cut.
 //!
-//! A cell of a process on nested boxes Θ₀ ⊂ Θ₁ ⊂ … ⊂ Θ_k has one exponential clock a box (report, "Conditional
+//! A cell of a process on nested boxes Θ₀ ⊂ Θ₁ ⊂ … ⊂ Θ_k has one exponential clock per box (report, "Conditional
 //! Mondrians", with the signs of docs/corrections.md, items 1 and 2): clock j cuts the part of the cell that lies in
 //! Θ_j but outside Θ_{j−1}, at a rate equal to the linear dimension of that part. The first clock to ring cuts the
 //! cell. A cut by clock j misses Θ_{j−1}, so it leaves the clocks below j as they were; the clocks from j on

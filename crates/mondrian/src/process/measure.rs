@@ -30,7 +30,7 @@ pub enum BuiltInMeasure {
     /// Plain length on every axis.
     #[default]
     Uniform,
-    /// Length times one factor a dimension: the same as one lifetime a dimension.
+    /// Length times one factor per dimension: the same as one lifetime per dimension.
     Weighted(Weights),
     /// The data's own distribution on each axis.
     Quantile(QuantileMeasure),

@@ -1,7 +1,7 @@
 //! Side lengths of a cell and their sum, the linear dimension, with a dimension picked in O(log D).
 //!
 //! The sum is a tree of fixed shape, so it is a pure function of the lengths: in whatever order they were set, the bits
-//! agree (docs/design.md, "Exact promises"). Setting one costs an addition a level, picking one a comparison.
+//! agree (docs/design.md, "Exact promises"). Setting one costs an addition per level, picking one a comparison.
 //!
 //! The tree lies in blocks of sixteen entries, each with the sums above them: a way down meets few lines of memory, and all
 //! numbers are written and read one by one, so that none has to wait for the cache.

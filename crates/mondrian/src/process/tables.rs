@@ -12,7 +12,7 @@ pub struct PoissonPoint {
     pub time: f64,
 }
 
-/// Boxes, one a row.
+/// Boxes, one per row.
 #[derive(Debug, Clone, PartialEq)]
 struct Boxes {
     n_dims: usize,
@@ -60,12 +60,12 @@ impl CellTable {
         self.len() == 0
     }
 
-    /// Lower bounds, D numbers a cell.
+    /// Lower bounds, D numbers per cell.
     pub fn lower(&self) -> &[f64] {
         &self.boxes.lower
     }
 
-    /// Upper bounds, D numbers a cell.
+    /// Upper bounds, D numbers per cell.
     pub fn upper(&self) -> &[f64] {
         &self.boxes.upper
     }
@@ -161,12 +161,12 @@ impl CutTable {
         &self.locations
     }
 
-    /// Lower bounds of the boxes cut, D numbers a cut.
+    /// Lower bounds of the boxes cut, D numbers per cut.
     pub fn lower(&self) -> &[f64] {
         &self.boxes.lower
     }
 
-    /// Upper bounds of the boxes cut, D numbers a cut.
+    /// Upper bounds of the boxes cut, D numbers per cut.
     pub fn upper(&self) -> &[f64] {
         &self.boxes.upper
     }

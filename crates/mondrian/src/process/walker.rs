@@ -83,7 +83,7 @@ pub(crate) struct Restricted {
     window: Bounds,
     /// Dimensions in which the window's part of the cell has a positive length.
     n_open: usize,
-    /// One entry a step down, and one for the root.
+    /// One entry per step down, and one for the root.
     steps: Vec<WindowStep>,
 }
 

@@ -37,7 +37,7 @@ pub struct CgResult {
 /// ZᵀZ of M trees has no eigenvalue above M.
 ///
 /// # Panics
-/// If `b` or `start` has not one entry a column.
+/// If `b` or `start` has not one entry per column.
 pub fn conjugate_gradients(
     design: &(impl Design + ?Sized),
     alpha: f64,
@@ -58,7 +58,7 @@ pub(crate) fn conjugate_gradients_with_progress(
     progress: Progress<'_>,
 ) -> Result<CgResult> {
     let c = design.n_columns();
-    assert_eq!(b.len(), c, "one entry a column");
+    assert_eq!(b.len(), c, "one entry per column");
     let inverse_diagonal: Vec<f64> = design.column_squares().iter().map(|d| 1.0 / (d + alpha)).collect();
     let mut theta = start.map_or_else(|| vec![0.0; c], <[f64]>::to_vec);
     let mut image = vec![0.0; c];

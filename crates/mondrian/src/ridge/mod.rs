@@ -1,6 +1,6 @@
 //! Ridge regression on features (report, chapter 3; docs/design.md, "Ridge regression on Mondrian features").
 //!
-//! The feature matrix Z of a partition is never a general matrix: it is a [`CellArray`], one cell number a row and
+//! The feature matrix Z of a partition is never a general matrix: it is a [`CellArray`], one cell number per row and
 //! tree. [`FeatureRidge`] minimises δ²‖θ‖² + ‖y − Zθ‖² over it, or over a dense Z, by one of three [`Solver`]s
 //! chosen by estimated cost: the Cholesky factor of ZᵀZ + δ²I, that of ZZᵀ + δ²I, or preconditioned conjugate
 //! gradients that only ever multiply by Z.

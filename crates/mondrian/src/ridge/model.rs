@@ -95,7 +95,7 @@ impl FeatureRidgeParams {
         self.fit_many(features, MatrixRef::new(targets, targets.len(), 1))
     }
 
-    /// Fits several targets, one a column.
+    /// Fits several targets, one per column.
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] for an `alpha` that is not positive: the cells of several trees overlap, so
@@ -245,7 +245,7 @@ impl FeatureRidge {
         FeatureRidgeParams::default()
     }
 
-    /// θ, one column a target.
+    /// θ, one column per target.
     pub fn coefficients(&self) -> &Matrix {
         &self.theta
     }
@@ -275,7 +275,7 @@ impl FeatureRidge {
         &self.report
     }
 
-    /// Predictions, one row a point and one column a target. Cells learned after the fit count as unseen.
+    /// Predictions, one row per point and one column per target. Cells learned after the fit count as unseen.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] if there are fewer columns than coefficients, or more in a dense matrix.
@@ -289,7 +289,7 @@ impl FeatureRidge {
         Ok(out)
     }
 
-    /// The variance of a new observation, one column a target, in the Gaussian-process view:
+    /// The variance of a new observation, one column per target, in the Gaussian-process view:
     /// σ²_prior·(δ² + δ² zᵀ(ZᵀZ + δ²I)⁻¹z + 1 − ‖z‖²).
     ///
     /// The last part is what falls into unseen cells, or beyond the root box: there the data say nothing. Less

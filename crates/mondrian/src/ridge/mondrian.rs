@@ -131,7 +131,7 @@ impl KernelRidgeParams {
         self.fit_many(points, MatrixRef::new(targets, targets.len(), 1))
     }
 
-    /// Fits several targets, one a column.
+    /// Fits several targets, one per column.
     ///
     /// # Errors
     /// As for [`MondrianFeatures::on`] and [`FeatureRidgeParams::fit_many`].
@@ -216,7 +216,7 @@ impl KernelRidge {
         &self.targets
     }
 
-    /// Predictions, one row a point and one column a target.
+    /// Predictions, one row per point and one column per target.
     ///
     /// # Errors
     /// [`crate::Error::LengthMismatch`] if the points' number of dimensions is another.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// One evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// The lifetimes, one a dimension.
+    /// The lifetimes, one per dimension.
     pub lifetimes: Vec<f64>,
     /// α, the report's δ².
     pub alpha: f64,

@@ -18,7 +18,7 @@ fn sample(n_dims: usize, measure: BuiltInMeasure, limit: f64, seed: u64) -> Part
     process.until(lifetime(limit)).unwrap()
 }
 
-/// Uniform, weighted and quantile measures whose mass on the unit box is about one a dimension.
+/// Uniform, weighted and quantile measures whose mass on the unit box is about one per dimension.
 fn measures(n_dims: usize) -> [BuiltInMeasure; 3] {
     let table: Vec<f64> = (0..40 * n_dims as u64).map(|i| NodeKey::root(77, i).draw(0).uniform().powi(2)).collect();
     let quantile = QuantileMeasure::of_points(Points::row_major(&table, n_dims).unwrap(), None).unwrap();

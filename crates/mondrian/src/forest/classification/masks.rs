@@ -120,7 +120,7 @@ impl PointClasses {
     }
 }
 
-/// The classes below each node and leaf of one tree, one bit a class.
+/// The classes below each node and leaf of one tree, one bit per class.
 #[derive(Debug, Clone, Default)]
 pub struct ClassMasks {
     n_words: usize,
@@ -229,7 +229,7 @@ fn only_class(mask: &[u64]) -> Option<usize> {
     found
 }
 
-/// Refuses labels that are no class numbers below `n_classes`, or not one a row.
+/// Refuses labels that are no class numbers below `n_classes`, or not one per row.
 pub(crate) fn check_labels(n_rows: usize, labels: &[u32], n_classes: usize) -> Result<()> {
     if labels.len() != n_rows {
         return Err(Error::LengthMismatch { what: "labels", expected: n_rows, found: labels.len() });

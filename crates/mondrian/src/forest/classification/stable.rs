@@ -63,7 +63,7 @@ pub(crate) fn leaf_into(counts: &[u32], d: f64, parent: &[f64], out: &mut [f64])
     }
 }
 
-/// What a point sees that left the data on the edge above a block with these classes: a node with one count a class.
+/// What a point sees that left the data on the edge above a block with these classes: a node with one count per class.
 pub(crate) fn exit_into(classes: &[u64], d: f64, parent: &[f64], out: &mut [f64]) {
     out.iter_mut().zip(parent).for_each(|(g, p)| *g = p * d);
     let share = (1.0 - d) / f64::from(n_set(classes));

@@ -1,4 +1,4 @@
-//! Classification by densities: one a class (report, chapter 2).
+//! Classification by densities: one per class (report, chapter 2).
 
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 //! Each tree is a Mondrian process on a bounded box; each of its cells has a probability mass, shared out at every cut
 //! by the rule of a Pólya tree (`polya.rs`); the density of a tree is mass over volume and that of a forest the average
 //! over its trees. [`DensityForest`] learns rows in batch and online, forgets and merges them exactly, and is viewed at
-//! any smaller lifetime; leave-one-out likelihoods cost one walk. [`DensityClassifier`] is one density a class.
+//! any smaller lifetime; leave-one-out likelihoods cost one walk. [`DensityClassifier`] is one density per class.
 //! `docs/density.md` has the reasons.
 
 mod cells;

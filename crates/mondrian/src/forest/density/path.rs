@@ -2,7 +2,7 @@
 //!
 //! A cut changes one tree's density for the riders of its cell, all by the same factor on each side. So the walk makes
 //! a list of cuts with ranges of riders; in order of time, each exchanges the old density for the new one in the
-//! riders' sums over trees: O(riders in the cell) a cut. Riders are the distinct training points, whose left-out
+//! riders' sums over trees: O(riders in the cell) per cut. Riders are the distinct training points, whose left-out
 //! densities are followed beside their own, and the rows of the validation sets.
 //!
 //! A hundred trees on a million rows have 10⁸ cuts. They are made window by window of time: walking to a larger lifetime

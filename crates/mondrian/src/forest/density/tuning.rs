@@ -13,7 +13,7 @@ const GAMMAS: [f64; 7] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
 /// Trees and distinct points that γ is chosen on.
 const GAMMA_TREES: usize = 16;
 const GAMMA_POINTS: usize = 500;
-/// The first terminal lifetime makes so many cuts a dimension in expectation; it is doubled so often at most.
+/// The first terminal lifetime makes so many cuts per dimension in expectation; it is doubled so often at most.
 const FIRST_CUTS: f64 = 8.0;
 const DOUBLINGS: u32 = 12;
 /// A doubling that lowers the loss by less than this share of its standard error shows that the curve has run flat.
@@ -120,7 +120,7 @@ fn turned(
     unreachable!("the doublings are counted")
 }
 
-/// A lifetime that makes [`FIRST_CUTS`] cuts a dimension along the way of a point across the box.
+/// A lifetime that makes [`FIRST_CUTS`] cuts per dimension along the way of a point across the box.
 fn first_lifetime(model: &DensityForest) -> Lifetime {
     let root = model.forest.domain().root_box();
     let lifetime = FIRST_CUTS * model.forest.n_dims() as f64 / root.linear_dimension();

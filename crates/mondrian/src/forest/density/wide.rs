@@ -1,6 +1,6 @@
 //! Products and sums of densities without overflow.
 //!
-//! A density is a product of a factor a cut, and in tens of dimensions it leaves the range of a float in both
+//! A density is a product of a factor per cut, and in tens of dimensions it leaves the range of a float in both
 //! directions. Logarithms would do, but a forest averages densities: every sum would cost an exponential a tree. So
 //! numbers here carry a second exponent and are multiplied and added as they are; a logarithm is taken once, at the end.
 

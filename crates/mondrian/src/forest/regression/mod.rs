@@ -101,7 +101,7 @@ pub struct Prediction {
 }
 
 impl RegressionForest {
-    /// Learns rows; `targets` is row-major with as many numbers a row as there are targets.
+    /// Learns rows; `targets` is row-major with as many numbers per row as there are targets.
     ///
     /// # Errors
     /// [`Error::Empty`] without rows of positive weight, [`Error::LengthMismatch`], [`Error::NotFinite`],
@@ -230,7 +230,7 @@ impl RegressionForest {
         points.check_width(self.n_dims())?;
         if rows.n_targets != self.n_targets() && rows.n_rows > 0 {
             let (expected, found) = (self.n_targets(), rows.n_targets);
-            return Err(Error::LengthMismatch { what: "targets a row", expected, found });
+            return Err(Error::LengthMismatch { what: "targets per row", expected, found });
         }
         Ok(rows)
     }
@@ -300,7 +300,7 @@ impl RegressionForest {
         let coordinates = self.core.forest.coordinates(points)?;
         let t = self.n_targets();
         if rows.n_rows > 0 && rows.n_targets != t {
-            return Err(Error::LengthMismatch { what: "targets a row", expected: t, found: rows.n_targets });
+            return Err(Error::LengthMismatch { what: "targets per row", expected: t, found: rows.n_targets });
         }
         let store = self.core.forest.store();
         let requests: Vec<(Option<u32>, &[f64])> =

@@ -9,7 +9,7 @@ use crate::tree::{Child, Kind, Locator, Tree};
 use crate::{Points, Result};
 
 impl RegressionForest {
-    /// The smoothing matrix of target 0, row-major: one row a query, one column a training row in order of arrival.
+    /// The smoothing matrix of target 0, row-major: one row per query, one column per training row in order of arrival.
     ///
     /// Predictions are this matrix times the targets, plus (1 − its row sum) times the prior mean: a linear smoother
     /// exactly when the prior mean is 0. A column is the weight of one training row, its sample weight included.

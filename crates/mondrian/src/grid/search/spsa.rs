@@ -4,7 +4,7 @@ use crate::Result;
 use crate::grid::search::{Bench, Optimizer};
 use crate::process::NodeKey;
 
-/// Two evaluations a step give a descent direction in all dimensions at once.
+/// Two evaluations per step give a descent direction in all dimensions at once.
 #[derive(Debug, Clone)]
 pub struct Spsa {
     key: NodeKey,

@@ -91,7 +91,7 @@ impl Default for TuningParams {
 /// What tuning found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tuned {
-    /// One lifetime a dimension; zero where the input does not help.
+    /// One lifetime per dimension; zero where the input does not help.
     pub lifetimes: Vec<f64>,
     /// α.
     pub alpha: f64,

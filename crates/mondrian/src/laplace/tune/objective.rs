@@ -55,7 +55,7 @@ pub struct Slope {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Objective {
-    /// The points, one column a dimension.
+    /// The points, one column per dimension.
     columns: Matrix,
     /// Centred if there is an intercept.
     y: Vec<f64>,
@@ -92,7 +92,7 @@ impl Objective {
         self.y.len()
     }
 
-    /// Number of parameters: a lifetime a dimension, and α.
+    /// Number of parameters: one lifetime per dimension, and α.
     pub fn n_parameters(&self) -> usize {
         self.columns.n_columns() + 1
     }

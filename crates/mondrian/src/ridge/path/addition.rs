@@ -128,7 +128,7 @@ pub(crate) fn run(
 }
 
 impl State {
-    /// One feature a tree. Riders are in it too, until they part.
+    /// One feature per tree. Riders are in it too, until they part.
     fn new(schedule: Schedule, start: impl Fn(Matrix, Threads) -> Result<Box<dyn Updatable>>) -> Result<Self> {
         let m = schedule.n_trees;
         let n = schedule.sets[0].n_rows as f64;

@@ -55,7 +55,7 @@ pub struct KernelPath {
     pub drift: PathDrift,
 }
 
-/// A validation set: points, and targets with one number a row and target, row-major.
+/// A validation set: points, and targets with one number per row and target, row-major.
 pub type ValidationSet<'a> = (Points<'a>, &'a [f64]);
 
 impl KernelRidge {

@@ -42,7 +42,7 @@ pub(crate) struct Parting {
 pub(crate) struct Set {
     pub(crate) n_rows: usize,
     pub(crate) cells: Vec<u32>,
-    /// One column a target.
+    /// One column per target.
     pub(crate) targets: Matrix,
 }
 

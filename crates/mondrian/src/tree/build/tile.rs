@@ -19,7 +19,7 @@ pub(crate) struct CodeTile<'a> {
     store: &'a PointStore,
     codes: Option<&'a Codes>,
     scratch: Vec<u32>,
-    /// Copied codes, a row a point, and one more (see [`Column`]); and the point that each row is of.
+    /// Copied codes, a row per point, and one more (see [`Column`]); and the point that each row is of.
     rows: Vec<u16>,
     points: Vec<u32>,
     /// While it lies, tasks from this number on are of its points.

@@ -1,6 +1,6 @@
 //! The regression forest at every lifetime: forward, cut by cut over all trees (report, chapter 4).
 //!
-//! As time passes, a cut changes the predictions of the rows in its cell and of no others: O(rows in the cell) a cut.
+//! As time passes, a cut changes the predictions of the rows in its cell and of no others: O(rows in the cell) per cut.
 //! Every tree keeps a frontier of cells that are not cut yet. Time is taken in windows: within one, all
 //! trees list their cuts at once, the lists are merged by time and applied, so that memory stays bounded
 //! however many cuts there are.
@@ -50,7 +50,7 @@ impl RegressionForest {
             }
             if rows.n_targets != self.n_targets() {
                 let (expected, found) = (self.n_targets(), rows.n_targets);
-                return Err(Error::LengthMismatch { what: "targets a row", expected, found });
+                return Err(Error::LengthMismatch { what: "targets per row", expected, found });
             }
             sets.push(Set { x: self.core.forest.coordinates(*points)?, y: rows.y.into_owned() });
         }
@@ -153,7 +153,7 @@ impl<'a> Mover<'a> {
         ends
     }
 
-    /// Applies the window's events of all trees in order of time, a value a cut.
+    /// Applies the window's events of all trees in order of time, a value per cut.
     fn apply(&mut self, losses: &mut [SumOfSquares], builder: &mut PathBuilder) {
         let mut order: Vec<(Event, u32)> = Vec::new();
         for (index, tr) in self.travellers.iter().enumerate() {

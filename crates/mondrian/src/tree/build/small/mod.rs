@@ -88,7 +88,7 @@ pub(crate) struct Lanes {
     /// [`MOST_CELLS`] cells a lane, with the points and links of those that wait.
     pub(crate) cells: Box<[NarrowCell; N_CELLS]>,
     waiting: [(u32, u32); N_CELLS],
-    /// The points' codes, a row a dimension, and numbers.
+    /// The points' codes, a row per dimension, and numbers.
     codes: [[i16; MOST_POINTS]; N_CELLS],
     numbers: [[u32; MOST_POINTS]; LANES],
     /// Places for what is grown; those in use, in the order that cells came in; and free ones. Only numbers of places move:
