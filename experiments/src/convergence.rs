@@ -1,11 +1,11 @@
 //! Random features approach the exact Laplace kernel: error against the number of features.
 
 use anyhow::Result;
-use mondrian::features::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
-use mondrian::forest::ForestParams;
-use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
+use mondrian::FeatureRidge;
+use mondrian::ForestParams;
 use mondrian::process::NodeKey;
-use mondrian::ridge::FeatureRidge;
+use mondrian::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
+use mondrian::{LaplaceKernel, LaplaceRidge};
 use mondrian::{Lifetime, Points};
 use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;

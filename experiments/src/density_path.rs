@@ -1,8 +1,8 @@
 //! The path of a density forest on iris setosa, with the leave-one-out likelihood.
 
 use anyhow::Result;
-use mondrian::path::RegularizationPath;
-use mondrian::progress::no_progress;
+use mondrian::RegularizationPath;
+use mondrian::internals::progress::no_progress;
 use mondrian::{Lifetime, Points};
 use rayon::prelude::*;
 

@@ -1,9 +1,9 @@
 //! Uncertainty far from the data, in one dimension.
 
 use anyhow::Result;
-use mondrian::forest::{ForestParams, LeafModel, RegressionForest, RegressionParams};
-use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
 use mondrian::process::NodeKey;
+use mondrian::{ForestParams, LeafModel, RegressionForest, RegressionParams};
+use mondrian::{LaplaceKernel, LaplaceRidge};
 use mondrian::{Lifetime, Points};
 
 use crate::context::Context;

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use mondrian::Lifetime;
-use mondrian::forest::{LeafModel, Prior, RegressionForest, RegressionParams};
-use mondrian::path::RegularizationPath;
-use mondrian::progress::no_progress;
+use mondrian::RegularizationPath;
+use mondrian::internals::progress::no_progress;
+use mondrian::{LeafModel, Prior, RegressionForest, RegressionParams};
 use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 

@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use mondrian::features::MondrianGrid;
-use mondrian::grid::GridState;
-use mondrian::grid::search::{Search, SearchKind, SearchLimits};
+use mondrian::MondrianGrid;
+use mondrian::internals::grid::GridState;
+use mondrian::internals::grid::search::Search;
+use mondrian::{SearchKind, SearchLimits};
 use mondrian_benches::timed;
 
 use crate::context::Context;

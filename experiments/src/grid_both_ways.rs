@@ -1,7 +1,7 @@
 //! Greedy that may also remove cuts gets stuck; searches that look further do not.
 
 use anyhow::Result;
-use mondrian::grid::search::SearchKind;
+use mondrian::SearchKind;
 use rayon::prelude::*;
 
 use crate::context::Context;

@@ -1,7 +1,7 @@
 //! Greedy increase of the lifetimes on toy data: the surface with the path, and an irrelevant input.
 
 use anyhow::Result;
-use mondrian::grid::search::SearchKind;
+use mondrian::SearchKind;
 use rayon::prelude::*;
 
 use crate::context::Context;

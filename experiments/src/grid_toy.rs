@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use mondrian::features::MondrianGrid;
-use mondrian::grid::search::{Search, SearchKind, SearchLimits};
-use mondrian::grid::{GridState, Move};
+use mondrian::MondrianGrid;
+use mondrian::internals::grid::search::Search;
+use mondrian::internals::grid::{GridState, Move};
 use mondrian::process::NodeKey;
 use mondrian::{Points, Result};
+use mondrian::{SearchKind, SearchLimits};
 
 use crate::plot::{Path, Surface};
 

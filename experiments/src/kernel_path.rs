@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use mondrian::Lifetime;
-use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
-use mondrian::path::RegularizationPath;
-use mondrian::progress::no_progress;
-use mondrian::ridge::{KernelRidge, PathMethod};
+use mondrian::RegularizationPath;
+use mondrian::internals::progress::no_progress;
+use mondrian::{KernelRidge, PathMethod};
+use mondrian::{LaplaceKernel, LaplaceRidge};
 use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 

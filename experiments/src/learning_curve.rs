@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use mondrian::Points;
-use mondrian::forest::{ForestParams, LeafModel, LifetimeChoice, RegressionForest, RegressionParams};
+use mondrian::{ForestParams, LeafModel, LifetimeChoice, RegressionForest, RegressionParams};
 use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 
@@ -122,7 +122,7 @@ fn fit(
         seed,
         lifetime,
         // One measure whatever the lifetime, so that lifetimes can be compared: inputs are standardised already.
-        weights: mondrian::forest::WeightsChoice::Raw,
+        weights: mondrian::WeightsChoice::Raw,
         ..ForestParams::default()
     };
     let params = RegressionParams { forest, leaf_model, ..RegressionParams::default() };

@@ -1,8 +1,8 @@
 //! Batch and online forests are one and the same tree by tree.
 
 use anyhow::Result;
-use mondrian::forest::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams, WeightsChoice};
 use mondrian::process::Bounds;
+use mondrian::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams, WeightsChoice};
 use mondrian::{Lifetime, Points};
 use mondrian_benches::{Standardised, rmse, timed};
 

@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 use mondrian::Lifetime;
-use mondrian::forest::density::{DensityForest, DensityParams, GammaChoice};
-use mondrian::forest::{Prior, RegressionForest, RegressionParams};
-use mondrian::path::RegularizationPath;
-use mondrian::progress::no_progress;
-use mondrian::ridge::{KernelRidge, PathMethod};
+use mondrian::RegularizationPath;
+use mondrian::internals::progress::no_progress;
+use mondrian::{DensityForest, DensityParams, GammaChoice};
+use mondrian::{KernelRidge, PathMethod};
+use mondrian::{Prior, RegressionForest, RegressionParams};
 use mondrian_benches::{Standardised, rmse, timed};
 
 use crate::context::Context;

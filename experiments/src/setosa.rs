@@ -1,8 +1,8 @@
 //! Iris setosa as the density experiments take it: fifty flowers, every fifth held out, one box around all.
 
 use anyhow::Result;
-use mondrian::forest::density::{DensityForest, DensityParams, GammaChoice};
-use mondrian::forest::{ForestParams, LifetimeChoice};
+use mondrian::{DensityForest, DensityParams, GammaChoice};
+use mondrian::{ForestParams, LifetimeChoice};
 use mondrian::{Lifetime, Points};
 
 use crate::context::Context;

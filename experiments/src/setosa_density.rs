@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use mondrian::Lifetime;
-use mondrian::progress::no_progress;
+use mondrian::internals::progress::no_progress;
 use rayon::prelude::*;
 
 use crate::context::Context;

@@ -1,10 +1,10 @@
 //! How many trees: forest and kernel approximation against their number.
 
 use anyhow::Result;
+use mondrian::KernelRidge;
 use mondrian::Lifetime;
-use mondrian::forest::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams};
-use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
-use mondrian::ridge::KernelRidge;
+use mondrian::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams};
+use mondrian::{LaplaceKernel, LaplaceRidge};
 use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 

@@ -1,8 +1,8 @@
 //! Trees whose refits at other lifetimes are the same trees: on one box around all rows, under raw units.
 
 use anyhow::Result;
-use mondrian::forest::{ForestParams, LifetimeChoice, WeightsChoice};
 use mondrian::process::Bounds;
+use mondrian::{ForestParams, LifetimeChoice, WeightsChoice};
 use mondrian::{Lifetime, Points};
 use mondrian_benches::Standardised;
 

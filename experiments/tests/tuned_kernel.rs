@@ -4,7 +4,7 @@
 //! on training rows only, then one exact solve.
 
 use mondrian::Points;
-use mondrian::laplace::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
+use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
 use mondrian_benches::{Table, data_folder, rmse};
 
 /// The test error of the tuned exact kernel; `None` without data.

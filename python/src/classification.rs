@@ -1,8 +1,8 @@
 //! Classification forests. Classes are numbers from 0 on; their names are Python's business.
 
-use mondrian::forest::classification::{ClassificationForest, ClassificationParams, ClassificationPath, GammaChoice};
-use mondrian::path::Loss;
-use mondrian::progress::part_of;
+use mondrian::Loss;
+use mondrian::internals::progress::part_of;
+use mondrian::{ClassificationForest, ClassificationParams, ClassificationPath, GammaChoice};
 use mondrian::{Lifetime, Points, Result};
 use pyo3::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Densities, and the classifier made of one density per class.
 
 use mondrian::Lifetime;
-use mondrian::forest::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice};
+use mondrian::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice};
 use pyo3::prelude::*;
 
 use crate::arrays::{Labelled, NewTable, NewVector, Table, table};

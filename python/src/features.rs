@@ -1,12 +1,14 @@
 //! Feature maps: Mondrian, random binning, random Fourier, Mondrian grid.
 
-use mondrian::features::UNSEEN;
-use mondrian::features::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
-use mondrian::features::{GridFeatures, MondrianGrid};
-use mondrian::laplace::LaplaceKernel;
-use mondrian::linalg::Matrix;
-use mondrian::model_file::{Archive, Saved};
-use mondrian::ridge::{Csr, Features};
+use mondrian::Features;
+use mondrian::LaplaceKernel;
+use mondrian::Matrix;
+use mondrian::Saved;
+use mondrian::internals::features::Csr;
+use mondrian::internals::features::UNSEEN;
+use mondrian::internals::model_file::Archive;
+use mondrian::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
+use mondrian::{GridFeatures, MondrianGrid};
 use mondrian::{Lifetime, Points, Result};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use mondrian::GridRidge;
+use mondrian::KernelRidge;
+use mondrian::LaplaceKernelRidge;
 use mondrian::Result;
-use mondrian::forest::density::{DensityClassifier, DensityForest};
-use mondrian::forest::{ClassificationForest, RegressionForest};
-use mondrian::grid::GridRidge;
-use mondrian::laplace::LaplaceKernelRidge;
-use mondrian::model_file::{Archive, Saved};
-use mondrian::ridge::KernelRidge;
+use mondrian::Saved;
+use mondrian::internals::model_file::Archive;
+use mondrian::{ClassificationForest, RegressionForest};
+use mondrian::{DensityClassifier, DensityForest};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

@@ -1,9 +1,9 @@
 //! Ridge regression on Mondrian grids.
 
-use mondrian::grid::search::{SearchKind, SearchLimits};
-use mondrian::grid::{GridRidge, GridRidgeParams};
-use mondrian::laplace::LifetimesChoice;
-use mondrian::linalg::Threads;
+use mondrian::LifetimesChoice;
+use mondrian::internals::linalg::Threads;
+use mondrian::{GridRidge, GridRidgeParams};
+use mondrian::{SearchKind, SearchLimits};
 use pyo3::prelude::*;
 
 use crate::errors::unknown;

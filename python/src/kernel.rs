@@ -1,11 +1,12 @@
 //! Ridge regression on Mondrian features.
 
 use mondrian::Lifetime;
-use mondrian::linalg::{MatrixRef, Threads};
+use mondrian::internals::linalg::{MatrixRef, Threads};
+use mondrian::internals::ridge::Solver;
+use mondrian::internals::tree::Domain;
 use mondrian::process::BuiltInMeasure;
-use mondrian::ridge::{CgOptions, FeatureRidge, Solver};
-use mondrian::ridge::{KernelRidge, KernelRidgeParams, PathMethod};
-use mondrian::tree::Domain;
+use mondrian::{CgOptions, FeatureRidge};
+use mondrian::{KernelRidge, KernelRidgeParams, PathMethod};
 use pyo3::prelude::*;
 
 use crate::arrays::{Labelled, NewTable, NewVector, NewVectors, Table, all_points, columns};

@@ -1,9 +1,8 @@
 //! Ridge regression with the exact Laplace kernel.
 
-use mondrian::laplace::{
-    LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceSolution, LifetimesChoice, Method, TuningParams,
-};
-use mondrian::linalg::Threads;
+use mondrian::internals::laplace::{LaplaceSolution, Method};
+use mondrian::internals::linalg::Threads;
+use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 

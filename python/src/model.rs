@@ -2,9 +2,9 @@
 
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use mondrian::Progress;
+use mondrian::internals::tree::Domain;
 use mondrian::process::BuiltInMeasure;
-use mondrian::progress::Progress;
-use mondrian::tree::Domain;
 use mondrian::{Points, Result};
 use pyo3::prelude::*;
 
@@ -169,7 +169,7 @@ macro_rules! bound {
                 py: pyo3::Python<'py>,
                 notes: $crate::model::Notes,
             ) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::types::PyBytes>> {
-                use mondrian::model_file::Saved;
+                use mondrian::Saved;
                 let bytes = self.model.ask(py, 1, |model| {
                     let mut archive = model.to_archive()?;
                     notes.iter().try_for_each(|(name, text)| archive.set_metadata(name, text))?;
@@ -181,7 +181,7 @@ macro_rules! bound {
             /// The model of a model file's bytes.
             #[staticmethod]
             fn from_bytes(py: pyo3::Python<'_>, bytes: &[u8]) -> pyo3::PyResult<Self> {
-                use mondrian::model_file::Saved;
+                use mondrian::Saved;
                 Ok($crate::threads::run(py, 1, || <$model>::from_bytes(bytes))?.into())
             }
 
@@ -260,7 +260,7 @@ pub(crate) trait Grown {
 macro_rules! grown_forest {
     ($model:ty) => {
         impl $crate::model::Grown for $model {
-            fn domain(&self) -> (&mondrian::process::BuiltInMeasure, &mondrian::tree::Domain) {
+            fn domain(&self) -> (&mondrian::process::BuiltInMeasure, &mondrian::internals::tree::Domain) {
                 (self.forest().measure(), self.forest().domain())
             }
 

@@ -1,7 +1,7 @@
 //! Regularization paths.
 
 use mondrian::Lifetime;
-use mondrian::path::RegularizationPath;
+use mondrian::RegularizationPath;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 

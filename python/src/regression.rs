@@ -1,6 +1,6 @@
 //! Regression forests.
 
-use mondrian::forest::{LeafModel, Prior, RegressionForest, RegressionParams};
+use mondrian::{LeafModel, Prior, RegressionForest, RegressionParams};
 use mondrian::{Lifetime, Points};
 use pyo3::prelude::*;
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use mondrian::Result;
-use mondrian::select::{Step, Trajectory};
+use mondrian::{Step, Trajectory};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -1,8 +1,8 @@
 //! The parameters that everything with trees takes, as Python gives them: checked there, converted here.
 
-use mondrian::forest::{ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
+use mondrian::Validation;
 use mondrian::process::{Bounds, Weights};
-use mondrian::select::Validation;
+use mondrian::{ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
 use mondrian::{Lifetime, Result};
 use pyo3::prelude::*;
 

@@ -3,8 +3,8 @@
 //! `classification_accuracy [NAME...]`, by default letter, satimage, usps and dna. `TREES`, `GAMMA` and `LIFETIME` in the
 //! environment replace the defaults (100, automatic, infinite and automatic).
 
-use mondrian::forest::classification::GammaChoice;
-use mondrian::forest::{
+use mondrian::GammaChoice;
+use mondrian::{
     ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice,
 };
 use mondrian::{Lifetime, Points};

@@ -2,10 +2,10 @@
 //!
 //! `cargo run --release -p mondrian-benches --bin density [gamma | path]`; both without an argument.
 
-use mondrian::forest::density::{DensityForest, DensityParams, GammaChoice};
-use mondrian::forest::{ForestParams, LifetimeChoice};
+use mondrian::internals::progress::no_progress;
 use mondrian::process::NodeKey;
-use mondrian::progress::no_progress;
+use mondrian::{DensityForest, DensityParams, GammaChoice};
+use mondrian::{ForestParams, LifetimeChoice};
 use mondrian::{Lifetime, Points};
 use mondrian_benches::{Table, timed};
 

@@ -3,11 +3,11 @@
 //! `forest_regression [NAME...]`, by default ccpp. Split: `default_rng(0).permutation(n)`, first 80 % for training,
 //! inputs standardised, 100 trees.
 
-use mondrian::forest::{
+use mondrian::internals::progress::no_progress;
+use mondrian::process::NodeKey;
+use mondrian::{
     ForestParams, LeafModel, LifetimeChoice, MeasureChoice, RegressionForest, RegressionParams, WeightsChoice,
 };
-use mondrian::process::NodeKey;
-use mondrian::progress::no_progress;
 use mondrian::{Lifetime, Points};
 use mondrian_benches::{Standardised, Table, rmse, timed};
 

@@ -8,11 +8,10 @@
 use std::ops::ControlFlow;
 
 use mondrian::Points;
-use mondrian::grid::{GridRidge, GridRidgeParams};
-use mondrian::laplace::{
-    Criterion, LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, Method, TuningParams, tune,
-};
-use mondrian::linalg::Threads;
+use mondrian::internals::laplace::{Criterion, Method, tune};
+use mondrian::internals::linalg::Threads;
+use mondrian::{GridRidge, GridRidgeParams};
+use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
 use mondrian_benches::{Standardised, Table, rmse, timed};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

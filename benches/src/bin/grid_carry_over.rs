@@ -6,10 +6,11 @@
 
 use std::ops::ControlFlow;
 
-use mondrian::forest::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams, WeightsChoice};
-use mondrian::laplace::{TuningParams, tune};
+use mondrian::KernelRidge;
+use mondrian::TuningParams;
+use mondrian::internals::laplace::tune;
 use mondrian::process::Weights;
-use mondrian::ridge::KernelRidge;
+use mondrian::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams, WeightsChoice};
 use mondrian::{Lifetime, Points};
 use mondrian_benches::{Table, rmse, timed};
 

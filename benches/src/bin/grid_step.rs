@@ -6,12 +6,14 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use mondrian::Matrix;
+use mondrian::MondrianGrid;
 use mondrian::Points;
-use mondrian::features::MondrianGrid;
-use mondrian::grid::search::{Search, SearchKind, SearchLimits};
-use mondrian::grid::{GridState, Move};
-use mondrian::linalg::{Cholesky, Into, Matrix, Threads, gemv};
+use mondrian::internals::grid::search::Search;
+use mondrian::internals::grid::{GridState, Move};
+use mondrian::internals::linalg::{Cholesky, Into, Threads, gemv};
 use mondrian::process::NodeKey;
+use mondrian::{SearchKind, SearchLimits};
 use mondrian_benches::timed;
 
 const D: usize = 8;

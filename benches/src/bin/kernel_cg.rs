@@ -6,10 +6,12 @@
 
 use std::hint::black_box;
 
-use mondrian::features::{FeatureMap, MondrianFeatures};
-use mondrian::forest::ForestParams;
+use mondrian::CgOptions;
+use mondrian::ForestParams;
+use mondrian::internals::features::Design;
+use mondrian::internals::ridge::conjugate_gradients;
 use mondrian::process::NodeKey;
-use mondrian::ridge::{CgOptions, Design, conjugate_gradients};
+use mondrian::{FeatureMap, MondrianFeatures};
 use mondrian::{Lifetime, Points};
 use mondrian_benches::{timed, timed_on_processor};
 

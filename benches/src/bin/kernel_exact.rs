@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
-use mondrian::linalg::Threads;
+use mondrian::internals::linalg::Threads;
+use mondrian::{LaplaceKernel, LaplaceRidge};
 use mondrian::{Lifetime, Points};
 use mondrian_benches::timed_on_processor as timed;
 

@@ -6,13 +6,15 @@
 //! θ = C⁻¹(Zᵀy) and the validation error. It is timed on a part of its cuts, at C and at C/2 features, and scaled by
 //! Simpson's rule (a cut costs O(C²)): the whole of it would take too long.
 
-use mondrian::features::{FeatureMap, MondrianFeatures};
-use mondrian::forest::{ForestParams, WeightsChoice};
-use mondrian::linalg::{Cholesky, Into, Inverse, MatrixRef, Threads, gemv};
+use mondrian::FeatureRidge;
+use mondrian::internals::features::{CellArray, Design, UNSEEN};
+use mondrian::internals::linalg::{Cholesky, Into, Inverse, MatrixRef, Threads, gemv};
+use mondrian::internals::progress::no_progress;
+use mondrian::internals::ridge::Solver;
 use mondrian::process::NodeKey;
-use mondrian::progress::no_progress;
-use mondrian::ridge::{CellArray, Design, FeatureRidge, Solver, UNSEEN};
-use mondrian::ridge::{KernelPath, KernelRidge, PathMethod};
+use mondrian::{FeatureMap, MondrianFeatures};
+use mondrian::{ForestParams, WeightsChoice};
+use mondrian::{KernelPath, KernelRidge, PathMethod};
 use mondrian::{Lifetime, Points, Result};
 use mondrian_benches::timed_on_processor as timed;
 

@@ -2,10 +2,10 @@
 //!
 //! `RAYON_NUM_THREADS=1 kernel_transform`: 100 000 points uniform on [0, 1]^D, 20 trees, columns named in the output.
 
-use mondrian::features::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
-use mondrian::forest::ForestParams;
-use mondrian::laplace::LaplaceKernel;
+use mondrian::ForestParams;
+use mondrian::LaplaceKernel;
 use mondrian::process::NodeKey;
+use mondrian::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
 use mondrian::{Lifetime, Points};
 use mondrian_benches::timed;
 

@@ -2,7 +2,8 @@
 //!
 //! `kernel_updates [N]`, by default 2000 features: all pairs of neighbours merged, N/2 merges, one thread.
 
-use mondrian::linalg::{Cholesky, DeferredInverse, Inverse, Matrix, Threads};
+use mondrian::Matrix;
+use mondrian::internals::linalg::{Cholesky, DeferredInverse, Inverse, Threads};
 use mondrian_benches::timed_on_processor as timed;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

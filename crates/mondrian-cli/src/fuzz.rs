@@ -5,8 +5,8 @@
 use std::io::Write;
 
 use mondrian::Points;
-use mondrian::forest::Forest;
-use mondrian::model_file::Archive;
+use mondrian::internals::forest::Forest;
+use mondrian::internals::model_file::Archive;
 
 use crate::failure::Outcome;
 use crate::model::Fitted;

@@ -5,7 +5,7 @@
 
 use std::fmt::Display;
 
-use mondrian::process::{Colour, Drawing, PathStep, Shape};
+use mondrian::internals::process::{Colour, Drawing, PathStep, Shape};
 use tiny_skia::{Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, Rect, Stroke, Transform};
 
 use crate::failure::{Failure, Outcome};

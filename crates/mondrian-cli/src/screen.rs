@@ -44,7 +44,7 @@ impl Screen {
     pub(crate) fn watch<T>(
         self,
         what: &'static str,
-        work: impl FnOnce(mondrian::progress::Progress<'_>) -> mondrian::Result<T>,
+        work: impl FnOnce(mondrian::Progress<'_>) -> mondrian::Result<T>,
     ) -> mondrian::Result<T> {
         let mut bar = self.progress(what, 1000);
         let outcome = work(&mut |fraction| {

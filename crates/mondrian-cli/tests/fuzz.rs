@@ -8,7 +8,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use mondrian::model_file::{Archive, Element};
+use mondrian::internals::model_file::{Archive, Element};
 use mondrian_cli::fuzz;
 
 type Target = fn(&[u8]);

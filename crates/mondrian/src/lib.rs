@@ -4,27 +4,105 @@
 //! Every random choice is a pure function of a [key](process::NodeKey): results depend on neither
 //! threads, nor order of arrival, nor how far anybody looked before.
 
-pub mod error;
-pub mod features;
-pub mod forest;
-pub mod grid;
-pub mod laplace;
-pub mod lifetime;
-pub mod linalg;
-pub mod model_file;
-pub mod normal;
-pub mod path;
-pub mod points;
+// Without the feature, some of what the tests and benchmarks reach is used by nobody.
+#![cfg_attr(not(feature = "internals"), allow(unreachable_pub, dead_code, unused_imports))]
+
+mod error;
+mod features;
+mod forest;
+mod grid;
+mod laplace;
+mod lifetime;
+mod linalg;
+mod model_file;
+mod normal;
+mod path;
+mod points;
 pub mod process;
-pub mod progress;
-pub mod ridge;
-pub mod select;
+mod progress;
+mod ridge;
+mod select;
 mod simd;
-pub mod tree;
+mod tree;
 
 pub use error::{Error, Result};
+pub use features::{FeatureMap, Features, GridFeatures, MondrianFeatures, MondrianGrid, RandomBinning, RandomFourier};
+pub use forest::{
+    BulkBuilder, ClassPrior, ClassificationForest, ClassificationParams, ClassificationPath, DensityClassifier,
+    DensityForest, DensityParams, DensityPath, DensityScore, DensityView, ForestParams, GammaChoice, LeafModel,
+    LifetimeChoice, MeasureChoice, Prediction, Prior, RegressionForest, RegressionParams, Unseen, WeightsChoice,
+};
+pub use grid::search::{SearchKind, SearchLimits};
+pub use grid::{GridRidge, GridRidgeParams};
+pub use laplace::{
+    LaplaceKernel, LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceRidge, LaplaceRidgeParams, LifetimesChoice,
+    TuningParams,
+};
 pub use lifetime::Lifetime;
+pub use linalg::Matrix;
+pub use model_file::{ModelFileError, Saved};
+pub use path::{Loss, RegularizationPath};
 pub use points::Points;
+pub use progress::Progress;
+pub use ridge::{
+    CgOptions, FeatureRidge, FeatureRidgeParams, KernelPath, KernelRidge, KernelRidgeParams, PathMethod, SolveReport,
+    Solver,
+};
+pub use select::{Step, Trajectory, Validation};
+
+/// The parts behind the models, for this repository's tests, benchmarks and front ends: no promise is made about them.
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals {
+    pub mod features {
+        pub use crate::features::*;
+    }
+    pub mod forest {
+        pub use crate::forest::*;
+    }
+    pub mod grid {
+        pub use crate::grid::*;
+    }
+    pub mod laplace {
+        pub use crate::laplace::*;
+    }
+    pub mod linalg {
+        pub use crate::linalg::*;
+    }
+    pub mod model_file {
+        pub use crate::model_file::*;
+    }
+    pub mod normal {
+        pub use crate::normal::*;
+    }
+    pub mod path {
+        pub use crate::path::*;
+    }
+    pub mod process {
+        pub use crate::process::axis::{Axis, AxisCut};
+        pub use crate::process::bounds::MAX_RUNG;
+        pub use crate::process::cell::Cell;
+        pub use crate::process::key::Draw;
+        pub use crate::process::measure::QuantileAxis;
+        pub use crate::process::mondrian::MAX_EXPECTED_CELLS;
+        pub use crate::process::picture::{Colour, Drawing, PathStep, Shape, Text};
+        pub use crate::process::sides::Sides;
+        pub use crate::process::source::MAX_EXTENSIONS;
+        pub use crate::process::*;
+    }
+    pub mod progress {
+        pub use crate::progress::*;
+    }
+    pub mod ridge {
+        pub use crate::ridge::*;
+    }
+    pub mod select {
+        pub use crate::select::*;
+    }
+    pub mod tree {
+        pub use crate::tree::*;
+    }
+}
 
 /// The code in the pages runs with the tests.
 #[cfg(doctest)]

@@ -3,8 +3,8 @@
 /// P(Z ≤ z).
 ///
 /// ```
-/// assert_eq!(mondrian::normal::cdf(0.0), 0.5);
-/// assert!((mondrian::normal::cdf(1.959964) - 0.975).abs() < 1e-7);
+/// assert_eq!(mondrian::internals::normal::cdf(0.0), 0.5);
+/// assert!((mondrian::internals::normal::cdf(1.959964) - 0.975).abs() < 1e-7);
 /// ```
 pub fn cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
@@ -13,7 +13,7 @@ pub fn cdf(z: f64) -> f64 {
 /// The z with P(Z ≤ z) = `probability`; ∓∞ at 0 and 1, NaN outside.
 ///
 /// ```
-/// assert!((mondrian::normal::quantile(0.95) - 1.6448536269514722).abs() < 1e-12);
+/// assert!((mondrian::internals::normal::quantile(0.95) - 1.6448536269514722).abs() < 1e-12);
 /// ```
 pub fn quantile(probability: f64) -> f64 {
     if probability > 0.5 {

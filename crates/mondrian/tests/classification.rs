@@ -1,13 +1,11 @@
 //! The classification forest: its exact promises, its slow twin, its path and its refusals.
 
-use mondrian::forest::classification::GammaChoice;
-use mondrian::forest::{
-    ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice, Unseen, WeightsChoice,
-};
-use mondrian::model_file::Saved;
-use mondrian::path::Loss;
+use mondrian::GammaChoice;
+use mondrian::Loss;
+use mondrian::Saved;
+use mondrian::internals::progress::no_progress;
 use mondrian::process::{NodeKey, Side};
-use mondrian::progress::no_progress;
+use mondrian::{ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice, Unseen, WeightsChoice};
 use mondrian::{Error, Lifetime, Points};
 
 /// Rows with classes: repeated points (with equal and with other classes), near-repeated ones, a constant column.

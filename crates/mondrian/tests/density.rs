@@ -1,14 +1,13 @@
 //! Densities: what they promise, against slow and obvious twins.
 
-use mondrian::forest::density::{
-    ClassPrior, DensityClassifier, DensityForest, DensityParams, DensityView, GammaChoice,
-};
-use mondrian::forest::{ForestParams, LifetimeChoice, MeasureChoice, WeightsChoice};
-use mondrian::model_file::Saved;
-use mondrian::process::{Bounds, Cell, Measure, NodeKey, Side, Weights};
-use mondrian::progress::no_progress;
-use mondrian::select::Validation;
+use mondrian::Saved;
+use mondrian::Validation;
+use mondrian::internals::process::Cell;
+use mondrian::internals::progress::no_progress;
+use mondrian::process::{Bounds, Measure, NodeKey, Side, Weights};
+use mondrian::{ClassPrior, DensityClassifier, DensityForest, DensityParams, DensityView, GammaChoice};
 use mondrian::{Error, Lifetime, Points};
+use mondrian::{ForestParams, LifetimeChoice, MeasureChoice, WeightsChoice};
 
 /// Rows in [0, 1)^D, denser towards the origin, every seventh a repetition of the one before.
 fn cloud(n: usize, n_dims: usize, seed: u64) -> Vec<f64> {

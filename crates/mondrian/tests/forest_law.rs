@@ -5,8 +5,8 @@
 //! alarm has probability 6e-7 a comparison, below 1e-4 for this file. With M = 4000 a probability that is off by 0.06
 //! or more is found with probability above 0.99.
 
-use mondrian::forest::{ForestParams, LeafModel, LifetimeChoice, Prior, RegressionForest, RegressionParams};
 use mondrian::process::{Bounds, NodeKey};
+use mondrian::{ForestParams, LeafModel, LifetimeChoice, Prior, RegressionForest, RegressionParams};
 use mondrian::{Lifetime, Points};
 
 const N_TREES: usize = 4000;

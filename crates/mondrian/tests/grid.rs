@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use mondrian::features::UNSEEN;
-use mondrian::features::{GridFeatures, MondrianGrid};
-use mondrian::grid::search::{Outcome, Search, SearchKind, SearchLimits};
-use mondrian::grid::{Axis, GridRidge, GridRidgeParams, GridState, Move};
+use mondrian::internals::features::UNSEEN;
+use mondrian::internals::grid::search::{Outcome, Search};
+use mondrian::internals::grid::{GridState, Move};
+use mondrian::internals::process::Axis;
 use mondrian::process::NodeKey;
 use mondrian::{Error, Points, Result};
+use mondrian::{GridFeatures, MondrianGrid};
+use mondrian::{GridRidge, GridRidgeParams};
+use mondrian::{SearchKind, SearchLimits};
 
 fn uniform(seed: u64, n: usize) -> Vec<f64> {
     (0..n).map(|k| NodeKey::root(seed, k as u64).draw(0).uniform()).collect()
@@ -166,11 +169,10 @@ impl Walk {
         let riders = features.transform(Points::row_major(&self.x[n * d..], d)?)?;
         let share = |a: &[u32], b: &[u32]| a.iter().zip(b).filter(|(a, b)| a == b).count() as f64 / m as f64;
         let row = |i: usize| &cells[i * m..(i + 1) * m];
-        let kernel =
-            mondrian::linalg::Matrix::from_fn(n, n, |i, j| share(row(i), row(j)) + if i == j { alpha } else { 0.0 });
+        let kernel = mondrian::Matrix::from_fn(n, n, |i, j| share(row(i), row(j)) + if i == j { alpha } else { 0.0 });
         let mean = self.y[..n].iter().sum::<f64>() / n as f64;
         let centred: Vec<f64> = self.y[..n].iter().map(|y| y - mean).collect();
-        let factor = mondrian::linalg::Cholesky::new(kernel, mondrian::linalg::Threads::ONE)?;
+        let factor = mondrian::internals::linalg::Cholesky::new(kernel, mondrian::internals::linalg::Threads::ONE)?;
         let weights = factor.solve(&centred)?;
         let predict = |rider: &[u32]| mean + (0..n).map(|i| weights[i] * share(rider, row(i))).sum::<f64>();
         let predictions = riders.chunks(m).map(predict).collect();
@@ -280,7 +282,7 @@ fn every_search_finds_something_keeps_its_budget_and_goes_on_where_it_was() -> R
         // Stopped by the callback after three steps and resumed: the same trajectory.
         let mut parts = Search::new(walk.state(0.05)?, kind.optimizer(3));
         let mut seen = 0;
-        let mut stop = |_: &mondrian::select::Step| {
+        let mut stop = |_: &mondrian::Step| {
             seen += 1;
             if seen == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };

@@ -6,20 +6,22 @@
 
 use std::path::{Path, PathBuf};
 
-use mondrian::features::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
-use mondrian::features::{GridFeatures, MondrianGrid};
-use mondrian::forest::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams};
-use mondrian::forest::{
+use mondrian::KernelRidge;
+use mondrian::LaplaceKernel;
+use mondrian::Saved;
+use mondrian::internals::features::Design;
+use mondrian::internals::grid::GridSolution;
+use mondrian::internals::linalg::Threads;
+use mondrian::internals::model_file::Archive;
+use mondrian::process::NodeKey;
+use mondrian::{ClassPrior, DensityClassifier, DensityForest, DensityParams};
+use mondrian::{
     ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice, RegressionForest, RegressionParams,
 };
-use mondrian::grid::{GridRidge, GridRidgeParams, GridSolution};
-use mondrian::laplace::LaplaceKernel;
-use mondrian::laplace::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
-use mondrian::linalg::Threads;
-use mondrian::model_file::{Archive, Saved};
-use mondrian::process::NodeKey;
-use mondrian::ridge::Design;
-use mondrian::ridge::KernelRidge;
+use mondrian::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
+use mondrian::{GridFeatures, MondrianGrid};
+use mondrian::{GridRidge, GridRidgeParams};
+use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
 use mondrian::{Lifetime, Points, Result};
 
 /// Every kind there is. A new one is added here, and a file of it with the next release.

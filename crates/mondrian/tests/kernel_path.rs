@@ -1,17 +1,17 @@
 //! The kernel path against refits, and its forms against each other.
 
-use mondrian::forest::{
+use mondrian::CgOptions;
+use mondrian::Saved;
+use mondrian::Validation;
+use mondrian::internals::progress::no_progress;
+use mondrian::process::NodeKey;
+use mondrian::{
     ClassificationForest, ClassificationParams, ForestParams, LeafModel, RegressionForest, RegressionParams,
     WeightsChoice,
 };
-use mondrian::laplace::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice};
-use mondrian::model_file::Saved;
-use mondrian::process::NodeKey;
-use mondrian::progress::no_progress;
-use mondrian::ridge::CgOptions;
-use mondrian::ridge::{KernelRidge, PathMethod};
-use mondrian::select::Validation;
 use mondrian::{Error, Lifetime, Points};
+use mondrian::{KernelRidge, PathMethod};
+use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice};
 
 struct Data {
     n_dims: usize,
@@ -38,7 +38,7 @@ impl Data {
 }
 
 fn model(train: &Data, n_trees: usize, lifetime: f64, alpha: f64, intercept: bool) -> KernelRidge {
-    let trees = mondrian::forest::ForestParams { weights: WeightsChoice::Raw, ..Default::default() };
+    let trees = mondrian::ForestParams { weights: WeightsChoice::Raw, ..Default::default() };
     KernelRidge::params()
         .trees(trees)
         .n_trees(n_trees)

@@ -1,7 +1,8 @@
 //! The model container: what goes in comes out, what is damaged is refused, nothing panics.
 
 use mondrian::Error;
-use mondrian::model_file::{Archive, ModelFileError, VERSION};
+use mondrian::ModelFileError;
+use mondrian::internals::model_file::{Archive, VERSION};
 use proptest::prelude::*;
 
 fn sample() -> Archive {

@@ -2,16 +2,17 @@
 
 use std::ops::ControlFlow;
 
-use mondrian::forest::classification::{ClassificationForest, ClassificationParams};
-use mondrian::forest::density::{ClassPrior, DensityClassifier, DensityForest, DensityParams};
-use mondrian::forest::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams};
-use mondrian::linalg::MatrixRef;
-use mondrian::model_file::Saved;
+use mondrian::KernelRidge;
+use mondrian::Progress;
+use mondrian::Saved;
+use mondrian::internals::linalg::MatrixRef;
+use mondrian::internals::ridge::Solver;
 use mondrian::process::NodeKey;
-use mondrian::progress::Progress;
-use mondrian::ridge::KernelRidge;
-use mondrian::ridge::{CgOptions, FeatureRidge, Solver};
+use mondrian::{CgOptions, FeatureRidge};
+use mondrian::{ClassPrior, DensityClassifier, DensityForest, DensityParams};
+use mondrian::{ClassificationForest, ClassificationParams};
 use mondrian::{Error, Lifetime, Points, Result};
+use mondrian::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams};
 
 fn rows(n: usize, seed: u64) -> Vec<f64> {
     (0..2 * n as u64).map(|i| NodeKey::root(seed, i).draw(0).uniform()).collect()

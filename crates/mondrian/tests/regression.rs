@@ -1,11 +1,11 @@
 //! Regression forests: the exact promises, the laws, and the path against refits.
 
-use mondrian::forest::{
+use mondrian::internals::progress::no_progress;
+use mondrian::process::NodeKey;
+use mondrian::{Error, Lifetime, Points};
+use mondrian::{
     ForestParams, LeafModel, LifetimeChoice, MeasureChoice, Prior, RegressionForest, RegressionParams, Unseen,
 };
-use mondrian::process::NodeKey;
-use mondrian::progress::no_progress;
-use mondrian::{Error, Lifetime, Points};
 
 struct Data {
     n_dims: usize,
@@ -88,7 +88,7 @@ fn order_merge_and_forgetting_give_the_batch_model() {
         // The box must be the same: it is fixed at the first call.
         let mut params = params.clone();
         params.forest.bounds = mondrian::process::Bounds::of_points(data.points());
-        params.forest.weights = mondrian::forest::WeightsChoice::Raw;
+        params.forest.weights = mondrian::WeightsChoice::Raw;
         let batch = if params.forest.bounds.is_some() { fit(&params, data) } else { batch };
         let n = data.y.len();
         let (odd, even) = (data.rows((0..n).filter(|r| r % 2 == 1)), data.rows((0..n).filter(|r| r % 2 == 0)));
@@ -132,7 +132,7 @@ fn a_view_is_the_model_of_its_lifetime() {
     for_all(|params, data| {
         let mut full = params.clone();
         full.forest.lifetime = LifetimeChoice::Value(Lifetime::new(1000.0).unwrap());
-        full.forest.weights = mondrian::forest::WeightsChoice::Raw;
+        full.forest.weights = mondrian::WeightsChoice::Raw;
         full.prior = Prior { mean: Some(0.1), variance: Some(2.0), noise: Some(0.3) };
         let big = fit(&full, data);
         for lifetime in [0.0, 0.5, 3.0, 30.0] {
@@ -211,7 +211,7 @@ fn the_path_equals_a_refit_at_every_lifetime() {
                 held.x[n_dims] = -0.9;
                 let mut params = params(lifetime, leaf_model);
                 params.forest.n_trees = n_trees;
-                params.forest.weights = mondrian::forest::WeightsChoice::Raw;
+                params.forest.weights = mondrian::WeightsChoice::Raw;
                 let model = fit(&params, &train);
                 let path = model.path(&[(held.points(), &held.y)], &mut no_progress()).unwrap();
                 assert!(path.lifetimes().windows(2).all(|w| w[0] < w[1]));
@@ -312,7 +312,7 @@ fn automatic_everything_fits_small_and_degenerate_tables() {
 
 #[test]
 fn saving_and_loading_gives_the_same_model() {
-    use mondrian::model_file::Saved;
+    use mondrian::Saved;
     for_all(|params, data| {
         let model = fit(params, data).at(Lifetime::new(3.0).unwrap());
         let bytes = model.to_bytes().unwrap();

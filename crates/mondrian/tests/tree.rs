@@ -1,7 +1,9 @@
 //! The tree's exact promises (docs/design.md, "Exact promises"): each row of the table, by equality.
 
+use mondrian::internals::tree::{
+    Child, CodedRows, Codes, Domain, Frozen, Kind, Landing, Locator, PointStore, Touched, Tree,
+};
 use mondrian::process::{Bounds, NodeKey, Side};
-use mondrian::tree::{Child, CodedRows, Codes, Domain, Frozen, Kind, Landing, Locator, PointStore, Touched, Tree};
 use mondrian::{Error, Lifetime};
 
 /// Points with near-duplicates, duplicates and a constant column, by key.

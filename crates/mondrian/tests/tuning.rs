@@ -1,14 +1,13 @@
 //! Tuning of the exact Laplace kernel, through public imports.
 
-use mondrian::linalg::{Cholesky, Matrix, Threads};
+use mondrian::Matrix;
+use mondrian::internals::linalg::{Cholesky, Threads};
 use mondrian::process::NodeKey;
 use std::ops::ControlFlow;
 
-use mondrian::laplace::{
-    Criterion, LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, Method, Objective, Tuned, TuningParams,
-    tune,
-};
+use mondrian::internals::laplace::{Criterion, Method, Objective, Tuned, tune};
 use mondrian::{Error, Points, Result};
+use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
 
 /// n × d uniform inputs, and a target that uses the first two.
 fn sample(n: usize, d: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
@@ -142,7 +141,7 @@ fn a_stopped_search_goes_on_where_it_was() -> Result<()> {
     let points = Points::row_major(&x, 3)?;
     let whole = run(&x, 3, &y, &TuningParams::default())?;
     let mut seen = 0;
-    let mut stop = |_: &mondrian::select::Step| {
+    let mut stop = |_: &mondrian::Step| {
         seen += 1;
         if seen == 12 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };

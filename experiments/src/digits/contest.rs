@@ -1,8 +1,8 @@
 //! The two classifiers against each other: hyperparameters by cross-validation, errors on the test images.
 
 use anyhow::Result;
-use mondrian::forest::density::{ClassPrior, DensityClassifier, DensityParams, GammaChoice};
-use mondrian::forest::{ForestParams, LifetimeChoice};
+use mondrian::{ClassPrior, DensityClassifier, DensityParams, GammaChoice};
+use mondrian::{ForestParams, LifetimeChoice};
 use mondrian::{Lifetime, Points};
 use rayon::prelude::*;
 

@@ -1,8 +1,9 @@
 //! Principal components by subspace iteration: a few of many, through the library's dense products alone.
 
 use anyhow::Result;
+use mondrian::Matrix;
 use mondrian::Points;
-use mondrian::linalg::{Into, Matrix, Threads, gemm, syrk_lower};
+use mondrian::internals::linalg::{Into, Threads, gemm, syrk_lower};
 use mondrian::process::NodeKey;
 
 /// Directions of greatest variance about a mean.

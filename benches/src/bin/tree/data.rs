@@ -1,7 +1,7 @@
 //! The data of the measurements, all by key, and what the library needs to grow a tree on them.
 
+use mondrian::internals::tree::{Domain, PointStore};
 use mondrian::process::{Bounds, NodeKey};
-use mondrian::tree::{Domain, PointStore};
 use mondrian::{Lifetime, Points, Result};
 use mondrian_benches::Table;
 

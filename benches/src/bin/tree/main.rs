@@ -13,10 +13,11 @@ use std::hint::black_box;
 
 use boxes::{Boxes, Scan};
 use data::Rows;
+use mondrian::ForestParams;
 use mondrian::Lifetime;
-use mondrian::forest::{Forest, ForestParams};
+use mondrian::internals::forest::Forest;
+use mondrian::internals::tree::{CodedRows, Codes, Frozen, Kind, Locator, PointStore, Touched, Tree};
 use mondrian::process::BuiltInMeasure;
-use mondrian::tree::{CodedRows, Codes, Frozen, Kind, Locator, PointStore, Touched, Tree};
 use mondrian_benches::timed_on_thread as timed;
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
@@ -194,7 +195,9 @@ fn online() -> Outcome {
             let mut forest: Forest = Forest::with_domain(&params, first, Lifetime::INFINITE)?;
             let whole = Pace::of(n, |row| {
                 let learned = forest.take_rows(forest.arrivals_at(rows.row(row).to_vec())).expect("the row fits");
-                forest.grow(&(), &learned, 0, &mut mondrian::progress::no_progress()).expect("never cancelled");
+                forest
+                    .grow(&(), &learned, 0, &mut mondrian::internals::progress::no_progress())
+                    .expect("never cancelled");
             });
             keep_least(&mut best, [direct.all, direct.end, whole.all, whole.end]);
         }
@@ -215,7 +218,7 @@ fn unseen_rows() -> Outcome {
     let store = rows.store()?;
     for lifetime in [5.0, FOREVER] {
         let bounds = mondrian::process::Bounds::new(&[0.0; 10], &[1.0; 10])?;
-        let domain = mondrian::tree::Domain::new(1, &bounds, Lifetime::new(lifetime)?)?;
+        let domain = mondrian::internals::tree::Domain::new(1, &bounds, Lifetime::new(lifetime)?)?;
         let tree = Tree::grown(&domain, domain.tree_key(0), &store);
         let route = |frozen| {
             let rows = CodedRows::new(&domain, &unseen.x);

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use mondrian::Lifetime;
-use mondrian::select::Validation;
+use mondrian::Validation;
 
 /// The kinds of model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use mondrian::model_file::Archive;
+use mondrian::internals::model_file::Archive;
 use serde_json::{Map, Value, json};
 
 use super::read_file;

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use mondrian::forest::density::DensityForest;
-use mondrian::forest::{ClassificationForest, LifetimeChoice, RegressionForest};
-use mondrian::path::RegularizationPath;
+use mondrian::DensityForest;
+use mondrian::PathMethod;
+use mondrian::RegularizationPath;
 use mondrian::process::{Bounds, Mondrian, NodeKey};
-use mondrian::ridge::PathMethod;
+use mondrian::{ClassificationForest, LifetimeChoice, RegressionForest};
 use mondrian::{Lifetime, Points};
 use serde_json::{Value, json};
 

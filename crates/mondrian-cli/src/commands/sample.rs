@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use mondrian::process::{Bounds, BuiltInMeasure, Drawing, Mondrian, NodeKey, Partition, Picture, Weights};
+use mondrian::internals::process::Drawing;
+use mondrian::process::{Bounds, BuiltInMeasure, Mondrian, NodeKey, Partition, Picture, Weights};
 use serde_json::json;
 
 use crate::args::SampleArgs;

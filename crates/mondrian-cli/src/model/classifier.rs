@@ -1,6 +1,6 @@
 //! Classification forests: learned batch by batch, with probabilities.
 
-use mondrian::forest::{BulkBuilder, ClassificationForest, ClassificationParams, LifetimeChoice};
+use mondrian::{BulkBuilder, ClassificationForest, ClassificationParams, LifetimeChoice};
 use serde_json::json;
 
 use super::{Facts, Training, forest};

@@ -1,7 +1,7 @@
 //! Densities: how likely a row is.
 
-use mondrian::forest::ForestParams;
-use mondrian::forest::density::{DensityForest, DensityParams};
+use mondrian::ForestParams;
+use mondrian::{DensityForest, DensityParams};
 use serde_json::json;
 
 use super::{Facts, Training, forest};

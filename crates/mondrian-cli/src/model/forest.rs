@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 
 use mondrian::Lifetime;
-use mondrian::forest::{
+use mondrian::process::Bounds;
+use mondrian::{
     BulkBuilder, ForestParams, LeafModel, LifetimeChoice, RegressionForest, RegressionParams, WeightsChoice,
 };
-use mondrian::process::Bounds;
 use serde_json::json;
 
 use super::{Facts, Training};

@@ -1,7 +1,7 @@
 //! Ridge regression on a Mondrian grid: one lifetime an input, searched for.
 
-use mondrian::grid::{GridRidge, GridRidgeParams};
-use mondrian::laplace::LifetimesChoice;
+use mondrian::LifetimesChoice;
+use mondrian::{GridRidge, GridRidgeParams};
 use serde_json::json;
 
 use super::{Facts, Training, ranked};

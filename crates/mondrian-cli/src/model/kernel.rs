@@ -1,9 +1,9 @@
 //! Ridge regression on Mondrian features: the Laplace kernel in time linear in the rows.
 
-use mondrian::features::{FeatureMap, MondrianFeatures};
-use mondrian::forest::ForestParams;
-use mondrian::linalg::MatrixRef;
-use mondrian::ridge::{KernelRidge, KernelRidgeParams};
+use mondrian::ForestParams;
+use mondrian::internals::linalg::MatrixRef;
+use mondrian::{FeatureMap, MondrianFeatures};
+use mondrian::{KernelRidge, KernelRidgeParams};
 use mondrian::{Lifetime, Points};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! The exact Laplace kernel, tuned: the default for regression.
 
-use mondrian::laplace::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
+use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
 use serde_json::json;
 
 use super::{Facts, Training};

@@ -9,14 +9,16 @@ mod laplace;
 
 use std::path::Path;
 
-use mondrian::features::FeatureMap;
-use mondrian::forest::density::DensityForest;
-use mondrian::forest::{ClassificationForest, LifetimeChoice, RegressionForest};
-use mondrian::grid::GridRidge;
-use mondrian::laplace::LaplaceKernelRidge;
-use mondrian::model_file::{Archive, Saved};
-use mondrian::ridge::KernelRidge;
-use mondrian::{Points, normal};
+use mondrian::DensityForest;
+use mondrian::FeatureMap;
+use mondrian::GridRidge;
+use mondrian::KernelRidge;
+use mondrian::LaplaceKernelRidge;
+use mondrian::Points;
+use mondrian::Saved;
+use mondrian::internals::model_file::Archive;
+use mondrian::internals::normal;
+use mondrian::{ClassificationForest, LifetimeChoice, RegressionForest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -1,6 +1,7 @@
 //! A tree of the process in two dimensions, for the lifetime slider.
 
-use mondrian::process::{Bounds, Child, Measure, Mondrian};
+use mondrian::internals::process::Child;
+use mondrian::process::{Bounds, Measure, Mondrian};
 use mondrian::{Lifetime, Points};
 
 use super::{Axis, Block};

@@ -1,7 +1,7 @@
 //! Sections that several commands share: the data, calibration, predictions, how to repeat it.
 
-use mondrian::normal;
-use mondrian::path::{Loss, RegularizationPath};
+use mondrian::internals::normal;
+use mondrian::{Loss, RegularizationPath};
 use serde_json::{Value, json};
 
 use super::{Axis, Block, Column, Mark, Section, Series};

@@ -55,7 +55,7 @@ fn arguments_that_are_none() {
 fn model_files_that_are_none() {
     let place = Place::new();
     std::fs::create_dir(place.path("folder")).unwrap();
-    let mut archive = mondrian::model_file::Archive::new("test");
+    let mut archive = mondrian::internals::model_file::Archive::new("test");
     archive.insert_vec("numbers", vec![1.0, 2.0]).unwrap();
     let sound = archive.to_bytes().unwrap();
     place.write("sound.mondrian", &sound);

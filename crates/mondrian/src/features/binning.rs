@@ -15,9 +15,9 @@ use crate::{Error, Points, Result};
 /// coordinates share a bin with probability max(0, 1 − |x − x'|/δ), which averages to e^{−λ|x − x'|} over δ.
 ///
 /// ```
-/// use mondrian::features::{FeatureMap, RandomBinning};
-/// use mondrian::laplace::LaplaceKernel;
-/// use mondrian::ridge::Design;
+/// use mondrian::{FeatureMap, RandomBinning};
+/// use mondrian::LaplaceKernel;
+/// use mondrian::internals::features::Design;
 /// use mondrian::{Lifetime, Points};
 /// let mut map = RandomBinning::new(&LaplaceKernel::new(Lifetime::new(1.0)?)?, 2, 100, 7)?;
 /// let z = map.learn(Points::row_major(&[0.0, 0.0, 0.1, 0.2], 2)?)?;

@@ -13,7 +13,7 @@ pub const UNSEEN: u32 = u32::MAX;
 /// Cell numbers count columns across all trees; a column belongs to one tree.
 ///
 /// ```
-/// use mondrian::ridge::{CellArray, Design, UNSEEN};
+/// use mondrian::internals::features::{CellArray, Design, UNSEEN};
 /// // Three rows, two trees, given tree by tree; the last row is in no known cell of the second tree.
 /// let z = CellArray::new(vec![0, 0, 1, 2, 3, UNSEEN], 3, 2, 4)?;
 /// let mut out = [0.0; 3];

@@ -51,8 +51,8 @@ impl MondrianGrid {
 ///
 /// ```
 /// use mondrian::Points;
-/// use mondrian::features::{GridFeatures, MondrianGrid};
-/// use mondrian::features::UNSEEN;
+/// use mondrian::{GridFeatures, MondrianGrid};
+/// use mondrian::internals::features::UNSEEN;
 /// let x = [0.0, 0.0, 0.1, 0.0, 5.0, 3.0];
 /// let features = GridFeatures::fit(MondrianGrid::new(50, 1)?, Points::row_major(&x, 2)?, &[1.0, 0.0])?;
 /// let cells = features.transform(Points::row_major(&[0.1, 70.0, 1e6, 0.0], 2)?)?;

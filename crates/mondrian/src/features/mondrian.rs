@@ -21,9 +21,9 @@ use crate::{Error, Lifetime, Points, Result};
 /// root box").
 ///
 /// ```
-/// use mondrian::forest::ForestParams;
-/// use mondrian::features::{FeatureMap, MondrianFeatures};
-/// use mondrian::ridge::Design;
+/// use mondrian::ForestParams;
+/// use mondrian::{FeatureMap, MondrianFeatures};
+/// use mondrian::internals::features::Design;
 /// use mondrian::{Lifetime, Points};
 /// let x = [0.0, 0.0, 0.5, 0.1, 1.0, 1.0];
 /// let points = Points::row_major(&x, 2)?;

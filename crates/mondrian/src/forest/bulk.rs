@@ -16,7 +16,7 @@ use crate::{Lifetime, Points, Result};
 /// A forest model whose rows arrive in batches and whose trees are not grown yet.
 ///
 /// ```
-/// use mondrian::forest::{RegressionForest, RegressionParams, BulkBuilder};
+/// use mondrian::{BulkBuilder, RegressionForest, RegressionParams};
 /// use mondrian::{Lifetime, Points};
 /// let x: Vec<f64> = (0..40).map(|i| f64::from(i) / 40.0).collect();
 /// let (params, lifetime) = (RegressionParams::default(), Lifetime::new(3.0)?);

@@ -14,9 +14,12 @@ mod saved;
 
 pub use batch::RowBatch;
 pub use bulk::BulkBuilder;
-pub use classification::{ClassificationForest, ClassificationParams};
+pub use classification::{ClassificationForest, ClassificationParams, ClassificationPath};
+pub use density::{
+    ClassPrior, DensityClassifier, DensityForest, DensityParams, DensityPath, DensityScore, DensityView,
+};
 pub use digest::TreeDigest;
-pub use params::{ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
+pub use params::{ForestParams, GammaChoice, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
 pub(crate) use regression::keyed_hash;
 pub use regression::{
     Gaussian, LeafModel, Prediction, Prior, RegressionForest, RegressionParams, Sums, Targets, ValidationSet,

@@ -43,6 +43,18 @@ pub enum WeightsChoice {
     Given(Weights),
 }
 
+/// The rate γ of a model by value, or chosen from the data: see [`crate::ClassificationForest::gamma`] and
+/// [`crate::DensityForest::gamma`].
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GammaChoice {
+    /// By the leave-one-out likelihood.
+    #[default]
+    Auto,
+    /// This one: finite and above 0.
+    Value(f64),
+}
+
 /// How a prediction treats cuts that no training point has made anybody look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

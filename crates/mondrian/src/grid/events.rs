@@ -2,7 +2,7 @@
 //!
 //! Between two neighbouring coordinates only the first cut of a grid changes a partition of the rows (report, chapter
 //! 5, "Initialization"). So an event is the first cut of one grid in one gap between neighbours. They come out of the
-//! [axes](crate::grid::Axis) themselves, so that cells of unseen points are known too, and only as far as a search gets.
+//! [axes](crate::process::Axis) themselves, so that cells of unseen points are known too, and only as far as a search gets.
 
 use crate::features::MondrianGrid;
 use crate::{Points, Result};

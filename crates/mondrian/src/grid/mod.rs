@@ -17,7 +17,6 @@ mod state;
 mod what_if;
 
 pub use crate::features::{GridFeatures, MondrianGrid};
-pub use crate::process::{Axis, AxisCut};
 pub use model::{GridRidge, GridRidgeParams};
 pub use ridge::{GridSolution, Solver};
 pub use state::{GridState, Move};

@@ -70,7 +70,7 @@ impl Default for GridRidgeParams {
 ///
 /// ```
 /// use mondrian::Points;
-/// use mondrian::grid::{GridRidge, GridRidgeParams};
+/// use mondrian::{GridRidge, GridRidgeParams};
 /// let x: Vec<f64> = (0..200).flat_map(|i| [f64::from(i) / 200.0, f64::from(i * 83 % 200) / 200.0]).collect();
 /// let y: Vec<f64> = x.chunks(2).map(|row| (9.0 * row[0]).sin()).collect();
 /// let model = GridRidge::fit(Points::row_major(&x, 2)?, &y, &GridRidgeParams::default())?;

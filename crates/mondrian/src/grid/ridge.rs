@@ -39,9 +39,9 @@ impl From<&SolveReport> for Solver {
 ///
 /// ```
 /// use mondrian::Points;
-/// use mondrian::linalg::Threads;
-/// use mondrian::features::MondrianGrid;
-/// use mondrian::grid::GridSolution;
+/// use mondrian::internals::linalg::Threads;
+/// use mondrian::MondrianGrid;
+/// use mondrian::internals::grid::GridSolution;
 /// let x: Vec<f64> = (0..50).map(|i| f64::from(i) / 10.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
 /// let points = Points::row_major(&x, 1)?;

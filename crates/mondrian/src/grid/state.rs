@@ -35,8 +35,8 @@ const MOVE_COST: f64 = 60.0;
 ///
 /// ```
 /// use mondrian::Points;
-/// use mondrian::features::MondrianGrid;
-/// use mondrian::grid::{GridState, Move};
+/// use mondrian::MondrianGrid;
+/// use mondrian::internals::grid::{GridState, Move};
 /// let x: Vec<f64> = (0..40).map(|i| f64::from(i) / 10.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
 /// let (train, validation) = (Points::row_major(&x[..30], 1)?, Points::row_major(&x[30..], 1)?);

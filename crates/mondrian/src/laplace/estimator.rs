@@ -105,7 +105,7 @@ impl Default for LaplaceKernelRidgeParams {
 ///
 /// ```
 /// use mondrian::Points;
-/// use mondrian::laplace::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
+/// use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
 /// // The second input is noise.
 /// let x: Vec<f64> = (0..60).flat_map(|i| [f64::from(i) / 60.0, f64::from(i * 37 % 60) / 60.0]).collect();
 /// let y: Vec<f64> = x.chunks(2).map(|row| (9.0 * row[0]).sin()).collect();

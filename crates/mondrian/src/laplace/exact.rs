@@ -104,7 +104,7 @@ fn check_distinct(factor: &Cholesky) -> Result<()> {
 /// Keeps the training rows and an N × N factor.
 ///
 /// ```
-/// use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
+/// use mondrian::{LaplaceKernel, LaplaceRidge};
 /// use mondrian::{Lifetime, Points};
 /// let x: Vec<f64> = (0..50).map(|i| f64::from(i) / 10.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();

@@ -10,7 +10,7 @@ use crate::{Error, Lifetime, Points, Result};
 /// k(x, x') = exp(−Σ_d λ_d |x_d − x'_d|), with one lifetime λ for all dimensions or one per dimension.
 ///
 /// ```
-/// use mondrian::laplace::LaplaceKernel;
+/// use mondrian::LaplaceKernel;
 /// use mondrian::{Lifetime, Points};
 /// let kernel = LaplaceKernel::new(Lifetime::new(0.5)?)?;
 /// let points = Points::row_major(&[0.0, 0.0, 1.0, 3.0], 2)?;

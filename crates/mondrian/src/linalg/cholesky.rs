@@ -10,7 +10,8 @@ use crate::{Error, Result};
 /// L with LLᵀ = A, in the lower triangle.
 ///
 /// ```
-/// use mondrian::linalg::{Cholesky, Matrix, Threads};
+/// use mondrian::Matrix;
+/// use mondrian::internals::linalg::{Cholesky, Threads};
 /// let a = Matrix::from_fn(3, 3, |i, j| if i == j { 4.0 } else { 1.0 });
 /// let factor = Cholesky::new(a, Threads::ONE)?;
 /// let x = factor.solve(&[6.0, 6.0, 6.0])?;

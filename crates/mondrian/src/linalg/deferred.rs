@@ -78,7 +78,8 @@ impl<'a> Merge<'a> {
 /// The inverse of a symmetric positive definite matrix, with its last changes pending.
 ///
 /// ```
-/// use mondrian::linalg::{DeferredInverse, Matrix, Threads};
+/// use mondrian::Matrix;
+/// use mondrian::internals::linalg::{DeferredInverse, Threads};
 /// // Z = [1 0; 0 1; 0 1] and δ² = 0.5: A = diag(1.5, 2.5). Merged: 3 rows in one cell, A = 3.5.
 /// let p = Matrix::from_fn(2, 2, |i, j| if i != j { 0.0 } else { [1.0 / 1.5, 1.0 / 2.5][i] });
 /// let mut inverse = DeferredInverse::new(p, 32, Threads::ONE)?;

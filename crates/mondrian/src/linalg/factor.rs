@@ -10,7 +10,8 @@ use crate::{Error, Result};
 /// A failed change leaves both as they were.
 ///
 /// ```
-/// use mondrian::linalg::{Factor, Matrix, Threads};
+/// use mondrian::Matrix;
+/// use mondrian::internals::linalg::{Factor, Threads};
 /// let mut factor = Factor::new(Matrix::identity(2), Threads::ONE)?;
 /// factor.append(&[0.5, 0.5], 1.0)?;
 /// factor.remove(0)?;

@@ -9,7 +9,8 @@ use crate::{Error, Result};
 /// A failed change leaves both as they were.
 ///
 /// ```
-/// use mondrian::linalg::{Inverse, Matrix, Threads};
+/// use mondrian::Matrix;
+/// use mondrian::internals::linalg::{Inverse, Threads};
 /// let mut inverse = Inverse::new(Matrix::identity(3), Threads::ONE)?;
 /// inverse.rank_one(1.0, &[1.0, 0.0, 0.0])?;      // A[0][0] = 2
 /// assert!((inverse.column(0)[0] - 0.5).abs() < 1e-15);

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 /// A matrix of `f64`, its columns one after the other.
 ///
 /// ```
-/// use mondrian::linalg::Matrix;
+/// use mondrian::Matrix;
 /// let a = Matrix::from_fn(2, 3, |i, j| (10 * i + j) as f64);
 /// assert_eq!(a.column(2), [2.0, 12.0]);
 /// assert_eq!(a[(1, 0)], 10.0);

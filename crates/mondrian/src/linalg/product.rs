@@ -62,7 +62,8 @@ impl Into {
 /// `out` ← `alpha`·`a`·`b`, or added to `out`.
 ///
 /// ```
-/// use mondrian::linalg::{Into, Matrix, Threads, gemm};
+/// use mondrian::Matrix;
+/// use mondrian::internals::linalg::{Into, Threads, gemm};
 /// let a = Matrix::from_fn(2, 3, |i, j| (i + j) as f64);
 /// let mut g = Matrix::zeros(3, 3);
 /// gemm(1.0, a.view().t(), &a, Into::Replace, g.view_mut(), Threads::ONE);

@@ -94,7 +94,7 @@ impl Archive {
 
     /// Adds a set of parameters, kept as JSON.
     ///
-    /// JSON has no infinities: give such a field `#[serde(with = "mondrian::model_file::wide_float")]`
+    /// JSON has no infinities: give such a field `#[serde(with = "mondrian::internals::model_file::wide_float")]`
     /// ([`crate::Lifetime`] takes care of itself).
     ///
     /// # Errors

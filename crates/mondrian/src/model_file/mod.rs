@@ -8,7 +8,8 @@
 //! Nothing here touches a file: bytes go in and come out.
 //!
 //! ```
-//! use mondrian::model_file::{Archive, Saved};
+//! use mondrian::Saved;
+//! use mondrian::internals::model_file::Archive;
 //!
 //! struct Centre { at: Vec<f64>, radius: f64 }
 //!

@@ -3,7 +3,7 @@
 //! ```
 //! #[derive(serde::Serialize, serde::Deserialize)]
 //! struct Params {
-//!     #[serde(with = "mondrian::model_file::wide_float")]
+//!     #[serde(with = "mondrian::internals::model_file::wide_float")]
 //!     lifetime: f64,
 //! }
 //! let json = serde_json::to_string(&Params { lifetime: f64::INFINITY }).unwrap();

@@ -8,7 +8,8 @@ const DEFAULT_CAP: usize = 1 << 20;
 /// Collects the losses of a moving model, in ascending order of lifetime.
 ///
 /// ```
-/// use mondrian::path::{Loss, PathBuilder};
+/// use mondrian::Loss;
+/// use mondrian::internals::path::PathBuilder;
 /// let mut path = PathBuilder::new(Loss::Rmse, 1);
 /// path.push(0.0, 3.0, &[4.0]);
 /// path.push(0.5, 2.0, &[2.5]);

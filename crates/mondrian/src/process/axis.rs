@@ -30,7 +30,7 @@ pub struct AxisCut {
 /// The process of one axis.
 ///
 /// ```
-/// use mondrian::grid::Axis;
+/// use mondrian::internals::process::Axis;
 /// use mondrian::process::NodeKey;
 /// let axis = Axis::new(NodeKey::root(7, 0));
 /// let (wide, narrow) = (axis.cuts(-10.0, 10.0, 2.0)?, axis.cuts(0.0, 3.0, 1.0)?);

@@ -4,39 +4,40 @@
 //! [`InfiniteMondrian`] the process on all of ℝ^D, [`poisson()`] the one-dimensional case. Underneath, [`NodeKey`] is
 //! where all randomness comes from and [`Cell`] the walk that trees of data are grown with.
 
-mod axis;
-mod bounds;
-mod cell;
+pub(crate) mod axis;
+pub(crate) mod bounds;
+pub(crate) mod cell;
 mod gaps;
 mod infinite;
-mod key;
+pub(crate) mod key;
 mod logarithm;
-mod measure;
-mod mondrian;
+pub(crate) mod measure;
+pub(crate) mod mondrian;
 mod narrow;
 mod partition;
-mod picture;
+pub(crate) mod picture;
 mod poisson;
 mod sampling;
-mod sides;
-mod source;
+pub(crate) mod sides;
+pub(crate) mod source;
 mod tables;
 mod walker;
 
-pub use axis::{Axis, AxisCut};
-pub use bounds::{Bounds, MAX_RUNG};
-pub use cell::{Cell, Cut};
+pub(crate) use axis::Axis;
+pub use bounds::Bounds;
+pub(crate) use cell::Cell;
+pub use cell::Cut;
 pub(crate) use cell::{Clock, Further};
 pub use infinite::InfiniteMondrian;
-pub use key::{Draw, NodeKey, Side};
+pub(crate) use key::Draw;
+pub use key::{NodeKey, Side};
 pub(crate) use logarithm::Reduced;
-pub use measure::{BuiltInMeasure, Measure, QuantileAxis, QuantileMeasure, Weights};
-pub use mondrian::{MAX_EXPECTED_CELLS, Mondrian};
+pub use measure::{BuiltInMeasure, Measure, QuantileMeasure, Weights};
+pub use mondrian::Mondrian;
 pub(crate) use narrow::NarrowCell;
 pub use partition::{Node, Partition};
-pub use picture::{Colour, Drawing, PathStep, Picture, Shape, Text};
+pub use picture::Picture;
 pub use poisson::poisson;
 pub use sampling::Child;
-pub use sides::Sides;
-pub use source::MAX_EXTENSIONS;
+pub(crate) use sides::Sides;
 pub use tables::{CellTable, CutTable, PoissonPoint};

@@ -20,7 +20,7 @@ pub(crate) const SIZE: usize = 2 * FAN;
 /// The lengths of a box's sides, summed.
 ///
 /// ```
-/// use mondrian::process::Sides;
+/// use mondrian::internals::process::Sides;
 /// let mut sides = Sides::new(&[1.0, 2.0, 3.0]);
 /// sides.set(1, 0.5);
 /// assert_eq!(sides.total(), 4.5);

@@ -219,7 +219,8 @@ impl Kept {
 /// Keeps Z and, from the direct solvers, a factor.
 ///
 /// ```
-/// use mondrian::ridge::{CellArray, FeatureRidge, Features};
+/// use mondrian::{FeatureRidge, Features};
+/// use mondrian::internals::features::CellArray;
 /// // One tree, two cells with three rows and one: the report's appendix B in small.
 /// let z: Features = CellArray::new(vec![0, 0, 0, 1], 4, 1, 2)?.into();
 /// let model = FeatureRidge::params().alpha(0.5).fit_intercept(false).fit(z.clone(), &[1.0, 2.0, 3.0, 4.0])?;

@@ -165,7 +165,7 @@ impl KernelRidgeParams {
 /// Ridge regression on Mondrian features: Laplace kernel ridge regression in time linear in the rows.
 ///
 /// ```
-/// use mondrian::ridge::KernelRidge;
+/// use mondrian::KernelRidge;
 /// use mondrian::{Lifetime, Points};
 /// let x: Vec<f64> = (0..200).map(|i| f64::from(i) / 40.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();

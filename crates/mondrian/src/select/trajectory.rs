@@ -20,7 +20,7 @@ pub struct Step {
 /// Every configuration a search has evaluated, in order.
 ///
 /// ```
-/// use mondrian::select::{Step, Trajectory};
+/// use mondrian::{Step, Trajectory};
 /// let mut trajectory = Trajectory::default();
 /// for (rows, error) in [(100, 1.0), (200, 3.0), (200, 2.0), (200, 2.5)] {
 ///     trajectory.push(Step { lifetimes: vec![0.5], alpha: 1.0, error, cost: 0.0, rows });

@@ -1,7 +1,8 @@
 //! Updated inverses and factors against fresh ones, over thousands of random changes of A = ZᵀZ + δ²I.
 
 use mondrian::Error;
-use mondrian::linalg::{Cholesky, DeferredInverse, Drift, Factor, Into, Inverse, Matrix, Threads, gemm};
+use mondrian::Matrix;
+use mondrian::internals::linalg::{Cholesky, DeferredInverse, Drift, Factor, Into, Inverse, Threads, gemm};
 use mondrian::process::NodeKey;
 
 /// Z kept row by row, and everything computed from it the slow way.

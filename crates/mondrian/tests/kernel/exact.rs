@@ -1,8 +1,9 @@
 //! Exact Laplace ridge against its definition, refits and closed forms.
 
-use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
-use mondrian::linalg::{Cholesky, Matrix, Threads};
+use mondrian::Matrix;
+use mondrian::internals::linalg::{Cholesky, Threads};
 use mondrian::{Error, Lifetime};
+use mondrian::{LaplaceKernel, LaplaceRidge};
 
 use super::{normals, points, uniforms, worst};
 

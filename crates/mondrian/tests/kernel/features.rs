@@ -1,14 +1,13 @@
 //! Feature maps: their inner products average to the kernel, and they are views of the same trees.
 
-use mondrian::features::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
-use mondrian::forest::{
-    ForestParams, LeafModel, LifetimeChoice, Prior, RegressionForest, RegressionParams, WeightsChoice,
-};
-use mondrian::laplace::{LaplaceKernel, LaplaceRidge};
+use mondrian::KernelRidge;
+use mondrian::internals::features::{CellArray, Design, UNSEEN};
 use mondrian::process::Bounds;
-use mondrian::ridge::KernelRidge;
-use mondrian::ridge::{CellArray, Design, FeatureRidge, Features, UNSEEN};
 use mondrian::{Error, Lifetime, Points};
+use mondrian::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
+use mondrian::{FeatureRidge, Features};
+use mondrian::{ForestParams, LeafModel, LifetimeChoice, Prior, RegressionForest, RegressionParams, WeightsChoice};
+use mondrian::{LaplaceKernel, LaplaceRidge};
 
 use super::{normals, points, uniforms, worst};
 

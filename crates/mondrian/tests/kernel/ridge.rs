@@ -1,8 +1,10 @@
 //! Ridge on features: three solvers, one answer.
 
 use mondrian::Error;
-use mondrian::linalg::Matrix;
-use mondrian::ridge::{CellArray, CgOptions, Design, FeatureRidge, Features, Solver, UNSEEN, conjugate_gradients};
+use mondrian::Matrix;
+use mondrian::internals::features::{CellArray, Design, UNSEEN};
+use mondrian::internals::ridge::{Solver, conjugate_gradients};
+use mondrian::{CgOptions, FeatureRidge, Features};
 
 use super::{normals, uniforms, worst};
 
@@ -47,7 +49,7 @@ fn a_cell_array_is_the_matrix_it_stands_for() {
         z.normal(&theta, &mut b);
         assert!(worst(&a, &b) < 1e-9);
         assert!(worst(&cells.column_squares(), &z.column_squares()) < 1e-11);
-        let one = mondrian::linalg::Threads::ONE;
+        let one = mondrian::internals::linalg::Threads::ONE;
         assert!(worst(cells.gram_lower(one).as_slice(), z.gram_lower(one).as_slice()) < 1e-10);
         assert!(worst(cells.dual_gram_lower(one).as_slice(), z.dual_gram_lower(one).as_slice()) < 1e-12);
         let csr = cells.to_csr();

@@ -1,8 +1,8 @@
 //! Equalities, bit for bit (docs/design.md, "Exact promises").
 
+use mondrian::internals::process::Child;
 use mondrian::process::{
-    Bounds, BuiltInMeasure, Child, InfiniteMondrian, Measure, Mondrian, NodeKey, Partition, QuantileMeasure, Weights,
-    poisson,
+    Bounds, BuiltInMeasure, InfiniteMondrian, Measure, Mondrian, NodeKey, Partition, QuantileMeasure, Weights, poisson,
 };
 use mondrian::{Error, Lifetime, Points, Result};
 use proptest::prelude::*;

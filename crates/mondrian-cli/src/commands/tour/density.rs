@@ -1,9 +1,9 @@
 //! A density of the map's points, tuned by leave-one-out.
 
-use mondrian::forest::ForestParams;
-use mondrian::forest::density::{DensityForest, DensityParams};
-use mondrian::progress::no_progress;
-use mondrian::select::Validation;
+use mondrian::ForestParams;
+use mondrian::Validation;
+use mondrian::internals::progress::no_progress;
+use mondrian::{DensityForest, DensityParams};
 use mondrian::{Lifetime, Points};
 
 use super::{Data, Part, Tour};

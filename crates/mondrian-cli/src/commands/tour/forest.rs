@@ -1,9 +1,9 @@
 //! A forest and its whole path.
 
 use mondrian::Lifetime;
-use mondrian::forest::{ForestParams, RegressionForest, RegressionParams, WeightsChoice};
+use mondrian::internals::progress::no_progress;
 use mondrian::process::{Bounds, Mondrian, NodeKey};
-use mondrian::progress::no_progress;
+use mondrian::{ForestParams, RegressionForest, RegressionParams, WeightsChoice};
 
 use super::{Data, Tour};
 use crate::failure::Outcome;

@@ -1,6 +1,6 @@
 //! A grid search that finds out which input is a coin.
 
-use mondrian::grid::{GridRidge, GridRidgeParams};
+use mondrian::{GridRidge, GridRidgeParams};
 
 use super::{Data, Tour};
 use crate::failure::Outcome;

@@ -1,9 +1,9 @@
 //! The kernel path: ridge on Mondrian features, exact at every cut.
 
+use mondrian::FeatureMap;
 use mondrian::Lifetime;
-use mondrian::features::FeatureMap;
-use mondrian::progress::no_progress;
-use mondrian::ridge::{KernelRidge, PathMethod};
+use mondrian::internals::progress::no_progress;
+use mondrian::{KernelRidge, PathMethod};
 
 use super::{Data, Tour};
 use crate::failure::Outcome;

@@ -1,6 +1,6 @@
 //! The tuned Laplace kernel: one lifetime an input, found by derivatives of the leave-one-out error.
 
-use mondrian::laplace::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
+use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
 
 use super::{Data, Tour};
 use crate::failure::Outcome;

@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use mondrian::Points;
-//! use mondrian::forest::{ClassificationForest, ClassificationParams};
+//! use mondrian::{ClassificationForest, ClassificationParams};
 //!
 //! let x = [0.0, 0.1, 0.2, 0.8, 0.9, 1.0];
 //! let params = ClassificationParams::default();
@@ -24,8 +24,9 @@ mod saved;
 mod stable;
 mod subset;
 
+pub use crate::forest::GammaChoice;
 pub use masks::ClassMasks;
-pub use params::{ClassificationParams, GammaChoice};
+pub use params::ClassificationParams;
 pub use path::ClassificationPath;
 
 use std::sync::{Arc, OnceLock};

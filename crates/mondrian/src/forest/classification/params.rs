@@ -2,19 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::forest::{ForestParams, LifetimeChoice, Unseen};
+use crate::forest::{ForestParams, GammaChoice, LifetimeChoice, Unseen};
 use crate::{Error, Result};
-
-/// The rate γ at which a block forgets its parent, by value or from the rows.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GammaChoice {
-    /// Of smallest leave-one-out log loss; see [`crate::forest::classification::ClassificationForest::gamma`].
-    #[default]
-    Auto,
-    /// This one: finite and above 0.
-    Value(f64),
-}
 
 /// Parameters of a classification forest.
 ///

@@ -23,7 +23,7 @@ pub enum ClassPrior {
 ///
 /// ```
 /// use mondrian::Points;
-/// use mondrian::forest::density::{ClassPrior, DensityClassifier, DensityParams};
+/// use mondrian::{ClassPrior, DensityClassifier, DensityParams};
 ///
 /// let data: Vec<f64> = (0..80).map(|i| f64::from(i % 40) * 0.1 + if i < 40 { 0.0 } else { 5.0 }).collect();
 /// let labels: Vec<u32> = (0..80).map(|i| u32::from(i >= 40)).collect();

@@ -20,9 +20,10 @@ mod view;
 mod way;
 mod wide;
 
+pub use crate::forest::GammaChoice;
 pub use cells::DensityCell;
 pub use classifier::{ClassPrior, DensityClassifier};
-pub use params::{DensityParams, GammaChoice};
+pub use params::DensityParams;
 pub use path::DensityPath;
 pub use view::{DensityScore, DensityView};
 
@@ -37,7 +38,7 @@ use crate::{Error, Lifetime, Points, Result};
 /// A density: the average over Mondrian trees of Pólya-tree densities on a bounded box.
 ///
 /// ```
-/// use mondrian::forest::density::{DensityForest, DensityParams};
+/// use mondrian::{DensityForest, DensityParams};
 /// use mondrian::Points;
 ///
 /// let data: Vec<f64> = (0..60).map(|i| f64::from(i % 30) + 0.3 * f64::from(i % 7)).collect();

@@ -2,21 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::forest::{ForestParams, LifetimeChoice};
+use crate::forest::{ForestParams, GammaChoice, LifetimeChoice};
 use crate::process::Bounds;
 use crate::{Error, Points, Result};
-
-/// The prior's weight γ by value, or chosen from the data.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GammaChoice {
-    /// The power of ten from 10⁻⁶ to 1 with the best leave-one-out likelihood over all lifetimes; see
-    /// [`DensityForest::gamma`](crate::forest::density::DensityForest::gamma).
-    #[default]
-    Auto,
-    /// This one.
-    Value(f64),
-}
 
 /// Parameters of a density; defaults in [`DensityParams::default`].
 ///

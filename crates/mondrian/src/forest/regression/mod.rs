@@ -76,7 +76,7 @@ impl Clone for Core {
 /// A regression forest. Cloning is cheap; a clone that learns more copies first.
 ///
 /// ```
-/// use mondrian::forest::{RegressionForest, RegressionParams};
+/// use mondrian::{RegressionForest, RegressionParams};
 /// use mondrian::Points;
 /// let x: Vec<f64> = (0..40).map(|i| i as f64 / 40.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| 3.0 * x).collect();

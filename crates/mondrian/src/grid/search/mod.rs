@@ -185,9 +185,10 @@ impl Bench<'_> {
 /// ```
 /// use std::ops::ControlFlow;
 /// use mondrian::Points;
-/// use mondrian::features::MondrianGrid;
-/// use mondrian::grid::GridState;
-/// use mondrian::grid::search::{Outcome, Search, SearchKind, SearchLimits};
+/// use mondrian::MondrianGrid;
+/// use mondrian::internals::grid::GridState;
+/// use mondrian::{SearchKind, SearchLimits};
+/// use mondrian::internals::grid::search::{Outcome, Search};
 /// let x: Vec<f64> = (0..90).map(|i| f64::from(i * 37 % 90) / 30.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
 /// let (train, validation) = (Points::row_major(&x[..60], 1)?, Points::row_major(&x[60..], 1)?);

@@ -42,7 +42,7 @@ const SUFFICIENT: f64 = 1e-4;
 /// the start.
 ///
 /// ```
-/// use mondrian::laplace::{DescentLimits, Slope, descend};
+/// use mondrian::internals::laplace::{DescentLimits, Slope, descend};
 /// // Rosenbrock's valley, whose minimum (1, 1) the box excludes.
 /// let valley = |p: &[f64]| {
 ///     let (a, b) = (p[0], p[1]);

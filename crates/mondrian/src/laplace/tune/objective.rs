@@ -44,8 +44,8 @@ pub struct Slope {
 ///
 /// ```
 /// use mondrian::Points;
-/// use mondrian::linalg::Threads;
-/// use mondrian::laplace::{Criterion, Objective};
+/// use mondrian::internals::linalg::Threads;
+/// use mondrian::internals::laplace::{Criterion, Objective};
 /// let x: Vec<f64> = (0..20).map(f64::from).collect();
 /// let y: Vec<f64> = x.iter().map(|x| (0.3 * x).sin()).collect();
 /// let objective = Objective::new(Points::row_major(&x, 1)?, &y, true, Criterion::LeaveOneOut, Threads::ONE)?;
