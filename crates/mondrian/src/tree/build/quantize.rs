@@ -91,7 +91,7 @@ const LINE: usize = 32;
 const NARROW_SHARE: usize = 8;
 const MOST_NARROW_BYTES: usize = 16 << 20;
 /// A tree saves as much as this many columns cost, in round figures: 56 where points are uniform, 470 for images
-/// (docs/performance.md).
+/// (docs/benchmarks/tree.md).
 const DIMS_A_TREE: usize = 80;
 /// A smaller store is in cache as it is.
 const LEAST_BYTES: usize = 1 << 20;
