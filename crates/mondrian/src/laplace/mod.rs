@@ -9,6 +9,7 @@ mod estimator;
 mod exact;
 pub(crate) mod exp;
 mod kernel;
+mod rows;
 mod saved;
 pub(crate) mod tune;
 
@@ -16,4 +17,5 @@ pub(crate) use estimator::tuned_on_path;
 pub use estimator::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceSolution, LifetimesChoice};
 pub use exact::{LaplaceRidge, LaplaceRidgeParams};
 pub use kernel::LaplaceKernel;
+pub use rows::{KernelRows, MOST_LEVELS};
 pub use tune::{Criterion, Descent, DescentLimits, Method, Objective, Slope, Tuned, TuningParams, descend, tune};
