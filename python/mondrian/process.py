@@ -237,7 +237,7 @@ class Partition:
 
         {svg_file}
         paint : bool, default=False
-            Fill cells in Piet Mondrian's manner.
+            Fill cells in the style of Piet Mondrian.
         times : bool, default=False
             Write birth times.
         axes : (int, int), default=None

@@ -140,7 +140,7 @@ impl<'a> Points<'a> {
     }
 }
 
-/// Where the first NaN or infinity is. All are looked at before one is sought: that goes by vectors.
+/// Where the first NaN or infinity is. One vectorised pass tests all numbers before the position is searched for.
 pub(crate) fn first_not_finite(numbers: &[f64]) -> Option<usize> {
     // Words as wide as the numbers, so that vectors of both go together.
     let is_one_not = vectorise(

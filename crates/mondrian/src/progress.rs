@@ -1,11 +1,12 @@
-//! How far a long run is, and how to cancel it.
+//! Progress and cancellation of long calls.
 
 use std::ops::ControlFlow;
 
-/// How far a long run is, from 0 to 1. Called now and then from one thread; answer [`ControlFlow::Break`] to cancel.
+/// A callback that receives the share of work done, from 0 to 1. Called from one thread; answer [`ControlFlow::Break`]
+/// to cancel.
 pub type Progress<'a> = &'a mut dyn FnMut(f64) -> ControlFlow<()>;
 
-/// A progress callback for callers who do not care.
+/// A progress callback that never cancels.
 pub fn no_progress() -> impl FnMut(f64) -> ControlFlow<()> {
     |_| ControlFlow::Continue(())
 }

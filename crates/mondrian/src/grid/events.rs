@@ -1,4 +1,4 @@
-//! The cuts of one dimension that part rows of a given set, in order of time.
+//! The cuts of one dimension that separate rows of a given set, in order of time.
 //!
 //! Between two neighbouring coordinates only the first cut of a grid changes a partition of the rows (report, chapter
 //! 5, "Initialization"). So an event is the first cut of one grid in one gap between neighbours. They come out of the
@@ -7,8 +7,8 @@
 use crate::features::MondrianGrid;
 use crate::{Points, Result};
 
-/// A search goes no further than this many cuts per grid for every distinct coordinate: what is uncut by then lies so
-/// close together that looking for its cut would mean sampling millions of useless ones.
+/// A search goes no further than this many cuts per grid for every distinct coordinate: what is uncut by then is so
+/// close together that finding its cut would mean sampling millions of others.
 const MOST_CUTS: f64 = 64.0;
 
 /// The first cut of a grid in a gap.

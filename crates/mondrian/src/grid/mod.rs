@@ -3,8 +3,8 @@
 //!
 //! A grid is D independent Poisson processes, one an [`Axis`]; its cells are products of intervals. M of them give
 //! [`GridFeatures`], whose kernel is the general Laplace kernel in expectation. [`GridState`] holds the ridge solution
-//! at one configuration of lifetimes and moves it cut by cut, and tells what neighbouring moves would bring;
-//! [`search`] looks for good ones, and [`GridRidge`] puts it all together.
+//! at one configuration of lifetimes and moves it cut by cut, and computes the error of neighbouring moves;
+//! [`search`] optimises them, and [`GridRidge`] is the estimator.
 
 mod events;
 mod model;

@@ -94,7 +94,7 @@ impl GridRidge {
         Self::fit_with_progress(points, targets, params, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// The same, telling every step of the search to `progress`.
+    /// The same, reporting every step of the search to `progress`.
     ///
     /// # Errors
     /// As for [`GridRidge::fit`], and [`Error::Cancelled`] if the callback breaks off.

@@ -1,19 +1,19 @@
-//! The cells of a set of rows in all grids, while cuts come and go.
+//! The cells of a set of rows in all grids, while cuts are added and removed.
 //!
 //! A cell's identity is the exclusive or of one 128-bit hash per dimension, that of its interval, and one for its grid.
 //! A new cut changes the identity of the cells above it in its interval, in one step each; taking it away changes it
-//! back, and a cell below with the same identity is the partner to merge with. So pairs are found by looking at the
+//! back, and a cell below with the same identity is the partner to merge with. So pairs are found by scanning the
 //! rows of one interval, never at all cells.
 //!
-//! Rows come in two kinds: training rows, the first `n_train`, and riders, which only want predictions. A cell with
-//! training rows has a feature.
+//! Rows come in two kinds: training rows, the first `n_train`, and validation rows (*riders*), which only need
+//! predictions. A cell with training rows has a feature.
 
 use std::collections::HashMap;
 
 use crate::grid::events::{Dimension, Event};
 use crate::process::NodeKey;
 
-/// No feature: a cell of riders only.
+/// No feature: a cell of validation rows only.
 pub(crate) const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub(crate) struct Cell {
     train: u32,
 }
 
-/// One cell that a cut would part, or two that its removal would join.
+/// One cell that a cut would split, or two that its removal would merge.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     /// The cell (splitting), or the lower one (merging).

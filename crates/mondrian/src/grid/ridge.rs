@@ -7,7 +7,7 @@ use crate::linalg::Threads;
 use crate::ridge::{self, Design, FeatureRidge, SolveReport};
 use crate::{Points, Result};
 
-/// How a solution was found, as its file says it.
+/// How a solution was found, as stored in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Solver {
     /// Cholesky factorisation over the features.

@@ -1,6 +1,6 @@
 //! Grid models as model files: the cuts, the cells that hold rows and their coefficients.
 //!
-//! Cuts could be drawn again from the seed, but a small file could then ask for fifty million of them.
+//! Cuts could be drawn again from the seed, but a small file could then request fifty million of them.
 
 use std::collections::HashMap;
 

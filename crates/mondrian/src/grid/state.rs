@@ -1,4 +1,4 @@
-//! A grid model that moves: lifetimes go up and down cut by cut, and the exact solution goes along.
+//! A grid model under moves: lifetimes are raised and lowered cut by cut, and the exact solution is updated.
 
 use crate::features::MondrianGrid;
 use crate::grid::GridSolution;
@@ -22,7 +22,7 @@ pub enum Move {
 
 /// The most features of a state: P has that number squared.
 const MOST_FEATURES: usize = 12_000;
-/// Moves between two looks at the drift, and the residual at which P is computed afresh.
+/// Moves between two checks of the drift, and the residual at which P is computed anew.
 const WATCH: usize = 64;
 const DRIFT: f64 = 1e-9;
 /// A move costs about this many times C² operations, all of them bound by memory.
@@ -31,7 +31,7 @@ const MOVE_COST: f64 = 60.0;
 /// Ridge regression on the cells of M grids at one configuration of lifetimes, with validation rows riding along.
 ///
 /// The configuration changes by [`GridState::apply`], one cut at a time, or by [`GridState::jump`]. Whatever the walk,
-/// the state equals one built afresh at the same configuration: cells exactly, the solution to rounding.
+/// the state equals one built from scratch at the same configuration: cells exactly, the solution to rounding.
 ///
 /// ```
 /// use mondrian::Points;
@@ -183,7 +183,7 @@ impl GridState {
         self.solution.n_features()
     }
 
-    /// Cuts that part rows, one number per dimension.
+    /// Cuts that separate rows, one number per dimension.
     pub fn n_cuts(&self) -> &[usize] {
         &self.counts
     }
@@ -297,7 +297,7 @@ impl GridState {
             let renamed = self.solution.merge(&pairs)?;
             self.partition.apply(plan, || NONE);
             if !renamed.is_empty() {
-                // Who sits where in the end: a feature that filled one hole may have moved on into another.
+                // Final positions: a feature that filled one hole may have moved into another.
                 let mut occupants: Vec<u32> = (0..c as u32).collect();
                 for (from, to) in renamed {
                     occupants[to] = occupants[from];
@@ -425,7 +425,7 @@ impl GridState {
         Ok(())
     }
 
-    /// Solves afresh at the present configuration.
+    /// Solves from scratch at the present configuration.
     ///
     /// # Errors
     /// [`Error::NotPositiveDefinite`] if α is too small.

@@ -1,4 +1,4 @@
-//! What neighbouring configurations would be like, without going there (docs/design.md, "The Mondrian grid").
+//! The error of neighbouring configurations, without moving to them (docs/design.md, "The Mondrian grid").
 //!
 //! A removal needs K columns of P and O(K·C) more; an addition needs P times K new columns. Those of all candidates
 //! are stacked, so P is read once however many there are, and it is never written.

@@ -83,7 +83,7 @@ impl Cholesky {
         Ok(())
     }
 
-    /// `b` ← L⁻¹`b`, for all columns at once. ‖L⁻¹b‖² = bᵀA⁻¹b at half the price of a solve.
+    /// `b` ← L⁻¹`b`, for all columns at once. ‖L⁻¹b‖² = bᵀA⁻¹b at half the cost of a solve.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`].

@@ -3,7 +3,7 @@
 //! One change of P at a time is bound by memory bandwidth: it reads and writes all of P for two or four flops a number.
 //! Here P = B + Σ ± w wᵀ with the last vectors w kept beside the base B. A column of P is a column of B, corrected
 //! in O(n·k); when k vectors have gathered, B takes them all as one symmetric matrix product. Only B's lower
-//! triangle is kept up to date, half the flops; the price, one strided row per column read, is O(n).
+//! triangle is kept up to date, half the flops; the cost, one strided row per column read, is O(n).
 //!
 //! # The merge
 //! With P = (ZᵀZ + δ²I)⁻¹ and u = P(e_i − e_j), P₁ = P − uuᵀ/(u_i − u_j) is the inverse under the constraint

@@ -1,4 +1,4 @@
-//! Drift control: how far an updated factorisation may wander before it is made afresh.
+//! Drift control: how far an updated factorisation may drift before it is computed anew.
 //!
 //! A freshly computed inverse of an n × n matrix A satisfies ‖AP − I‖ ≲ n·ε·cond(A). Updates add rounding to it,
 //! and a downdate that nearly loses positive definiteness multiplies what is there. So now and then ‖(AP − I)v‖ is
@@ -22,7 +22,7 @@ pub struct Drift {
     pub bound: f64,
 }
 
-/// Decides when to look.
+/// Decides when to check.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Watch {
     drift: Drift,
@@ -30,7 +30,7 @@ pub(crate) struct Watch {
     weakest: f64,
 }
 
-/// A pivot below this makes the next look immediate: it multiplies the errors in P by its inverse.
+/// A pivot below this makes the next check immediate: it multiplies the errors in P by its inverse.
 const WEAK_PIVOT: f64 = 0.05;
 
 impl Watch {
@@ -39,14 +39,14 @@ impl Watch {
     }
 
     /// Notes an update whose pivot (the factor by which it changes the determinant) was `pivot`; true when it is time
-    /// to look.
+    /// to check.
     pub(crate) fn note(&mut self, pivot: f64, n: usize) -> bool {
         self.since += 1;
         self.weakest = if self.since == 1 { pivot } else { self.weakest.min(pivot) };
         self.weakest < WEAK_PIVOT || self.since >= (n / 2).clamp(4, 32)
     }
 
-    /// Measures and records; true when the factorisation should be made afresh.
+    /// Measures and records; true when the factorisation should be computed anew.
     pub(crate) fn exceeded(&mut self, n: usize, cond: f64, residual: impl FnMut(&[f64], &mut [f64])) -> bool {
         self.since = 0;
         self.drift.checks += 1;

@@ -101,8 +101,8 @@ impl Factor {
         }
         self.lower[(n, n)] = schur.sqrt();
         self.a.push(&border);
-        // A small pivot here is in the matrix, not in the factor: appending is as stable as factoring afresh, so it is
-        // no reason for an early look.
+        // A small pivot here is in the matrix, not in the factor: appending is as stable as a new factorisation, so it
+        // is no reason for an early check.
         self.keep_watch(1.0)
     }
 
@@ -194,8 +194,8 @@ impl Factor {
         }
     }
 
-    /// Rotates the vector with L⁻¹v = `angles` out of L, last column first, by plain rotations (LINPACK's way): stable
-    /// where hyperbolic ones would not be. `rest` is √(1 − ‖angles‖²).
+    /// Rotates the vector with L⁻¹v = `angles` out of L, last column first, by plain rotations (as LINPACK does):
+    /// stable where hyperbolic ones would not be. `rest` is √(1 − ‖angles‖²).
     fn downdate(&mut self, angles: &[f64], mut rest: f64) {
         let n = self.n_rows();
         let mut out = vec![0.0; n];

@@ -1,4 +1,4 @@
-//! A column-major matrix of our own, and borrowed blocks of one.
+//! A column-major matrix, and borrowed blocks of one.
 
 use serde::{Deserialize, Serialize};
 
@@ -274,7 +274,7 @@ impl<'a> MatrixMut<'a> {
     }
 }
 
-/// A matrix in a product, as it stands or transposed.
+/// A matrix in a product, as it is or transposed.
 #[derive(Debug, Clone, Copy)]
 pub struct Operand<'a> {
     view: MatrixRef<'a>,

@@ -1,4 +1,4 @@
-//! Dense linear algebra: the only module that touches faer.
+//! Dense linear algebra: the only module that names faer.
 //!
 //! A plain column-major [`Matrix`], products, [`Cholesky`], and the factorisations that follow a symmetric positive
 //! definite matrix while it changes, each change in O(n²) (report, appendices A and D; docs/design.md, "The path, exact
@@ -10,7 +10,7 @@
 //! | [`Factor`] | A and L with LLᵀ = A | append, remove (Givens rotations), rank-one up and downdate |
 //! | [`DeferredInverse`] | P and pending update vectors | rank one, remove, merge; applied in blocks as one matrix product |
 //!
-//! The first two watch ‖AP − I‖ (‖LLᵀ − A‖) against what a fresh factorisation could promise and start afresh
+//! The first two watch ‖AP − I‖ (‖LLᵀ − A‖) against the error of a fresh factorisation and are computed anew
 //! when it is exceeded; see [`Drift`].
 //!
 //! Threads are an argument ([`Threads`]), never a global: faer's threads wait by spinning, so more than one pays only

@@ -131,7 +131,7 @@ impl Symmetric {
 
     /// Drops row and column `i`; later ones move up.
     pub(crate) fn remove(&mut self, i: usize) {
-        // One pass over memory: earlier columns close up in place, later ones on their way to the left.
+        // One pass over memory: earlier columns are compacted in place, later ones while they move to the left.
         let (n, rows) = (self.n, self.storage.n_rows());
         let numbers = self.storage.as_mut_slice();
         for j in 0..i {

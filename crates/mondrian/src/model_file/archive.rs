@@ -10,7 +10,7 @@ use crate::model_file::{Array, Element, ModelFileError, VERSION, decode, encode}
 
 /// Longest name of an array or parameter set, in bytes.
 const LONGEST_NAME: usize = 200;
-/// What stands before the name of a parameter set in the metadata.
+/// The prefix of the name of a parameter set in the metadata.
 const PARAMS: &str = "params:";
 /// The metadata entries that the container itself writes.
 pub(crate) const RESERVED: [&str; 5] = ["format", "version", "kind", "writer", "crc32"];
@@ -58,7 +58,7 @@ impl Archive {
         self.version
     }
 
-    /// All free metadata: parameter sets stand under `params:NAME` as JSON.
+    /// All free metadata: parameter sets are under `params:NAME` as JSON.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
     }

@@ -1,4 +1,4 @@
-//! Bytes to archive: everything is checked before it is believed.
+//! Bytes to archive: everything is checked before it is used.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Archive> {
     let (json, data) = split(bytes)?;
     let header: Header = serde_json::from_slice(json).map_err(|e| header_error(json, &e))?;
     let mut metadata = header.metadata.0;
-    // The version is looked at before anything that a later version may have changed.
+    // The version is checked before anything that a later version may have changed.
     if metadata.get("format").map(String::as_str) != Some(FORMAT) {
         return Err(ModelFileError::NotAModel.into());
     }
@@ -51,7 +51,7 @@ fn split(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
         return Err(ModelFileError::Truncated { expected: 8, found }.into());
     };
     let length = u64::from_le_bytes(*length);
-    // A foreign file's first eight bytes are a random length: the brace tells it from a damaged one of ours.
+    // A foreign file's first eight bytes are a random length: the brace distinguishes it from a damaged model file.
     if rest.first() != Some(&b'{') || length > LONGEST_HEADER as u64 {
         return Err(ModelFileError::NotAModel.into());
     }
@@ -70,7 +70,7 @@ fn checked_version(metadata: &BTreeMap<String, String>) -> Result<u32> {
 }
 
 /// Every array lies within the data, has the bytes its type and shape need, and the arrays fill the data without gaps
-/// and overlaps: so no announced size can ask for more memory than was given.
+/// and overlaps: so no announced size can request more memory than the file has bytes.
 fn check_layout(entries: &BTreeMap<String, Entry>, n_data: usize) -> Result<()> {
     let mut spans = Vec::with_capacity(entries.len());
     for (name, entry) in entries {

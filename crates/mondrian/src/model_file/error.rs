@@ -12,7 +12,7 @@ pub enum ModelFileError {
         /// How many there are.
         found: u64,
     },
-    /// Not one of our files at all.
+    /// Not a mondrian model file.
     #[error("not a mondrian model file")]
     NotAModel,
     /// A file from a later version of this library.
@@ -88,7 +88,7 @@ pub enum ModelFileError {
     Parameters {
         /// The name of the set.
         name: String,
-        /// What the reader said.
+        /// The message of the JSON reader.
         why: String,
     },
     /// Parts that do not fit together: an index out of range, lengths that differ.

@@ -1,8 +1,8 @@
 //! Models as bytes: one versioned, checksummed container for files, pickles and messages between machines.
 //!
 //! The container is a [safetensors] file: eight bytes that hold the length of a JSON header, the header, then the
-//! arrays' little-endian numbers. Any safetensors reader can list and load the arrays; ours checks more. Our version,
-//! the kind of model, its parameters and a CRC-32 of every array stand in the header's `__metadata__`
+//! arrays' little-endian numbers. Any safetensors reader can list and load the arrays; this one checks more. The format
+//! version, the kind of model, its parameters and a CRC-32 of every array are in the header's `__metadata__`
 //! (`docs/model-format.md` has the whole description).
 //!
 //! Nothing here touches a file: bytes go in and come out.
@@ -49,7 +49,7 @@ use crate::Result;
 /// The newest version of the container that this library writes and reads.
 pub const VERSION: u32 = 1;
 
-/// The value of the metadata entry `format`, by which a model is told from any other safetensors file.
+/// The value of the metadata entry `format`, which distinguishes a model from any other safetensors file.
 pub const FORMAT: &str = "mondrian-model";
 
 /// A model that can be turned into bytes and back.
@@ -92,7 +92,7 @@ pub trait Saved: Sized {
     /// The model from the bytes of a model file.
     ///
     /// # Errors
-    /// [`ModelFileError`], where the bytes are not a sound model file of this kind.
+    /// [`ModelFileError`], where the bytes are not a valid model file of this kind.
     fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let archive = Archive::from_bytes(bytes)?;
         archive.check_kind(Self::KIND)?;

@@ -2,7 +2,7 @@
 
 use crate::path::{Loss, RegularizationPath};
 
-/// Most values that a path keeps unless told otherwise; beyond it, it is thinned as it grows.
+/// Most values that a path keeps by default; beyond it, it is thinned as it grows.
 const DEFAULT_CAP: usize = 1 << 20;
 
 /// Collects the losses of a moving model, in ascending order of lifetime.

@@ -1,4 +1,4 @@
-//! Regularization paths: a model's error at every lifetime of a range, for the price of one fit (report, chapter 4).
+//! Regularization paths: a model's error at every lifetime of a range, at the cost of one fit (report, chapter 4).
 
 mod builder;
 mod curve;

@@ -1,19 +1,19 @@
-//! The Poisson process of one axis, over the whole real line and all times, looked at where asked.
+//! The Poisson process of one axis, over the whole real line and all times, computed where queried.
 //!
 //! The cuts of an axis are a Poisson process of unit intensity on (location, time) ∈ ℝ × (0, ∞); the axis at lifetime λ
 //! shows those with time ≤ λ (report, chapter 1, "Mondrian process in 1D"). It is laid out in bands and blocks: band j
 //! holds the times from 2^j up to 2^(j+1), in blocks of width 2^−j, so that every block has area one and, on average,
 //! one cut. What lies in a block is a function of the axis's key, the band and the block's number. So any place can be
 //! looked up in any order, a larger lifetime only adds cuts, and no unit of length is preferred: few blocks are
-//! looked at whether inputs are measured in nanometres or in seconds since 1970 (one fixed width for all times would
-//! make small lifetimes scan a long way). The lowest band takes all times below 2^−128, so that nothing is cut off.
+//! computed whether inputs are measured in nanometres or in seconds since 1970 (one fixed width for all times would
+//! make small lifetimes scan many blocks). The lowest band takes all times below 2^−128, so that nothing is cut off.
 
 use crate::process::NodeKey;
 use crate::{Error, Result};
 
 /// Below 2^LOWEST all times are one band.
 const LOWEST: i32 = -128;
-/// More cuts than this in one look are refused.
+/// More cuts than this in one query are refused.
 const LIMIT: f64 = 5e7;
 /// Beyond this, numbers of blocks are not exact any more.
 const FAR: f64 = 9e15;
@@ -53,7 +53,7 @@ impl Axis {
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] if the lifetime is negative, infinite or NaN; [`Error::TooLarge`] if more than
-    /// fifty million cuts are to be expected, or the place is so far out that numbers do not tell blocks apart.
+    /// fifty million cuts are to be expected, or the place is so far out that floats do not distinguish blocks.
     pub fn cuts(&self, lower: f64, upper: f64, lifetime: f64) -> Result<Vec<AxisCut>> {
         check(lower, upper, lifetime)?;
         let mut cuts = Vec::new();
@@ -84,8 +84,8 @@ impl Axis {
             return Ok(false);
         }
         // Bands that end before the lifetime have a cut in most of their blocks, and the latest has the narrowest: a
-        // far pair is told apart by a few of them. The last band may hold hardly any cut until the lifetime, so it is
-        // looked at when the others have said that the pair is near.
+        // distant pair is separated by a few of them. The last band may hold hardly any cut until the lifetime, so it
+        // is searched last, when the others have not separated the pair.
         let bands = bands(lifetime);
         for band in bands.clone().rev().skip(1).chain(bands.last()) {
             let (first, last) = blocks(band, lower, upper);

@@ -1,7 +1,7 @@
 //! What an interval leaves around another inside it: where a cut misses the inner one.
 //!
 //! Cells are half-open, (lo, hi]: x ≤ cut lies below. So a cut misses (inner_lo, inner_hi] if it falls in
-//! [lo, inner_lo) or in [inner_hi, hi); at inner_lo itself it would part off a point of a closed inner box.
+//! [lo, inner_lo) or in [inner_hi, hi); at inner_lo itself it would separate a point of a closed inner box.
 
 /// The two parts of an interval outside an inner one.
 #[derive(Debug, Clone, Copy)]
@@ -11,7 +11,7 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Length below the inner interval. Without a float strictly between, no cut could part anything there, and
+    /// Length below the inner interval. Without a float strictly between, no cut could separate anything there, and
     /// counting it would cut the cell for ever (docs/design.md, "Numerical care").
     #[inline]
     fn below(&self) -> f64 {
@@ -45,8 +45,8 @@ impl Gaps {
 #[inline]
 pub(crate) fn whole(lo: f64, hi: f64) -> f64 {
     let length = hi - lo;
-    // Four units in the last place or more: no need to look closer, which takes longer than all the rest. By the upper
-    // end: a lower one is often the float below 0, and products with such numbers take ten times as long.
+    // Four units in the last place or more: the exact test, which is slower than all the rest, is not needed. By the
+    // upper end: a lower one is often the float below 0, and products with such numbers take ten times as long.
     if length > hi.abs() * 1e-15 + f64::MIN_POSITIVE || lo.next_up() < hi { length } else { 0.0 }
 }
 

@@ -1,7 +1,7 @@
-//! The process on all of ℝ^D, looked at where asked.
+//! The process on all of ℝ^D, computed where queried.
 //!
 //! It is the limit of the ladder of boxes (docs/design.md, "Extending the box"): the process on one rung, restricted to
-//! the rung below, is the process there, so a look never depends on the rung it was made from.
+//! the rung below, is the process there, so a result never depends on the rung it was computed from.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::process::mondrian::in_coordinates;
 use crate::process::{Bounds, BuiltInMeasure, Cell, Measure, Mondrian, NodeKey, Partition, Side};
 use crate::{Error, Lifetime, Points, Result};
 
-/// A Mondrian process on all of ℝ^D up to a lifetime. Two looks agree where they overlap.
+/// A Mondrian process on all of ℝ^D up to a lifetime. Two windows agree where they overlap.
 ///
 /// ```
 /// use mondrian::{Lifetime, Points, process::InfiniteMondrian};

@@ -2,16 +2,16 @@
 //!
 //! A node of a tree has a 128-bit key, a function of the seed, the tree's number and the sides taken on the way
 //! down. Its draws are a function of its key. Nothing else is random anywhere, so no thread, order of
-//! arrival or earlier look can change a result (docs/design.md, "A tree is a function of its key").
+//! arrival or earlier query can change a result (docs/design.md, "A tree is a function of its key").
 //!
 //! # The function, exactly
 //! All arithmetic is modulo 2^128. `mix(x)` is the bijection
 //! `x ^= x >> 64; x *= A; x ^= x >> 64; x *= B; x ^= x >> 64` with the odd constants [`A`] and [`B`], the
-//! 128-bit cousin of the SplitMix64 finaliser. Then
+//! 128-bit analogue of the SplitMix64 finaliser. Then
 //! `root(seed, index) = mix(mix(seed) ^ (index << 64 | ROOT))`, `child(side) = mix(key ^ side)` with constants for
 //! below and above, and `draw(purpose) = mix(key ^ (purpose << 64 | DRAW))`, whose high half gives the
 //! waiting time (−ln of it, by `logarithm.rs`) and whose low half gives the location (down the tree of `sides.rs`).
-//! Reference vectors stand in the tests: another
+//! Reference vectors are in the tests: another
 //! implementation that meets them grows the same trees.
 
 use crate::process::logarithm::Reduced;
@@ -24,7 +24,7 @@ const B: u128 = 0xDA94_2042_E4DD_58B5_94D0_49BB_1331_11EB;
 const ROOT: u128 = 0x526F_6F74;
 const BELOW: u128 = 0x4265_6C6F_7700_0000_0000_0000_0000_0000;
 const ABOVE: u128 = 0x4162_6F76_6500_0000_0000_0000_0000_0000;
-/// By side, looked up: a branch would be guessed wrong half the time.
+/// By side, from a table: a branch would be mispredicted half the time.
 static SIDES: [u128; 2] = [BELOW, ABOVE];
 const DRAW: u128 = 0x4472_6177;
 

@@ -53,7 +53,7 @@ const fn log_by_series(c: f64) -> f64 {
     2.0 * s * sum
 }
 
-/// A logarithm once the table has been asked: what is left is arithmetic, the same for every number.
+/// A logarithm after the table lookup: the rest is arithmetic, the same for every number.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reduced {
     /// (z − c)/c.
@@ -73,7 +73,7 @@ impl Reduced {
         let entry = &TABLE[(from_start >> 45) as usize % N];
         let exponent = (from_start as i64) >> 52;
         let z = f64::from_bits(bits.wrapping_sub((exponent as u64) << 52));
-        // As the last bits of a float: a conversion would wait for what its register held before.
+        // As the last bits of a float: a conversion would depend on the previous contents of its register.
         let exponent = f64::from_bits(BIG.to_bits() | (exponent - 53 + 1024) as u64) - (BIG + 1024.0);
         Self { r: (z - entry.centre) * entry.inverse, exponent, log: entry.log }
     }

@@ -1,4 +1,4 @@
-//! The process MP(Θ) itself: nothing is sampled until somebody looks.
+//! The process MP(Θ) itself: nothing is sampled until it is queried.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub const MAX_EXPECTED_CELLS: f64 = 5e7;
 /// A Mondrian process on a box, for all times (report, chapter 1). [`Mondrian::until`] samples it up to a lifetime.
 ///
 /// A pure function of its key, box and measure, and of the restrictions and extensions made since: whatever is
-/// looked at, in whatever order, on however many threads, is part of one and the same sample.
+/// queried, in whatever order, on however many threads, is part of one and the same sample.
 ///
 /// ```
 /// use mondrian::{Lifetime, process::{Bounds, Mondrian, NodeKey}};

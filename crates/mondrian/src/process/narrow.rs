@@ -1,6 +1,6 @@
-//! A cell of few dimensions that stands on its own, for walks down many cells side by side.
+//! A self-contained cell of few dimensions, for processing many cells at once.
 //!
-//! [`Cell`] is one walk, which has to come back to a cell before it goes on to another. This is a copy of one cell, with each
+//! [`Cell`] is one walk, which has to return to a cell before it enters another. This is a copy of one cell, with each
 //! step of the way to its next cut on its own and without a branch, so that steps of many can be done together. The
 //! numbers are those of [`Cell`], bit for bit.
 
@@ -32,7 +32,7 @@ impl NarrowCell {
     /// Dimensions that it has at most.
     pub(crate) const MOST_DIMS: usize = FAN;
 
-    /// Whether a walk goes through cells that this can stand for.
+    /// Whether the cells of a walk can be represented by this type.
     pub(crate) fn can_be(cell: &Cell) -> bool {
         cell.lower().len() <= FAN && cell.clocks().0.len() == 1
     }

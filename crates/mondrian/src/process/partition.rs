@@ -27,7 +27,7 @@ pub struct Node {
 /// A sample of MP(λ, Θ): a partition of a box into cells, with its history.
 ///
 /// Cuts are numbered in depth-first order, the side below first, and cells in the order in which that walk meets them.
-/// The sample remembers the process it is a look at, so it can be grown, restricted and extended. Saved, it is
+/// The sample keeps the process it was drawn from, so it can be grown, restricted and extended. Saved, it is
 /// the process and the lifetime; loading samples it again, since it is a pure function of those.
 ///
 /// ```
@@ -69,7 +69,7 @@ impl<M: Measure + Clone> Partition<M> {
         Self { process, lifetime, tree }
     }
 
-    /// The process that this is a look at.
+    /// The process that this is a sample of.
     pub fn process(&self) -> &Mondrian<M> {
         &self.process
     }
@@ -312,14 +312,14 @@ pub(crate) enum Visit {
     Cell,
 }
 
-/// What is left to do on a walk.
+/// A pending step of a walk.
 enum Walk {
     Arrive(Child),
     SetLower(usize, f64),
     SetUpper(usize, f64),
 }
 
-/// A partition as saved: where it comes from, and how far it was looked at.
+/// A partition as saved: its source, and its lifetime.
 #[derive(Serialize, Deserialize)]
 struct SavedPartition<M> {
     process: Mondrian<M>,

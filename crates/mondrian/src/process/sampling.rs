@@ -93,7 +93,7 @@ pub(crate) struct Subtree {
 }
 
 impl Subtree {
-    /// What stands at the top: the first cut, or the only cell.
+    /// The root: the first cut, or the only cell.
     pub(crate) fn root(&self) -> Child {
         if self.nodes.is_empty() { Child::Cell(0) } else { Child::Cut(0) }
     }
@@ -249,7 +249,7 @@ enum Top {
     Grown(usize),
 }
 
-/// Splits the work into about [`N_PARTS`] parts. Which they are changes nothing in the result.
+/// Splits the work into about [`N_PARTS`] parts. The split does not affect the result.
 fn split(walker: Walker, limit: f64) -> (Vec<Top>, Vec<Part>) {
     let mut top = vec![Top::Grown(0)];
     let mut open = BinaryHeap::from([Part::new(walker, 0.0, 0, limit)]);

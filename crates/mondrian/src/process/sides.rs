@@ -3,8 +3,8 @@
 //! The sum is a tree of fixed shape, so it is a pure function of the lengths: in whatever order they were set, the bits
 //! agree (docs/design.md, "Exact promises"). Setting one costs an addition per level, picking one a comparison.
 //!
-//! The tree lies in blocks of sixteen entries, each with the sums above them: a way down meets few lines of memory, and all
-//! numbers are written and read one by one, so that none has to wait for the cache.
+//! The tree lies in blocks of sixteen entries, each with the sums above them: a descent touches few cache lines, and
+//! all numbers are written and read one by one, which avoids store-forwarding stalls.
 
 /// Entries of a block.
 pub(crate) const FAN: usize = 16;
@@ -74,11 +74,11 @@ pub(crate) fn pick_in<const STEPS: usize>(block: &[f64; SIZE], at: &mut f64) -> 
     place
 }
 
-/// Whether `at` falls to the right of two lengths laid side by side; it becomes the place there. That is from the end of
+/// Whether `at` falls into the second of two adjacent lengths; it becomes the place there. That is from the end of
 /// the left one on, unless the right one is zero.
 ///
-/// By signs, not comparisons, of which the compiler makes branches: which way it goes is random, and a branch guessed
-/// wrong would cost more than the rest of the step. Lengths have none, nor has zero.
+/// By sign bits, not comparisons, which the compiler would turn into branches: the direction is random, and a
+/// mispredicted branch costs more than the rest of the step. Lengths and zero have the sign bit clear.
 #[inline]
 fn go_right(at: &mut f64, left: f64, right: f64) -> usize {
     let past = *at - left;

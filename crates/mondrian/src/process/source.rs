@@ -72,7 +72,7 @@ impl Source {
             let (expected, limit) = ((n_extensions + 1) as f64, MAX_EXTENSIONS as f64);
             return Err(Error::TooLarge { what: "extensions of one sample", expected, limit });
         }
-        // Far from the numbers of trees and rungs; counted, so that no two extensions share their draws.
+        // Outside the range of tree and rung numbers; counted, so that no two extensions share their draws.
         let number = u64::MAX - n_extensions as u64;
         let key = seed.map_or_else(|| self.key.fork(number), |seed| NodeKey::root(seed, number));
         self.layers.push(Layer::Extended { outer, key });

@@ -1,6 +1,6 @@
 //! Walking down any process: a keyed one, one seen through a window, one extended to a larger box.
 //!
-//! Restriction and extension are kept as they were asked for, not as lists of cuts, and walked through. So a
+//! Restriction and extension are kept as operations, not as lists of cuts, and walked through. So a
 //! restricted or extended sample is still the whole process: its lifetime can be raised later, and the
 //! operations compose exactly (report, "Self-consistency" and "Conditional Mondrians").
 

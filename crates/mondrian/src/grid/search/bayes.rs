@@ -12,7 +12,7 @@ use crate::process::NodeKey;
 const BOX: (f64, f64) = (-7.0, 4.0);
 /// Candidates a step: half anywhere in the box, half around the best.
 const CANDIDATES: u32 = 512;
-/// Distance at which observations stop to tell about each other, per √D, and the noise's share of the variance.
+/// Correlation length of the observations, per √D, and the noise's share of the variance.
 const LENGTH: f64 = 2.5;
 const NOISE: f64 = 1e-3;
 

@@ -9,7 +9,7 @@ use crate::laplace::{TuningParams, tune};
 /// Tunes the exact Laplace kernel on the training rows, then finds the best common factor on the grid.
 ///
 /// The factor is needed because M grids are not the exact kernel: at small lifetimes most grids have no cut at all,
-/// while the exact kernel goes on telling points apart.
+/// while the exact kernel still distinguishes points.
 #[derive(Debug, Clone, Default)]
 pub struct Gradient {
     /// The best so far, and its error.

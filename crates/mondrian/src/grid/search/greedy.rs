@@ -6,8 +6,8 @@ use crate::grid::search::{Bench, Optimizer};
 
 /// The best neighbour, again and again.
 ///
-/// Increasing only, it takes the best cut even if that is worse than where it stands, as the report's does, and leaves
-/// ending to patience. Both ways, it stops where no neighbour is better: easily in a local minimum.
+/// Increasing only, it takes the best cut even if that raises the error, as the report's does, and is
+/// ended by patience. Both ways, it stops where no neighbour is better: easily in a local minimum.
 #[derive(Debug, Clone, Copy)]
 pub struct Greedy {
     both: bool,

@@ -1,7 +1,7 @@
 //! Searching for lifetimes on a grid: one loop, many optimizers.
 //!
 //! An [`Optimizer`] makes one step at a time on a [`Bench`], which evaluates, records and counts. So every optimizer
-//! respects the budget, tells its progress, can be stopped between any two evaluations' steps and goes on later, and
+//! respects the budget, reports progress, can be stopped between any two evaluations' steps and resumed, and
 //! leaves a whole trajectory.
 
 mod bayes;
@@ -105,11 +105,11 @@ impl Default for SearchLimits {
 pub enum Outcome {
     /// The optimizer had nothing left to try.
     Finished,
-    /// The budget is spent; a larger one goes on.
+    /// The budget is spent; a larger one resumes.
     Budget,
     /// No new least error for as many steps as patience allows.
     Patience,
-    /// The callback stopped it; another run goes on.
+    /// The callback stopped it; another run resumes.
     Stopped,
 }
 
@@ -198,7 +198,7 @@ impl Bench<'_> {
 /// let limits = SearchLimits { budget: 30, patience: 1000 };
 /// assert_eq!(search.run(limits, &mut watch)?, Outcome::Budget);
 /// let early = search.best().expect("steps were made").error;
-/// search.run(SearchLimits { budget: 100, ..limits }, &mut watch)?;       // goes on where it was
+/// search.run(SearchLimits { budget: 100, ..limits }, &mut watch)?;       // resumes
 /// assert!(search.best().expect("more steps").error < early);
 /// # Ok::<(), mondrian::Error>(())
 /// ```
@@ -217,7 +217,7 @@ impl Search {
         Self { state, optimizer, trajectory: Trajectory::default(), evaluations: 0, finished: false }
     }
 
-    /// Runs, or goes on, until a limit is met. The budget counts from the very beginning.
+    /// Runs, or resumes, until a limit is met. The budget counts from the first run.
     ///
     /// # Errors
     /// Those of the evaluations; a state too large for them ends the search instead.

@@ -79,7 +79,7 @@ fn draw_cuts(drawing: &mut Drawing, page: &Page, cuts: &[PoissonPoint], times: b
     }
 }
 
-/// Times beside the cuts' dots, where no line, dot or other time stands.
+/// Times beside the cuts' dots, where no line, dot or other label is.
 fn label_cuts(drawing: &mut Drawing, page: &Page, cuts: &[PoissonPoint]) {
     const SIZE: f64 = 7.5;
     let mut taken = Taken::default();

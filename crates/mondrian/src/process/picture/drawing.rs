@@ -75,7 +75,7 @@ const HALO: f64 = 0.5;
 const STROKE: f64 = 0.13;
 
 impl Text {
-    /// What it says.
+    /// The text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -103,7 +103,7 @@ pub struct Drawing {
     shapes: Vec<Shape>,
 }
 
-/// Where a text stands relative to its anchor.
+/// Where a text is placed relative to its anchor.
 #[derive(Clone, Copy)]
 pub(crate) enum Align {
     Left,
@@ -111,7 +111,7 @@ pub(crate) enum Align {
     Right,
 }
 
-/// Places that are taken, so that no label stands on another: left, top, right, bottom.
+/// Occupied places, so that labels do not overlap: left, top, right, bottom.
 #[derive(Default)]
 pub(crate) struct Taken(Vec<[f64; 4]>);
 

@@ -38,7 +38,7 @@ fn glyph(letter: char) -> (&'static str, f64) {
     }
 }
 
-/// Room between letters, in heights of a capital.
+/// Space between letters, in heights of a capital.
 const TRACKING: f64 = 0.2;
 
 /// The width of a line of letters whose capitals are `size` high.

@@ -50,14 +50,14 @@ impl Picture {
         self
     }
 
-    /// Writes its birth time on every cut that has room for it.
+    /// Writes its birth time on every cut that has space for it.
     #[must_use]
     pub fn times(mut self, times: bool) -> Self {
         self.times = times;
         self
     }
 
-    /// Fills the cells in Piet Mondrian's manner; which cells get a colour follows from the sample's key.
+    /// Fills the cells in the style of Piet Mondrian; which cells get a colour follows from the sample's key.
     #[must_use]
     pub fn paint(mut self, paint: bool) -> Self {
         self.paint = paint;

@@ -1,4 +1,4 @@
-//! A partition in Piet Mondrian's manner: mostly white, black lines of varied weight, and few, well-placed colours.
+//! A partition in the style of Piet Mondrian: mostly white, black lines of varied weight, and few, well-placed colours.
 
 use crate::process::picture::drawing::{Colour, Drawing};
 use crate::process::picture::plane::{Plane, Rect, Segment};
