@@ -1,4 +1,4 @@
-"""What all estimators share: validated rows in, the bound model behind, and a file to keep it in."""
+"""The base of all estimators: validation of rows, the bound core model, and saving."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class MondrianEstimator(BaseEstimator):
     """Base of every estimator; the fitted core model is ``_model``."""
 
     def _keep(self, arguments):
-        """Stores what a constructor was given, its ``locals()``, untouched: checks are the business of ``fit``."""
+        """Stores the constructor's arguments, its ``locals()``, unchanged: ``fit`` checks them."""
         for name, value in arguments.items():
             if name != "self":
                 setattr(self, name, value)
@@ -54,7 +54,7 @@ class MondrianEstimator(BaseEstimator):
     def _rows(self, X, *, reset=False, **options):
         """Validated rows; those of a model from the program are prepared as it prepared its own.
 
-        Whether numbers are finite, the core asks, and says where one is not.
+        The core checks that numbers are finite, and reports row and column of one that is not.
         """
         prepared = self._prepared(X, reset)
         if prepared is not None:
@@ -62,7 +62,7 @@ class MondrianEstimator(BaseEstimator):
         return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False, **options)
 
     def _labelled_rows(self, X, y, *, reset=False, **options):
-        """The same with what goes with each row."""
+        """The same with targets."""
         prepared = self._prepared(X, reset)
         if prepared is not None:
             return check_X_y(prepared, y, dtype=np.float64, ensure_all_finite=False, **options)
@@ -108,12 +108,12 @@ class MondrianEstimator(BaseEstimator):
         )
 
     def _ask(self, question, X, *arguments):
-        """What a method of the core says about rows."""
+        """The result of a method of the core on rows."""
         X = self._query(X)
         return getattr(self._model, question)(X, *arguments, self._threads(len(X)))
 
     def _work(self, n_rows=None, progress=None):
-        """How the core does long work: on so many threads, and who hears how far it is."""
+        """Options of long calls into the core: the number of threads and the progress callback."""
         return self._threads(n_rows), self._listener(progress)
 
     def _threads(self, n_rows=None):
@@ -142,14 +142,14 @@ class MondrianEstimator(BaseEstimator):
         path : str or path-like
             The file.
         target : str, default="target"
-            What the program is to call the column that is predicted. Inputs are called as in the frame the model was
+            Name of the predicted column for the program. Inputs are named as in the frame the model was
             fitted on, else ``column1``, ``column2`` and so on, as the program calls columns without names.
         """
         check_is_fitted(self)
         _files.write_whole(path, self._model.to_bytes(_files.notes_of(self, target)))
 
     def _state(self):
-        """What a file keeps beside the core model and the parameters."""
+        """Notes stored in a file beside the core model and the parameters."""
         return {}
 
     def _restore(self, model, state, target):
@@ -157,7 +157,7 @@ class MondrianEstimator(BaseEstimator):
         return self._take(model)
 
     def _program_target(self, name):
-        """What the program is told of the target: None for none, False for a model it cannot use."""
+        """The target's description for the program: None for no target, False for a model it cannot use."""
         return {"name": name, "classes": None}
 
 
@@ -207,7 +207,7 @@ class Classifier(MondrianEstimator):
     """Probabilities of classes."""
 
     def predict_proba(self, X):
-        """The probability of each class; where a row tells nothing, that before any row is seen.
+        """The probability of each class; where a row is uninformative, the prior.
 
         {rows}
 

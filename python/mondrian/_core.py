@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def made_by_core(thing, kinds, maker):
-    """The thing itself. Some classes are made by others only, and say so when they are called."""
+    """The core object. Some classes cannot be constructed directly, and raise an error that says so."""
     if not isinstance(thing, kinds):
         raise TypeError(f"this is made by {maker}, not by hand")
     return thing
 
 
 def of_core(name, doc):
-    """A property that asks ``_inner``."""
+    """A property of ``_inner``."""
     return property(lambda self: getattr(self._inner, name), doc=doc)

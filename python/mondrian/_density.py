@@ -151,7 +151,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         return self._model.leave_one_out_score(self._threads())
 
     def path(self, X_val=None, progress=None):
-        """Mean negative log densities at every lifetime the trees are grown to. The box never moves.
+        """Mean negative log densities at every lifetime the trees are grown to. The box is fixed.
 
         Parameters
         ----------

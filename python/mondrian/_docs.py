@@ -19,19 +19,19 @@ lifetime : float or "auto", default="auto"
 lower, upper : array-like of shape (n_features,), default=None
     The root box, fixed at the first call; the box of the first data without.
 measure : {"uniform", "quantile"}, default="uniform"
-    What lengths mean: plain length, or the first data's own distribution on each axis.
+    Measure of lengths: plain length, or the distribution of the first data on each axis.
 weights : "auto", "std", None or array-like of shape (n_features,), default="auto"
     One factor per dimension on the measure. "auto" is 1 (raw units) for a finite lifetime by value and
     1/standard deviation when the lifetime is "auto" or infinite; None is 1.
 """,
     "unseen": """
 unseen : {"keyed", "integrate"}, default="keyed"
-    Whether cuts that no training row has made anybody look at follow from the key or are integrated over.
+    Whether cuts that were never instantiated follow from the key or are integrated over.
 """,
     "validation": """
 validation : "hold-out" or int, default="hold-out"
-    What is automatic is chosen on: a fifth of the rows, held out, or so many folds. Rows are assigned by a hash of their
-    coordinates, so their order does not matter.
+    How automatic values are validated: on a held-out fifth of the rows, or in a number of folds. Rows are
+    assigned by a hash of their coordinates, so their order does not matter.
 """,
     "margin": """
 margin : float, default=0.1
@@ -39,7 +39,7 @@ margin : float, default=0.1
 """,
     "density_validation": """
 validation : "hold-out", "leave-one-out" or int, default="hold-out"
-    What an automatic lifetime is chosen on: a fifth of the rows, held out, every row left out in turn, or so many folds.
+    How an automatic lifetime is validated: on a held-out fifth of the rows, by leave-one-out, or in a number of folds.
     Rows are assigned by a hash of their coordinates, so their order does not matter.
 """,
     "n_grids": """
@@ -83,7 +83,7 @@ verbose : bool or callable, default=False
     # Attributes.
     "tree_attributes": """
 lifetime_ : float
-    The lifetime looked at.
+    The lifetime of the view.
 {ground_attributes}
 """,
     "ground_attributes": """
@@ -204,7 +204,7 @@ weights : array-like of shape (n_dims,), default=None
 """,
     "time": """
 time : float, default=None
-    Look at this earlier time instead of the lifetime.
+    View at this earlier time instead of the lifetime.
 """,
     "partition": """
 Returns

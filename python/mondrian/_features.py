@@ -98,7 +98,7 @@ class MondrianFeatures(_FeatureTransformer, TreeEstimator):
 
 
 class _KernelFeatures(_FeatureTransformer):
-    """A map that is told how many features or grids, and lifetimes."""
+    """A map with a given number of features or grids, and lifetimes."""
 
     def _arguments(self, n_dims):
         return {

@@ -77,7 +77,7 @@ def load(path, n_jobs=None):
 
 
 def _estimator(cls, params, model, metadata):
-    """The estimator of a core model, with what front ends have noted."""
+    """The estimator of a core model, with the notes of the front ends."""
     note = json.loads(metadata.get(_PYTHON, "{}"))
     program = json.loads(metadata[_PROGRAM])["preparation"] if _PROGRAM in metadata else None
     is_prepared = program is not None and note.get("prepared", True)
@@ -102,7 +102,7 @@ def _estimator(cls, params, model, metadata):
 
 
 def notes_of(estimator, target):
-    """What a file says beside the core model: for Python, and for the program."""
+    """The notes stored beside the core model: for Python, and for the program."""
     preparation = estimator.__dict__.get("preparation_")
     names = estimator.__dict__.get("feature_names_in_")
     names = None if names is None else [str(name) for name in names]

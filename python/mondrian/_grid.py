@@ -26,7 +26,7 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
     alpha : float or "auto", default=1.0
         Regularization, the report's δ²; "auto" takes the one tuned for the exact kernel.
     search : {"auto", "greedy", "greedy-both", "lookahead", "coordinate", "gradient", "spsa", "bayes"}, default="auto"
-        How lifetimes are looked for.
+        How lifetimes are searched for.
     budget : int, default=400
         Most evaluations of the search.
     patience : int, default=50

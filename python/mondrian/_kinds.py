@@ -35,7 +35,7 @@ def name_of(estimator):
 
 
 def params_of(kind, metadata):
-    """Constructor parameters that the core's own notes tell."""
+    """Constructor parameters from the notes of the core."""
     noted = {key.removeprefix("params:"): text for key, text in metadata.items() if key.startswith("params:")}
     read = _READERS.get(kind)
     return {} if read is None else read({name: json.loads(text) for name, text in noted.items()})
@@ -89,7 +89,7 @@ def _density_classifier(noted):
 
 
 def _ground(noted):
-    """Of trees of which only what they stand on is kept."""
+    """For trees of which only the domain is kept."""
     ground = noted["ground"]
     return {"n_estimators": ground["n_trees"], "random_state": ground["seed"]}
 

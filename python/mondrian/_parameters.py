@@ -128,14 +128,14 @@ def root_box(lower, upper, n_dims):
 
 
 def validation_of(validation):
-    """What the core takes for ``validation``: a word or a number of folds."""
+    """``validation`` for the core: a word or a number of folds."""
     if isinstance(validation, str):
         return choice("validation", validation, ("hold-out", "leave-one-out"))
     return integer("validation", validation, 2, 10_000)
 
 
 def weights_of(weights, n_dims):
-    """What the core takes for ``weights``: a word or a list."""
+    """``weights`` for the core: a word or a list."""
     if weights is None:
         return "raw"
     if isinstance(weights, str):
@@ -144,7 +144,7 @@ def weights_of(weights, n_dims):
 
 
 def dimensions(name, value, n_dims, counts):
-    """Different dimensions, each below ``n_dims``, as many as one of ``counts`` says."""
+    """Different dimensions, each below ``n_dims``, their number one of ``counts``."""
     if not isinstance(value, (tuple, list)) or len(value) not in counts:
         raise ValueError(f"{name} is {value!r}, but must be {' or '.join(map(str, counts))} dimensions")
     dims = tuple(integer(name, dim, 0, n_dims - 1) for dim in value)

@@ -12,8 +12,8 @@ from . import _parameters as parameters
 class Preparation:
     """The way from the columns of a table to the inputs of a model that the program has fitted.
 
-    Numbers are scaled, categories become one input each of 0 and 1, as ``docs/program.md`` says. Estimators that come
-    from such a file hold one as ``preparation_`` and apply it to all rows they are given.
+    Numbers are scaled, categories become one input each of 0 and 1, as ``docs/program.md`` describes. Estimators
+    that come from such a file hold one as ``preparation_`` and apply it to all rows they are given.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class _Category:
 
 
 def _is_missing(cell):
-    """None, NaN, or what pandas uses for them."""
+    """None, NaN, or the missing values of pandas."""
     try:
         return cell is None or bool(cell != cell)
     except TypeError:
@@ -177,7 +177,7 @@ class _Standard:
 
 
 class _Quantiles:
-    """Linear between knots; outside, the slope from end to end. To the last bit what the program computes."""
+    """Linear between knots; outside, the slope from end to end. The same bits as the program computes."""
 
     def __init__(self, values, ranks):
         if not len(values) or len(values) != len(ranks) or not _rises(values) or not _rises(ranks):

@@ -1,4 +1,4 @@
-"""Who hears how far a long call is."""
+"""Progress of long calls."""
 
 from __future__ import annotations
 

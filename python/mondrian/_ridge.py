@@ -1,4 +1,4 @@
-"""What the ridge estimators share: one way to fit."""
+"""The common ``fit`` of the ridge estimators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class RidgeEstimator(MondrianEstimator):
 
     @all_or_nothing
     def fit(self, X, y):
-        """Choose what is automatic, then solve on all rows.
+        """Choose automatic values, then solve on all rows.
 
         {rows_and_targets}
 

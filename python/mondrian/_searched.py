@@ -1,4 +1,4 @@
-"""What the estimators that look for one lifetime per dimension share."""
+"""The base of estimators that search for one lifetime per dimension."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ._trajectory import Trajectory
 
 
 class SearchedEstimator(RidgeEstimator):
-    """Lifetimes, found or given, and the inputs that they say matter."""
+    """Lifetimes, found or given, and the inputs they select."""
 
     def _listener(self, progress):
         return step_listener_of(self.verbose)
 
     def _searched_arguments(self):
-        """What the core is told of every search."""
+        """Options of a search, for the core."""
         parameters.real("epsilon", self.epsilon)
         return {
             "alpha": parameters.auto_or_real("alpha", self.alpha, strict=True),

@@ -1,4 +1,4 @@
-"""What a search for lifetimes has seen."""
+"""The evaluations of a search for lifetimes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every estimator with trees shares: root box, measure, weights, and the views of a path."""
+"""The base of estimators with trees: root box, measure, weights, and views."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TreeEstimator(MondrianEstimator):
         }
 
     def _online_tree_arguments(self, n_dims):
-        """The same for a model that goes on learning: an automatic lifetime is infinite then."""
+        """The same for a model that learns online, where an automatic lifetime is infinite."""
         arguments = self._tree_arguments(n_dims)
         if arguments["lifetime"] is None:
             arguments["lifetime"] = float("inf")
@@ -43,14 +43,14 @@ class TreeEstimator(MondrianEstimator):
 
 @documented
 class ViewedEstimator(TreeEstimator):
-    """An estimator that can be looked at with a smaller lifetime."""
+    """An estimator that can be viewed at a smaller lifetime."""
 
     def _take(self, model):
         self.lifetime_ = model.lifetime
         return super()._take(model)
 
     def at(self, lifetime):
-        """The fitted model looked at with a smaller lifetime, without retraining.
+        """The fitted model at a smaller lifetime, without retraining.
 
         Parameters
         ----------

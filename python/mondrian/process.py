@@ -1,4 +1,4 @@
-"""The Mondrian process itself: sample it, look at it earlier, restrict it, extend it.
+"""The Mondrian process itself: sampling, earlier views, restriction, extension.
 
 Examples
 --------
@@ -267,7 +267,7 @@ class Partition:
 
 @documented
 class InfiniteMondrian:
-    """The process on all of space, looked at where asked; two looks agree where they overlap.
+    """The process on all of space, computed where queried; two windows agree where they overlap.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ class InfiniteMondrian:
         self._inner = _mondrian.InfiniteMondrian(self.n_dims, self.lifetime, self.seed, self.weights)
 
     def restrict(self, lower, upper):
-        """What of it lies in a box.
+        """The sample in a box.
 
         {corners}
 
