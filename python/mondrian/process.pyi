@@ -1,5 +1,7 @@
 """Types of the public names."""
 
+from __future__ import annotations
+
 from os import PathLike
 from typing import Any
 
