@@ -116,13 +116,13 @@ pub(crate) fn all_points<'a, T: Element>(
     sets.iter().map(|(x, y)| Ok((x.points(py)?, &**y))).collect()
 }
 
-/// Numbers on their way to Python.
+/// Numbers for Python.
 pub(crate) type NewVector<'py> = PyResult<Bound<'py, PyArray1<f64>>>;
 
-/// Two runs of numbers on their way to Python.
+/// Two arrays of numbers for Python.
 pub(crate) type NewVectors<'py> = PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)>;
 
-/// A table on its way to Python.
+/// A table for Python.
 pub(crate) type NewTable<'py, T> = PyResult<Bound<'py, PyArray2<T>>>;
 
 /// Numbers for Python.

@@ -1,4 +1,4 @@
-//! Classification forests. Classes are numbers from 0 on; their names are Python's business.
+//! Classification forests. Classes are numbers from 0 on; their names are kept in Python.
 
 use mondrian::Loss;
 use mondrian::internals::progress::part_of;
@@ -34,7 +34,7 @@ grown_forest!(ClassificationForest);
 
 #[pymethods]
 impl PyClassificationForest {
-    /// Grows the trees, and looks for an automatic lifetime here and now.
+    /// Grows the trees, and chooses an automatic lifetime at once.
     #[staticmethod]
     fn fit<'py>(py: Python<'py>, rows: Weighted<'py, u32>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
         let gamma = arguments.gamma.map_or(GammaChoice::Auto, GammaChoice::Value);

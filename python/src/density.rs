@@ -106,7 +106,7 @@ impl PyDensityForest {
 }
 
 bound!(
-    /// One density per class; classes are numbers from 0 on, names are Python's business.
+    /// One density per class; classes are numbers from 0 on, names are kept in Python.
     PyDensityClassifier,
     "DensityClassifier",
     DensityClassifier

@@ -35,7 +35,7 @@ fn not_fitted(py: Python<'_>, message: &str) -> PyErr {
     }
 }
 
-/// A panic is a mistake of ours. It becomes an ordinary exception, which `except Exception` can catch.
+/// A panic is a bug of the library. It becomes an ordinary exception, which `except Exception` can catch.
 pub(crate) fn from_panic(payload: &(dyn std::any::Any + Send)) -> PyErr {
     let what = payload
         .downcast_ref::<&str>()

@@ -24,7 +24,7 @@ fn search_kind(word: &str) -> PyResult<SearchKind> {
     }
 }
 
-/// A dictionary with these keys; `None` is looked for.
+/// A dictionary with these keys; `None` is searched for.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Arguments {

@@ -1,4 +1,4 @@
-//! What all bound models share: a lock of their own, bytes for pickle and files, and what is asked of trees.
+//! The base of all bound models: a lock, bytes for pickle and files, and queries of trees.
 
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::arrays::{NewTable, NewVector, NewVectors, Table, table, vector};
 use crate::threads::{Work, run};
 
-/// A model that many threads of Python may ask and one may change.
+/// A model that many Python threads may query and one may change.
 ///
 /// The lock is only taken without the interpreter's own, inside [`crate::threads::run`]: neither waits for the other.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl<M: Send + Sync> Shared<M> {
         Self(RwLock::new(model))
     }
 
-    /// To ask.
+    /// For queries.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, M> {
         self.0.read().expect("an earlier mistake has left the model half changed: fit it again")
     }
@@ -32,7 +32,7 @@ impl<M: Send + Sync> Shared<M> {
         self.0.write().expect("an earlier mistake has left the model half changed: fit it again")
     }
 
-    /// Asks on some threads.
+    /// Queries on some threads.
     pub(crate) fn ask<T: Send>(
         &self,
         py: Python<'_>,
@@ -74,7 +74,7 @@ impl<M: Send + Sync> Shared<M> {
         })
     }
 
-    /// Learns rows: at once, or watched if somebody listens or it takes long.
+    /// Learns rows: at once, or with progress if there is a callback or it takes long.
     pub(crate) fn learn(
         &self,
         py: Python<'_>,
@@ -227,10 +227,10 @@ pub(crate) use saved_as_json;
 
 /// A model with trees.
 pub(crate) trait Grown {
-    /// What its trees stand on.
+    /// The domain of its trees.
     fn domain(&self) -> (&BuiltInMeasure, &Domain);
 
-    /// The lifetime looked at.
+    /// The lifetime of the view.
     fn view(&self) -> f64;
 
     /// Trees and rows.

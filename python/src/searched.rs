@@ -1,4 +1,4 @@
-//! Searches for lifetimes: how they run, and what is asked of the models they end in.
+//! Searches for lifetimes: how they run, and queries of the models they end in.
 
 use std::ops::ControlFlow;
 
@@ -11,13 +11,13 @@ use pyo3::types::PyDict;
 use crate::arrays::table;
 use crate::threads::Work;
 
-/// What Python asks of a class whose field `model` is a `Shared` of a model with lifetimes found or given,
+/// The methods of a class whose field `model` is a `Shared` of a model with lifetimes found or given,
 /// one per dimension.
 macro_rules! with_search {
     ($class:ty, $model:ty, $arguments:ty) => {
         #[pyo3::pymethods]
         impl $class {
-            /// Looks for what is `None`, then solves.
+            /// Searches for what is `None`, then solves.
             #[staticmethod]
             fn fit<'py>(
                 py: pyo3::Python<'py>,
@@ -67,7 +67,7 @@ macro_rules! with_search {
 
 pub(crate) use with_search;
 
-/// Who hears of every evaluation, and says whether to go on.
+/// The callback of every evaluation, which decides whether to continue.
 pub(crate) type Stepping<'a> = &'a mut dyn FnMut(&Step) -> ControlFlow<()>;
 
 /// Runs a search that reports its evaluations, open to Ctrl-C.

@@ -16,7 +16,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::errors;
 
-/// How often the main thread looks for Ctrl-C while others work.
+/// How often the main thread checks for Ctrl-C while others work.
 const LOOK_AROUND: Duration = Duration::from_millis(20);
 
 thread_local! {
@@ -58,28 +58,28 @@ pub(crate) fn run<T: Send>(py: Python<'_>, n_threads: usize, work: impl FnOnce()
     }
 }
 
-/// What long work is handed: asks whether to go on, and passes news to the caller.
+/// The worker's side of a long call: sends progress to the calling thread and learns whether to continue.
 pub(crate) struct Watch<N> {
     cancelled: Arc<AtomicBool>,
     news: Sender<Message<N>>,
 }
 
-/// News on its way to the caller.
+/// A progress message to the calling thread.
 enum Message<N> {
-    /// The work goes on meanwhile.
+    /// The worker continues without waiting.
     News(N),
-    /// The work waits to hear whether it may go on.
+    /// The worker waits for the reply.
     Question(N, Sender<()>),
 }
 
 impl<N> Watch<N> {
-    /// Passes on news; breaks when the work should end.
+    /// Sends progress; breaks when the work should end.
     pub(crate) fn tell(&self, news: N) -> ControlFlow<()> {
-        // Nobody listening means the same as cancelled.
+        // A closed channel means the same as cancelled.
         self.go_on(self.news.send(Message::News(news)).is_ok())
     }
 
-    /// Passes on news and waits until it is heard: for the last word before a change that cannot be taken back.
+    /// Sends progress and waits until it is handled: the last chance to cancel before a change that cannot be undone.
     pub(crate) fn ask(&self, news: N) -> ControlFlow<()> {
         let (reply, answer) = channel();
         let is_sent = self.news.send(Message::Question(news, reply)).is_ok();
@@ -95,7 +95,7 @@ impl<N> Watch<N> {
     }
 }
 
-/// Runs long `work` beside the calling thread, which meanwhile hears its news and Ctrl-C.
+/// Runs long `work` on its own threads while the calling thread polls progress messages and signals.
 ///
 /// An exception of `hear` or a signal cancels the work; it is raised once the work has ended.
 fn run_watched<T: Send, N: Send>(
@@ -110,7 +110,7 @@ fn run_watched<T: Send, N: Send>(
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     let cancelled = Arc::new(AtomicBool::new(false));
     let (news, heard) = channel();
-    // Only for the compiler: a receiver may not be looked at from a part that has let go of the interpreter.
+    // Only for the compiler: a receiver is not `Sync`, and the interpreter's lock is released while waiting.
     let heard = Mutex::new(heard);
     let watch = Watch { cancelled: Arc::clone(&cancelled), news };
     let mut raised: Option<PyErr> = None;
@@ -129,7 +129,7 @@ fn run_watched<T: Send, N: Send>(
                 raised = news.map_or_else(|| py.check_signals(), |news| hear(py, news)).err();
                 cancelled.store(raised.is_some(), Ordering::SeqCst);
             }
-            // One that does not wait any more needs no answer.
+            // A worker that no longer waits needs no reply.
             let _ = reply.map(|reply| reply.send(()));
         }
         py.detach(|| worker.join())
@@ -143,7 +143,7 @@ fn run_watched<T: Send, N: Send>(
     }
 }
 
-/// How Python wants long work done: on how many threads, and the progress callback (`None` for no callback).
+/// Options of a long call: on how many threads, and the progress callback (`None` for no callback).
 #[derive(FromPyObject)]
 pub(crate) struct Work<'py>(usize, Option<Bound<'py, PyAny>>);
 
@@ -156,7 +156,7 @@ impl Work<'_> {
         self.1.is_some()
     }
 
-    /// Runs `work` open to Ctrl-C; the listener hears what `told` makes of its news.
+    /// Runs `work` open to Ctrl-C; the callback receives what `told` makes of a progress message.
     pub(crate) fn run_telling<T: Send, N: Send>(
         &self,
         py: Python<'_>,

@@ -54,7 +54,7 @@ fn gamma() -> Result<(), Box<dyn std::error::Error>> {
             print!(" {:7.3}", score(GammaChoice::Value(gamma))?.0);
         }
         let (best, model) = score(GammaChoice::Auto)?;
-        // The kernel is asked about the same rows: those in the box.
+        // The kernel is evaluated on the same rows: those in the box.
         let n_all = sets.test.len() / sets.n_dims;
         let inside = |x: &&[f64]| model.bounds().contains(x);
         let test: Vec<f64> = sets.test.chunks_exact(sets.n_dims).filter(inside).flatten().copied().collect();

@@ -1,4 +1,4 @@
-//! The Laplace kernel's path: its price in Cholesky fits, against the report's plain updates, and its growth with C.
+//! The Laplace kernel's path: its cost in Cholesky fits, against the report's plain updates, and its growth with C.
 //!
 //! `kernel_path [C...]`, by default 3000 (the comparison) and 500 1000 2000 4000 8000 (the growth). N = 3000 training and
 //! 1000 validation rows × 8 inputs, 50 trees, the terminal lifetime chosen for about C features, one thread, processor
@@ -240,7 +240,8 @@ fn merges(model: &KernelRidge, path: &KernelPath, n: usize) -> Result<(Vec<(usiz
     Ok((found, below))
 }
 
-/// Seconds a cut of the twin, and of one symmetric rank-two update at a time; their error is compared with the path's.
+/// Seconds per cut of the twin, and of one symmetric rank-two update at a time; their error is compared with the
+/// path's.
 fn twin(model: &KernelRidge, path: &KernelPath, train: &Data, held: &Data) -> Result<(f64, f64)> {
     let wide = model.widened_for(held.points()?)?;
     let (pairs, below) = merges(&wide, path, TWIN_CUTS)?;

@@ -1,4 +1,4 @@
-//! Feature maps: rows a second and tree, learning and transforming, on one thread of this machine at a time.
+//! Feature maps: rows per second and tree, learning and transforming, on one thread of this machine at a time.
 //!
 //! `RAYON_NUM_THREADS=1 kernel_transform`: 100 000 points uniform on [0, 1]^D, 20 trees, columns named in the output.
 

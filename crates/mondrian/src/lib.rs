@@ -2,9 +2,9 @@
 //! features of the Laplace kernel, and models whose lifetime is tuned over its whole range by one fit.
 //!
 //! Every random choice is a pure function of a [key](process::NodeKey): results depend on neither
-//! threads, nor order of arrival, nor how far anybody looked before.
+//! threads, nor order of arrival, nor earlier queries.
 
-// Without the feature, some of what the tests and benchmarks reach is used by nobody.
+// Without the feature, some items that tests and benchmarks use are unused.
 #![cfg_attr(not(feature = "internals"), allow(unreachable_pub, dead_code, unused_imports))]
 
 mod error;

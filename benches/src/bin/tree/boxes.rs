@@ -1,7 +1,7 @@
 //! The peer: a batch build with bounding boxes, as LRT14 (Algorithms 1 and 2) describes it.
 //!
 //! At every node it computes the box of the node's points over all D dimensions, draws a time and a cut from that
-//! box, and partitions the points: an index array partitioned in place, an explicit stack, no allocation a node.
+//! box, and partitions the points: an index array partitioned in place, an explicit stack, no allocation per node.
 //! Boxes are found in two ways. *Plain*: feature by feature over columns, the loops one writes down first and the published
 //! splitters have. *Vectorised*: row by row over a row-major array, both corners at once, a loop that the compiler turns into
 //! vector minima and maxima; the best we could do for it.

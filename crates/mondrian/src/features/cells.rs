@@ -24,7 +24,7 @@ pub const UNSEEN: u32 = u32::MAX;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellArray {
-    /// Tree by tree: within a tree the cells of neighbouring rows are few, so what they point at stays in cache.
+    /// Tree by tree: within a tree the cells of neighbouring rows are few, so the data they index stay in cache.
     cells: Vec<u32>,
     /// Factors on 1/√M, in the same order; none if all are 1.
     factors: Option<Vec<f64>>,

@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::features::{CellArray, UNSEEN};
 use crate::{Error, Result};
 
-/// One map a tree from a cell's 128-bit name to its column. Two cells share a name with probability 2^−128 a pair.
+/// One map per tree from a cell's 128-bit name to its column. Two cells share a name with probability 2^−128 per pair.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Numbering {
     trees: Vec<HashMap<u128, u32, BuildHasherDefault<NameHasher>>>,

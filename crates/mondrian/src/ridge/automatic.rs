@@ -7,7 +7,7 @@ use crate::progress::{Progress, part_of, report};
 use crate::ridge::{KernelRidge, KernelRidgeParams, PathMethod};
 use crate::{Lifetime, Points, Result};
 
-/// Rows and trees that the choice looks at, at most.
+/// Most rows and trees that the choice uses.
 const MAX_ROWS: usize = 3000;
 const MAX_TREES: usize = 50;
 /// The terminal lifetime is not raised beyond this many features.
@@ -82,7 +82,7 @@ fn alpha_at(
 }
 
 /// The lifetime and, among several candidates, α. The terminal lifetime starts at 1/D and is doubled until the curve of the
-/// best α has clearly turned, or there are too many features to go on.
+/// best α has clearly turned, or the limit on features is reached.
 fn on_the_path(
     alphas: &[f64],
     params: &KernelRidgeParams,

@@ -48,7 +48,7 @@ pub fn conjugate_gradients(
     conjugate_gradients_with_progress(design, alpha, b, start, options, &mut no_progress()).expect("never cancelled")
 }
 
-/// As [`conjugate_gradients`], with a report after every step: of the digits asked for, the share that is there.
+/// As [`conjugate_gradients`], with a report after every step: the share of the requested digits reached so far.
 pub(crate) fn conjugate_gradients_with_progress(
     design: &(impl Design + ?Sized),
     alpha: f64,

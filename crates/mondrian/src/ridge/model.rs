@@ -293,7 +293,7 @@ impl FeatureRidge {
     /// The variance of a new observation, one column per target, in the Gaussian-process view:
     /// σ²_prior·(δ² + δ² zᵀ(ZᵀZ + δ²I)⁻¹z + 1 − ‖z‖²).
     ///
-    /// The last part is what falls into unseen cells, or beyond the root box: there the data say nothing. Less
+    /// The last part is what falls into unseen cells, or beyond the root box: there the data give no information. Less
     /// [`FeatureRidge::noise_variances`], it is the variance of the function alone. The intercept counts as known.
     ///
     /// # Errors

@@ -173,7 +173,7 @@ impl KernelRidgeParams {
 /// let model = KernelRidge::params().n_trees(100).lifetime(Lifetime::new(4.0)?).alpha(0.1).fit(points, &y)?;
 /// let at = model.predict(Points::row_major(&[2.01], 1)?)?[(0, 0)];
 /// assert!((at - 2.01_f64.sin()).abs() < 0.1);
-/// let constant = model.at(Lifetime::ZERO)?;          // one cell a tree: the mean
+/// let constant = model.at(Lifetime::ZERO)?;          // one cell per tree: the mean
 /// assert!((constant.predict(points)?[(0, 0)] - y.iter().sum::<f64>() / 200.0).abs() < 1e-9);
 /// # Ok::<(), mondrian::Error>(())
 /// ```

@@ -21,7 +21,7 @@ pub enum Solver {
 pub struct SolveReport {
     /// The solver used, never [`Solver::Auto`].
     pub solver: Solver,
-    /// ‖Zᵀ(y − Zθ) − αθ‖/‖Zᵀy‖ of each target, computed afresh from θ.
+    /// ‖Zᵀ(y − Zθ) − αθ‖/‖Zᵀy‖ of each target, computed from θ after the solve.
     pub residuals: Vec<f64>,
     /// Steps of conjugate gradients, summed over targets; 0 otherwise.
     pub steps: usize,
@@ -44,7 +44,7 @@ pub struct Costs {
     pub cg_seconds: f64,
 }
 
-/// Flops a second of a factorisation, seconds a stored index of one step, seconds a scattered addition.
+/// Flops per second of a factorisation, seconds per stored index of one step, seconds per scattered addition.
 const FACTOR_RATE: f64 = 4e10;
 const STEP_SECONDS: f64 = 2e-9;
 const SCATTER_SECONDS: f64 = 1.5e-9;

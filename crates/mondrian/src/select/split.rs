@@ -1,4 +1,4 @@
-//! Which rows are tuned on: the first ones in an order that only the rows themselves decide.
+//! The rows used for tuning: the first ones in an order that depends on the rows alone.
 
 use crate::Points;
 use crate::process::NodeKey;
@@ -12,7 +12,7 @@ pub(crate) fn keyed_order(points: Points<'_>, key: NodeKey) -> Vec<usize> {
     order.into_iter().map(|(_, row)| row).collect()
 }
 
-/// The rows asked for, row-major, with their targets.
+/// The given rows, row-major, with their targets.
 pub(crate) fn gather(points: Points<'_>, targets: &[f64], rows: &[usize]) -> (Vec<f64>, Vec<f64>) {
     (rows.iter().flat_map(|&row| points.row(row)).collect(), rows.iter().map(|&row| targets[row]).collect())
 }

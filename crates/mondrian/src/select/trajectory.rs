@@ -1,4 +1,4 @@
-//! What a search has seen: every configuration evaluated, in order.
+//! The trajectory of a search: every configuration evaluated, in order.
 
 use serde::{Deserialize, Serialize};
 

@@ -11,7 +11,7 @@ use crate::ridge::{CellArray, UNSEEN};
 
 /// A matrix A = ZᵀZ + δ²I that can lose and gain features, and be solved with.
 pub(crate) trait Updatable {
-    /// Takes feature `i` out; which feature took its place, counted from zero, is told by `swaps`.
+    /// Takes feature `i` out; `swaps` gives the feature that took its place, counted from zero.
     fn remove(&mut self, i: usize) -> Result<()>;
     /// Whether the last feature takes the place of a removed one (else all later ones move up).
     fn swaps(&self) -> bool;
@@ -128,7 +128,7 @@ pub(crate) fn run(
 }
 
 impl State {
-    /// One feature per tree. Riders are in it too, until they part.
+    /// One feature per tree. Validation rows (*riders*) are in it too, until they leave the training rows.
     fn new(schedule: Schedule, start: impl Fn(Matrix, Threads) -> Result<Box<dyn Updatable>>) -> Result<Self> {
         let m = schedule.n_trees;
         let n = schedule.sets[0].n_rows as f64;
@@ -149,8 +149,8 @@ impl State {
     }
 
     fn split(&mut self, keep: u32, gone: u32, end: u32) -> Result<()> {
-        // Riders that parted before the terminal lifetime have no cell of their own there: they follow the training
-        // rows of the cell they part from.
+        // Riders that left before the terminal lifetime have no cell of their own there: they follow the training
+        // rows of the cell they left.
         let split = &self.schedule;
         let goes = |terminal: u32| gone <= terminal && terminal < end;
         let mut follow: Vec<Vec<(usize, u32)>> = Vec::new();

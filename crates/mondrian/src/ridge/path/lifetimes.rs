@@ -26,7 +26,7 @@ pub(crate) fn run(
         let cells: Vec<Vec<u32>> = sets
             .map(|(index, set)| {
                 let mut cells = set.cells.clone();
-                // Riders that part later than this lifetime are still in their cell.
+                // Validation rows that leave later than this lifetime are still in their cell.
                 for p in schedule.partings.iter().filter(|p| p.set as usize == index && p.time > *lifetime) {
                     cells[p.tree as usize * set.n_rows + p.row as usize] = p.cell;
                 }
@@ -67,7 +67,7 @@ pub(crate) fn run(
 /// The name at a lifetime of every terminal cell: merges above it are done.
 fn names_at(schedule: &Schedule, lifetime: f64) -> Vec<u32> {
     let mut names: Vec<u32> = (0..schedule.n_cells as u32).collect();
-    // From the earliest of them on: a cell's successor has its final name before it is asked for.
+    // From the earliest of them on: a cell's successor has its final name before it is needed.
     for merge in schedule.merges.iter().filter(|m| m.time > lifetime).rev() {
         names[merge.gone as usize] = names[merge.keep as usize];
     }

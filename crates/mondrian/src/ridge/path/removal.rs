@@ -1,6 +1,6 @@
 //! Down from the terminal lifetime: each cut removed merges two features, with deferred updates of the inverse.
 //!
-//! A block of cuts is processed together: their solutions θ are kept side by side by cell, so that the
+//! A block of cuts is processed together: their solutions θ are stored contiguously per cell, so that the
 //! predictions of all rows for all of them are one pass over the cells with contiguous reads.
 
 use crate::linalg::{Cholesky, DeferredInverse, Matrix};
@@ -62,7 +62,7 @@ pub(crate) fn run(schedule: Schedule, progress: Progress<'_>) -> Result<KernelPa
     Ok(KernelPath { path: builder.finish(), drift: state.drift })
 }
 
-/// Merges and returns of riders, in descending order of time.
+/// Merges of cells and returns of validation rows (*riders*), in descending order of time.
 fn events(schedule: &Schedule) -> Vec<(f64, Event)> {
     let mut events: Vec<(f64, Event)> = Vec::with_capacity(schedule.merges.len() + schedule.partings.len());
     events.extend(schedule.merges.iter().map(|m| (m.time, Event::Merge { keep: m.keep, gone: m.gone })));
