@@ -202,6 +202,10 @@ lower, upper : array-like of shape (n_dims,)
 weights : array-like of shape (n_dims,), default=None
     One factor per dimension on lengths; 1 without.
 """,
+    "data_measure": """
+measure : array-like of shape (n, n_dims), default=None
+    Rows whose distribution, one dimension at a time, replaces length; plain length without.
+""",
     "time": """
 time : float, default=None
     View at this earlier time instead of the lifetime.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from . import _mondrian
@@ -42,13 +43,19 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
         Returns
         -------
         Z : scipy.sparse.csr_matrix or ndarray of shape (n_samples, n_features_out)
+            Dense where ``set_output`` asks for a frame.
         """
         X = self._query(X)
         found = self._model.transform(X, self._threads(len(X)))
         if not isinstance(found, tuple):
             return found
         matrix = sparse.csr_matrix(found, shape=(len(X), self._n_features_out))
-        return matrix if self.sparse_output else matrix.toarray()
+        return matrix if self.sparse_output and not self._goes_into_a_frame() else matrix.toarray()
+
+    def _goes_into_a_frame(self):
+        """Whether ``set_output`` or scikit-learn's configuration asks for a frame, which holds dense columns only."""
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform")
+        return (asked or get_config().get("transform_output", "default")) != "default"
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

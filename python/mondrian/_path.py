@@ -8,7 +8,7 @@ from . import _mondrian
 from . import _parameters as parameters
 from ._core import made_by_core, of_core
 from ._docs import documented
-from ._plotting import axes_for, frame_of, written
+from ._plotting import axes_for, frame_of, html_table, written
 
 _LABELS = {"rmse": "RMSE", "log_loss": "log loss", "error": "share of errors", "neg_log_density": "mean −log density"}
 
@@ -138,6 +138,14 @@ class RegularizationPath:
         ax.set_ylabel(_LABELS[self.loss])
         ax.legend(frameon=False)
         return ax
+
+    def _repr_html_(self):
+        """What a notebook shows: the curves, and the lifetimes to choose from."""
+        rows = [("loss", _LABELS[self.loss]), ("values", f"{len(self):,}"), ("best lifetime", f"{self.best_lifetime:.6g}")]
+        rows.append(("loss there", f"{self.value_at(self.best_lifetime):.6g}"))
+        if self.standard_error is not None:
+            rows.append(("simplest within 1 s.e.", f"{self.best_lifetime_1se:.6g}"))
+        return f"<div>{self.to_svg()}{html_table(rows)}</div>"
 
     def __len__(self):
         return len(self.lifetimes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 from ._files import write_whole
 
 
@@ -30,3 +32,13 @@ def written(svg, path):
     if path is not None:
         write_whole(path, svg.encode())
     return svg
+
+
+def html_table(rows, header=None):
+    """A table for notebooks; every cell is escaped."""
+
+    def line(cells, tag):
+        return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+
+    head = "" if header is None else f"<thead>{line(header, 'th')}</thead>"
+    return f"<table>{head}<tbody>{''.join(line(row, 'td') for row in rows)}</tbody></table>"

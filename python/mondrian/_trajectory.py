@@ -6,7 +6,7 @@ import numpy as np
 
 from ._core import made_by_core
 from ._docs import documented
-from ._plotting import axes_for, frame_of
+from ._plotting import axes_for, frame_of, html_table
 
 
 @documented
@@ -53,6 +53,21 @@ class Trajectory:
     def __repr__(self):
         best = f", best error {self.error[self.best_index]:.6g}" if len(self) else ""
         return f"Trajectory({len(self)} evaluations{best})"
+
+    def _repr_html_(self):
+        """What a notebook shows: the best evaluation and the last ones, with the lifetimes of the first inputs."""
+        n_shown = min(8, self.lifetimes.shape[1])
+        names = [f"input {d}" for d in range(n_shown)] if self._names is None else [str(n) for n in self._names[:n_shown]]
+        best = self.best_index if len(self) else None
+        shown = sorted({*range(max(0, len(self) - 5), len(self)), *([] if best is None else [best])})
+        rows = [
+            (f"{k + 1}{' (best)' if k == best else ''}", f"{self.error[k]:.6g}", f"{self.alpha[k]:.4g}", int(self.rows[k]))
+            + tuple(f"{lifetime:.4g}" for lifetime in self.lifetimes[k, :n_shown])
+            for k in shown
+        ]
+        more = "" if n_shown == self.lifetimes.shape[1] else f"<p>{self.lifetimes.shape[1] - n_shown} more inputs</p>"
+        header = ("evaluation", "error", "alpha", "rows", *(f"lifetime of {name}" for name in names))
+        return f"<div><p>{len(self)} evaluations</p>{html_table(rows, header)}{more}</div>"
 
     @property
     def best_index(self):

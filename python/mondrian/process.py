@@ -29,7 +29,7 @@ __all__ = ["InfiniteMondrian", "Partition", "poisson", "sample"]
 
 
 @documented
-def sample(lower, upper, lifetime, seed=0, weights=None):
+def sample(lower, upper, lifetime, seed=0, weights=None, measure=None):
     """Sample a Mondrian process on a box up to a lifetime.
 
     {corners}
@@ -38,6 +38,7 @@ def sample(lower, upper, lifetime, seed=0, weights=None):
     seed : int, default=0
         The same seed gives the same process: a larger lifetime refines it.
     {length_weights}
+    {data_measure}
 
     {partition}
 
@@ -52,7 +53,8 @@ def sample(lower, upper, lifetime, seed=0, weights=None):
     if weights is not None:
         weights = parameters.vector("weights", weights, len(lower), low=0.0)
     lifetime = parameters.real("lifetime", lifetime, infinite=True)
-    return Partition(_mondrian.Partition.sample(lower, upper, lifetime, _seed(seed), weights, 1))
+    measure = _rows_of_measure(measure, len(lower))
+    return Partition(_mondrian.Partition.sample(lower, upper, lifetime, _seed(seed), weights, measure))
 
 
 def poisson(a, b, intensity, seed=0, measure=None):
@@ -63,7 +65,7 @@ def poisson(a, b, intensity, seed=0, measure=None):
     a, b : float
         The ends of the interval.
     intensity : float
-        Points a unit of length, or of the measure.
+        Points per unit of length, or of the measure.
     seed : int, default=0
         The same seed with a larger intensity gives the same points and more.
     measure : array-like of shape (n,), default=None
@@ -86,7 +88,10 @@ def poisson(a, b, intensity, seed=0, measure=None):
     intensity = parameters.real("intensity", intensity, infinite=True)
     if measure is not None:
         measure = check_array(measure, ensure_2d=False, dtype=np.float64).ravel().tolist()
-    locations, times = _mondrian.poisson(a, b, intensity, _seed(seed), measure)
+    return _poisson_points(*_mondrian.poisson(a, b, intensity, _seed(seed), measure))
+
+
+def _poisson_points(locations, times):
     points = np.empty(len(locations), dtype=[("location", np.float64), ("time", np.float64)])
     points["location"], points["time"] = locations, times
     return points
@@ -142,6 +147,20 @@ class Partition:
         """
         return self._view(time).cells()
 
+    def volumes(self, time=None):
+        """The volume of each cell, in the order of :meth:`cells`.
+
+        Parameters
+        ----------
+        {time}
+
+        Returns
+        -------
+        volumes : ndarray of shape (n_cells,)
+        """
+        lower, upper = self.cells(time)
+        return (upper - lower).prod(axis=1)
+
     def cell_of(self, X, time=None):
         """The number of each row's cell.
 
@@ -156,6 +175,24 @@ class Partition:
         cells : ndarray of int of shape (n_samples,)
         """
         return self._view(time).cell_of(check_array(X, dtype=np.float64))
+
+    def crossings(self, point, dim):
+        """The cuts that cross a line along one dimension: a Poisson process of intensity ``lifetime``.
+
+        Parameters
+        ----------
+        point : array-like of shape (n_dims,)
+            A point that the line goes through; its coordinate ``dim`` does not matter.
+        dim : int
+            The dimension along which the line runs.
+
+        Returns
+        -------
+        points : structured ndarray with fields ``location`` (ascending) and ``time``
+        """
+        point = parameters.vector("point", point, len(self.lower))
+        dim = parameters.integer("dim", dim, low=0, high=len(self.lower) - 1)
+        return _poisson_points(*self._inner.crossings(point, dim))
 
     def at(self, time):
         """The partition at an earlier time.
@@ -278,6 +315,7 @@ class InfiniteMondrian:
     seed : int, default=0
         All randomness follows from it.
     {length_weights}
+    {data_measure}
 
     Examples
     --------
@@ -288,12 +326,13 @@ class InfiniteMondrian:
     True
     """
 
-    def __init__(self, n_dims, lifetime, seed=0, weights=None):
+    def __init__(self, n_dims, lifetime, seed=0, weights=None, measure=None):
         self.n_dims = parameters.integer("n_dims", n_dims, high=_MOST_DIMS)
         self.lifetime = parameters.real("lifetime", lifetime, infinite=True)
         self.seed = _seed(seed)
         self.weights = None if weights is None else parameters.vector("weights", weights, self.n_dims, low=0.0)
-        self._inner = _mondrian.InfiniteMondrian(self.n_dims, self.lifetime, self.seed, self.weights)
+        self.measure = _rows_of_measure(measure, self.n_dims)
+        self._inner = _mondrian.InfiniteMondrian(self.n_dims, self.lifetime, self.seed, self.weights, self.measure)
 
     def restrict(self, lower, upper):
         """The sample in a box.
@@ -319,7 +358,7 @@ class InfiniteMondrian:
         return self._inner.cell_of(check_array(X, dtype=np.float64))
 
     def __reduce__(self):
-        return InfiniteMondrian, (self.n_dims, self.lifetime, self.seed, self.weights)
+        return InfiniteMondrian, (self.n_dims, self.lifetime, self.seed, self.weights, self.measure)
 
     def __repr__(self):
         return f"InfiniteMondrian(n_dims={self.n_dims}, lifetime={self.lifetime:g}, seed={self.seed})"
@@ -329,6 +368,16 @@ def _seed(seed):
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
         raise TypeError(f"seed is {seed!r}, but must be an integer")
     return parameters.seed_of(seed)
+
+
+def _rows_of_measure(data, n_dims):
+    """Rows whose distribution is the measure, or None for plain length."""
+    if data is None:
+        return None
+    data = check_array(data, dtype=np.float64)
+    if data.shape[1] != n_dims:
+        raise ValueError(f"measure has {data.shape[1]} columns, but the process has {n_dims} dimensions")
+    return data
 
 
 def _corners(lower, upper):

@@ -9,7 +9,7 @@ use mondrian::{Points, Result};
 use pyo3::prelude::*;
 
 use crate::arrays::{NewTable, NewVector, NewVectors, Table, table, vector};
-use crate::threads::{Work, run};
+use crate::threads::{Work, run, run_interruptibly};
 
 /// A model that many Python threads may query and one may change.
 ///
@@ -109,10 +109,11 @@ impl<M: Send + Sync> Shared<M> {
         py: Python<'py>,
         x: &Table<'_>,
         n_threads: usize,
-        question: impl FnOnce(&M, Points<'_>) -> Result<Vec<f64>> + Send,
+        question: impl Fn(&M, Points<'_>) -> Result<Vec<f64>> + Send + Sync,
     ) -> NewVector<'py> {
         let points = x.points(py)?;
-        self.vector(py, n_threads, |model| question(model, points))
+        let parts = self.ask_in_parts(py, points, n_threads, question)?;
+        Ok(vector(py, joined(parts)))
     }
 
     /// Two runs of numbers about rows.
@@ -121,11 +122,11 @@ impl<M: Send + Sync> Shared<M> {
         py: Python<'py>,
         x: &Table<'_>,
         n_threads: usize,
-        question: impl FnOnce(&M, Points<'_>) -> Result<(Vec<f64>, Vec<f64>)> + Send,
+        question: impl Fn(&M, Points<'_>) -> Result<(Vec<f64>, Vec<f64>)> + Send + Sync,
     ) -> NewVectors<'py> {
         let points = x.points(py)?;
-        let (first, second) = self.ask(py, n_threads, |model| question(model, points))?;
-        Ok((vector(py, first), vector(py, second)))
+        let (first, second) = self.ask_in_parts(py, points, n_threads, question)?.into_iter().unzip();
+        Ok((vector(py, joined(first)), vector(py, joined(second))))
     }
 
     /// A table about rows, row-major, and its number of columns.
@@ -134,12 +135,44 @@ impl<M: Send + Sync> Shared<M> {
         py: Python<'py>,
         x: &Table<'_>,
         n_threads: usize,
-        question: impl FnOnce(&M, Points<'_>) -> Result<(Vec<T>, usize)> + Send,
+        question: impl Fn(&M, Points<'_>) -> Result<(Vec<T>, usize)> + Send + Sync,
     ) -> NewTable<'py, T> {
         let points = x.points(py)?;
-        let (numbers, n_columns) = self.ask(py, n_threads, |model| question(model, points))?;
-        table(py, numbers, n_columns)
+        let (numbers, n_columns): (Vec<_>, Vec<usize>) =
+            self.ask_in_parts(py, points, n_threads, question)?.into_iter().unzip();
+        table(py, joined(numbers), n_columns.first().copied().unwrap_or(0))
     }
+
+    /// Asks about rows, many of them in parts between which Ctrl-C is noticed. All parts see the same model.
+    fn ask_in_parts<T: Send>(
+        &self,
+        py: Python<'_>,
+        points: Points<'_>,
+        n_threads: usize,
+        question: impl Fn(&M, Points<'_>) -> Result<T> + Send + Sync,
+    ) -> PyResult<Vec<T>> {
+        /// Rows per part: hundreds of trees look these up within a second.
+        const PART: usize = 1 << 13;
+        let n_rows = points.n_rows();
+        if n_rows <= PART {
+            return Ok(vec![self.ask(py, n_threads, |model| question(model, points))?]);
+        }
+        run_interruptibly(py, n_threads, |go_on| {
+            let model = self.read();
+            (0..n_rows)
+                .step_by(PART)
+                .map(|start| {
+                    go_on()?;
+                    question(&model, points.rows(start..(start + PART).min(n_rows)))
+                })
+                .collect()
+        })
+    }
+}
+
+/// Parts one after the other; a single one is not copied.
+fn joined<T>(mut parts: Vec<Vec<T>>) -> Vec<T> {
+    if parts.len() == 1 { parts.swap_remove(0) } else { parts.into_iter().flatten().collect() }
 }
 
 /// Texts by name that a front end keeps in a model file.

@@ -8,12 +8,18 @@ use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Table, table};
+use crate::arrays::{NewVectors, Table, table};
 use crate::model::saved_as_json;
 use crate::threads::run;
 
-fn weighted(weights: Option<Vec<f64>>) -> Result<BuiltInMeasure> {
-    weights.map_or(Ok(BuiltInMeasure::Uniform), |factors| Ok(BuiltInMeasure::Weighted(Weights::new(factors)?)))
+/// The measure that Python asks for: length, or the distribution of `data`, times one factor per dimension.
+fn measure_of(data: Option<Points<'_>>, weights: Option<Vec<f64>>) -> Result<BuiltInMeasure> {
+    let weights = weights.map(Weights::new).transpose()?;
+    Ok(match (data, weights) {
+        (Some(data), weights) => BuiltInMeasure::Quantile(QuantileMeasure::of_points(data, weights.as_ref())?),
+        (None, Some(weights)) => BuiltInMeasure::Weighted(weights),
+        (None, None) => BuiltInMeasure::Uniform,
+    })
 }
 
 /// A sample on a box; every change gives a new one.
@@ -34,11 +40,12 @@ impl PyPartition {
         lifetime: f64,
         seed: u64,
         weights: Option<Vec<f64>>,
-        n_threads: usize,
+        data: Option<Table<'_>>,
     ) -> PyResult<Self> {
-        let sample = run(py, n_threads, || {
+        let data = data.as_ref().map(|data| data.points(py)).transpose()?;
+        let sample = run(py, 1, || {
             let bounds = Bounds::new(&lower, &upper)?;
-            let process = Mondrian::with_measure(bounds, weighted(weights)?, NodeKey::root(seed, 0))?;
+            let process = Mondrian::with_measure(bounds, measure_of(data, weights)?, NodeKey::root(seed, 0))?;
             process.until(Lifetime::new(lifetime)?)
         })?;
         Ok(Self { sample })
@@ -91,6 +98,13 @@ impl PyPartition {
         Ok(PyArray1::from_vec(py, cells.into_iter().map(|cell| cell as i64).collect()))
     }
 
+    /// Locations and times of the cuts that cross a line along `dim`.
+    fn crossings<'py>(&self, py: Python<'py>, point: Vec<f64>, dim: usize) -> NewVectors<'py> {
+        let found = run(py, 1, || self.sample.crossings(&point, dim))?;
+        let (locations, times) = found.iter().map(|point| (point.location, point.time)).unzip();
+        Ok((PyArray1::from_vec(py, locations), PyArray1::from_vec(py, times)))
+    }
+
     /// The same sample at another lifetime, larger or smaller.
     fn grown(&self, py: Python<'_>, lifetime: f64, n_threads: usize) -> PyResult<Self> {
         Ok(Self { sample: run(py, n_threads, || self.sample.grown(Lifetime::new(lifetime)?))? })
@@ -130,9 +144,18 @@ pub(crate) struct PyInfiniteMondrian {
 #[pymethods]
 impl PyInfiniteMondrian {
     #[new]
-    fn new(py: Python<'_>, n_dims: usize, lifetime: f64, seed: u64, weights: Option<Vec<f64>>) -> PyResult<Self> {
-        let process =
-            run(py, 1, || InfiniteMondrian::with_measure(n_dims, Lifetime::new(lifetime)?, seed, weighted(weights)?))?;
+    fn new(
+        py: Python<'_>,
+        n_dims: usize,
+        lifetime: f64,
+        seed: u64,
+        weights: Option<Vec<f64>>,
+        data: Option<Table<'_>>,
+    ) -> PyResult<Self> {
+        let data = data.as_ref().map(|data| data.points(py)).transpose()?;
+        let process = run(py, 1, || {
+            InfiniteMondrian::with_measure(n_dims, Lifetime::new(lifetime)?, seed, measure_of(data, weights)?)
+        })?;
         Ok(Self { process })
     }
 
@@ -158,11 +181,8 @@ pub(crate) fn py_poisson(
     data: Option<Vec<f64>>,
 ) -> PyResult<(Bound<'_, PyArray1<f64>>, Bound<'_, PyArray1<f64>>)> {
     let points = run(py, 1, || {
-        let measure = match &data {
-            None => BuiltInMeasure::Uniform,
-            Some(data) => BuiltInMeasure::Quantile(QuantileMeasure::of_points(Points::row_major(data, 1)?, None)?),
-        };
-        poisson(a, b, Lifetime::new(intensity)?, seed, measure)
+        let data = data.as_ref().map(|data| Points::row_major(data, 1)).transpose()?;
+        poisson(a, b, Lifetime::new(intensity)?, seed, measure_of(data, None)?)
     })?;
     let (locations, times) = points.iter().map(|point| (point.location, point.time)).unzip();
     Ok((PyArray1::from_vec(py, locations), PyArray1::from_vec(py, times)))

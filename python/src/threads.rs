@@ -143,6 +143,25 @@ fn run_watched<T: Send, N: Send>(
     }
 }
 
+/// Runs `work` beside the calling thread, which looks for Ctrl-C; `work` asks now and then whether to go on.
+pub(crate) fn run_interruptibly<T: Send>(
+    py: Python<'_>,
+    n_threads: usize,
+    work: impl FnOnce(&dyn Fn() -> Result<()>) -> Result<T> + Send,
+) -> PyResult<T> {
+    run_watched(
+        py,
+        n_threads,
+        |py, ()| py.check_signals(),
+        |watch| {
+            work(&|| match watch.tell(()) {
+                ControlFlow::Continue(()) => Ok(()),
+                ControlFlow::Break(()) => Err(Error::Cancelled),
+            })
+        },
+    )
+}
+
 /// Options of a long call: on how many threads, and the progress callback (`None` for no callback).
 #[derive(FromPyObject)]
 pub(crate) struct Work<'py>(usize, Option<Bound<'py, PyAny>>);

@@ -188,3 +188,11 @@ def test_grids_in_place_of_the_exact_kernel_are_warned_of_where_they_were_asked_
     with pytest.warns(UserWarning, match="stand in for the exact kernel") as warned:
         mondrian.LaplaceKernelRidge(max_exact_rows=20, n_estimators=20, random_state=0).fit(X, X[:, 0])
     assert warned[0].filename == __file__
+
+
+@pytest.mark.parametrize("cls", [mondrian.MondrianFeatures, mondrian.RandomBinningFeatures, mondrian.MondrianGridFeatures])
+def test_features_fit_into_frames(cls, rng):
+    X = rng.uniform(size=(20, 2))
+    dense = cls(5, random_state=0).fit_transform(X).toarray()
+    frame = cls(5, random_state=0).set_output(transform="pandas").fit_transform(X)
+    assert np.array_equal(frame.to_numpy(), dense) and frame.shape[1] == dense.shape[1]

@@ -82,7 +82,6 @@ def test_several_targets_and_quantiles(regression):
         single.partial_fit(X, Y)
 
 
-@pytest.mark.skipif(not hasattr(mondrian, "MondrianForestClassifier"), reason="not there yet")
 def test_classes_may_arrive_late(classes):
     X, y = classes
     box = {"lower": X.min(axis=0), "upper": X.max(axis=0), "n_estimators": 8, "lifetime": 5.0, "gamma": 2.0, "random_state": 0}

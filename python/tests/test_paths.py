@@ -52,7 +52,6 @@ def test_density_paths_leave_one_out(rng):
     assert outside.n_outside == [1]
 
 
-@pytest.mark.skipif(not hasattr(mondrian, "MondrianForestClassifier"), reason="not there yet")
 def test_classification_paths_are_exact_anywhere(classes):
     from sklearn.metrics import log_loss
 
@@ -153,3 +152,15 @@ def test_the_best_lifetime_is_seen_wherever_it_is(rng):
     ax = path.plot()
     assert path.best_lifetime < 0.95 * ax.get_xlim()[1]
     plt.close(ax.figure)
+
+
+def test_notebooks_show_paths_and_trajectories(regression):
+    X, y = regression
+    forest = mondrian.MondrianForestRegressor(n_estimators=3, lifetime=3.0, random_state=0).fit(X[:60], y[:60])
+    path = forest.path(X[60:], y[60:])
+    shown = path._repr_html_()
+    assert shown.count("<svg") == 1 and f"{path.best_lifetime:.6g}" in shown
+    trajectory = mondrian.LaplaceKernelRidge(random_state=0).fit(X[:40], y[:40]).trajectory_
+    shown = trajectory._repr_html_()
+    assert f"{len(trajectory)} evaluations" in shown and shown.count("(best)") == 1
+    assert f"{trajectory.error[trajectory.best_index]:.6g}" in shown

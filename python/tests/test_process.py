@@ -77,3 +77,37 @@ def test_a_space_of_absurdly_many_dimensions_is_refused():
     for n_dims in (0, -1, 2**26, 10**30):
         with pytest.raises(ValueError, match="n_dims"):
             process.InfiniteMondrian(n_dims, 1.0, weights=1.0)
+
+
+def test_cells_fill_the_box():
+    sample = process.sample([0, 0, 0], [1, 2, 3], 1.5, seed=4)
+    for time in (None, 0.5):
+        assert abs(sample.volumes(time).sum() - 6.0) < 1e-12
+        assert len(sample.volumes(time)) == len(sample.cells(time)[0])
+
+
+def test_crossings_are_the_cuts_of_a_slice():
+    sample = process.sample([0, 0], [1, 1], 6.0, seed=4)
+    crossings = sample.crossings([0.3, 0.7], 0)
+    line = sample.restrict([0.0, 0.7], [1.0, 0.7])
+    assert crossings["location"].tolist() == sorted(line.cuts["location"].tolist())
+    assert sorted(crossings["time"]) == line.cuts["time"].tolist()
+    for bad in (lambda: sample.crossings([0.3], 0), lambda: sample.crossings([0.3, 0.7], 2), lambda: sample.crossings([0.3, 9.0], 0)):
+        with pytest.raises(ValueError):
+            bad()
+
+
+def test_a_measure_of_data_is_that_of_ranks(rng):
+    data = rng.exponential(size=(500, 2))
+    lower, upper = data.min(axis=0), data.max(axis=0)
+    sample = process.sample(lower, upper, 40.0, seed=2, measure=data)
+    # Under the measure of ranks the first cut of an axis lies beyond the median as often as before it; under length, hardly ever.
+    cuts = sample.cuts
+    below = np.mean([location < np.median(data[:, dim]) for location, dim in zip(cuts["location"], cuts["dim"])])
+    assert 0.3 < below < 0.7
+    plain = process.sample(lower, upper, 40.0 / (upper - lower).mean(), seed=2).cuts
+    assert np.mean([location < np.median(data[:, dim]) for location, dim in zip(plain["location"], plain["dim"])]) < 0.3
+    everywhere = process.InfiniteMondrian(2, 3.0, seed=1, measure=data)
+    assert everywhere.restrict([0, 0], [1, 1]) == everywhere.restrict([0, 0], [2, 2]).restrict([0, 0], [1, 1])
+    with pytest.raises(ValueError, match="columns"):
+        process.sample([0], [1], 1.0, measure=data)

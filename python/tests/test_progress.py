@@ -79,6 +79,9 @@ LONG = {
     "grid": "mondrian.MondrianGridRidge(50, search='bayes', budget=10**6, patience=10**6, search_rows=500).fit(X, y)",
     "online": "small.partial_fit(X, y)",
     "path": "small.path(X, y)",
+    "predict": "small.predict(X)",
+    "predict with std": "small.predict(X, return_std=True)",
+    "classes": "mondrian.MondrianForestClassifier(100, lifetime=float('inf'), random_state=0).fit(X[:1000], y[:1000] > 1).predict_proba(X)",
 }
 
 

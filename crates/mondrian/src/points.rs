@@ -108,6 +108,21 @@ impl<'a> Points<'a> {
         (self.column_stride == 1).then(|| &self.data[row * self.row_stride..][..self.n_columns])
     }
 
+    /// Some of the points, by row number, without a copy.
+    ///
+    /// # Panics
+    /// If the range does not lie within the table.
+    #[must_use]
+    pub fn rows(&self, range: std::ops::Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= self.n_rows, "rows within the table");
+        let data = if self.column_stride == 1 {
+            &self.data[range.start * self.row_stride..range.end * self.row_stride]
+        } else {
+            &self.data[range.start..]
+        };
+        Self { data, n_rows: range.len(), ..*self }
+    }
+
     /// A row-major copy.
     pub fn to_row_major(&self) -> Vec<f64> {
         self.as_row_major().into_owned()
@@ -165,6 +180,11 @@ mod tests {
         assert_eq!(b.get(1, 0), 4.0);
         assert_eq!(a.row_slice(1), Some(&rows[3..]));
         assert_eq!(b.row_slice(1), None);
+        for points in [a, b] {
+            assert_eq!(points.rows(1..2).to_row_major(), [4.0, 5.0, 6.0]);
+            assert_eq!(points.rows(1..2).column(2).collect::<Vec<_>>(), [6.0]);
+            assert_eq!((points.rows(0..2).n_rows(), points.rows(2..2).to_row_major().len()), (2, 0));
+        }
     }
 
     #[test]
