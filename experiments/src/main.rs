@@ -24,7 +24,7 @@ struct Arguments {
     /// Added to every seed.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Threads; only times depend on them [default: one a core].
+    /// Threads; only times depend on them [default: one per core].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// Small versions, of seconds.

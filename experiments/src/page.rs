@@ -105,17 +105,17 @@ and figures take every number from the JSON that a run wrote. Tests run small ve
 ## How to run them
 
 ```sh
-cargo run --release -p mondrian-experiments -- all --data DIR   # figures, numbers and these pages anew
+cargo run --release -p mondrian-experiments -- all --data DIR   # figures, numbers and these pages
 cargo run --release -p mondrian-experiments -- list             # names of the experiments
 cargo run --release -p mondrian-experiments -- digits online    # some of them
-cargo run --release -p mondrian-experiments -- draw             # figures and pages anew from the JSON there is
+cargo run --release -p mondrian-experiments -- draw             # figures and pages again from the kept JSON
 ```
 
 - `--data DIR`: the folder with the tables (`ccpp.csv.gz` and others: a row of names, then numbers, the response last); else \
 `MONDRIAN_DATA`, else `../shared/data`. Experiments on made-up data need none.
 - `--out DIR`: where everything is written, else `docs/experiments`.
 - `--seed N`: added to every seed, 0 if left out: other trees, other splits.
-- `--threads N`: one a core if left out. No number depends on it, except times.
+- `--threads N`: one per core if left out. No number depends on it, except times.
 - `--small`: versions of seconds, those of the tests.
 
 It ends with 0 when all is written, 2 when the arguments or the data folder are at fault (before anything has run), 1 when the work \

@@ -58,7 +58,7 @@ sparse_output : bool, default=True
 random_state : int, RandomState or None, default=None
     An integer is the core's seed.
 n_jobs : int or None, default=None
-    Threads, in joblib's meaning, at most one a core; results do not depend on it.
+    Threads, in joblib's meaning, at most one per core; results do not depend on it.
 """,
     "verbose": """
 verbose : bool or callable, default=False

@@ -37,7 +37,7 @@ def load(path, n_jobs=None):
     path : str or path-like
         The file.
     n_jobs : int or None, default=None
-        Threads that grow the trees again, in joblib's meaning, at most one a core.
+        Threads that grow the trees again, in joblib's meaning, at most one per core.
 
     Returns
     -------

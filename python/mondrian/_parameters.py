@@ -33,7 +33,7 @@ _cores = functools.cache(joblib.cpu_count)
 
 
 def threads_of(n_jobs):
-    """The number of threads that joblib's ``n_jobs`` means, in its current context: at most one a core.
+    """The number of threads that joblib's ``n_jobs`` means, in its current context: at most one per core.
 
     More would only wait for each other, and thousands take longer to start than most fits.
 
