@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// `directions` b = A·x. Each of the three kinds of columns may be missing, not all of them.
 ///
 /// ```
-/// use mondrian::laplace::KernelRows;
+/// use mondrian::internals::laplace::KernelRows;
 /// let rows = KernelRows::of_axes(vec![0.0, 0.0, 1.0, 0.5], 2)?;
 /// assert_eq!(rows.entry(0, 1), (-1.5_f64).exp());
 /// let rows = rows.with_levels(vec![7, 7], vec![2.0])?.with_directions(vec![0.0, 0.0, 3.0, 4.0], 2, 1.0)?;

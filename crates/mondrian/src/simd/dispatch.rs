@@ -3,9 +3,17 @@
 //! pulp picks the instruction set at run time and compiles the closure for each; the code stays safe and plain. No
 //! fused multiply-add is formed from separate operations, so the bits do not depend on the choice.
 
+pub(crate) use pulp::{Simd, WithSimd};
+
 /// Runs `work` compiled for the widest vectors the machine has. Everything hot in it must be inlined.
 #[inline]
 pub(crate) fn vectorise<R>(work: impl FnOnce() -> R) -> R {
+    pulp::Arch::new().dispatch(work)
+}
+
+/// As [`vectorise`], for work that names vectors itself: their type is an argument of [`WithSimd::with_simd`].
+#[inline]
+pub(crate) fn with_vectors<W: WithSimd>(work: W) -> W::Output {
     pulp::Arch::new().dispatch(work)
 }
 

@@ -11,5 +11,5 @@ pub(crate) mod partition;
 pub(crate) mod partition_avx2;
 pub(crate) mod transpose;
 
-pub(crate) use dispatch::{axpy, dot, vectorise};
+pub(crate) use dispatch::{Simd, WithSimd, axpy, dot, vectorise, with_vectors};
 pub(crate) use partition::partition;

@@ -1,0 +1,64 @@
+//! Kernel entries made on the fly, and nearest rows: core-nanoseconds per entry and per distance at 2, 9 and 27 axes.
+//!
+//! The limit stated beside them is that of two vector additions of eight numbers per cycle, which a distance of D axes
+//! needs 2·D of, at the clock that a loop of dependent additions runs at (three cycles each on Zen 4).
+
+use mondrian::internals::laplace::{KernelRows, PackedRows};
+use mondrian::internals::linalg::{Matrix, Threads};
+use mondrian::process::NodeKey;
+use mondrian_benches::{timed, timed_on_thread};
+
+fn sample(n: usize, dims: usize, spread: f64) -> KernelRows {
+    let axes = (0..n * dims).map(|i| NodeKey::root(1, i as u64).draw(0).normal() * spread).collect();
+    KernelRows::of_axes(axes, dims).expect("finite numbers")
+}
+
+/// Nanoseconds of a cycle.
+fn cycle() -> f64 {
+    let (sum, seconds) = timed_on_thread(|| {
+        let step = std::hint::black_box(1e-9_f32);
+        (0..400_000_000_u32).fold(0.0_f32, |sum, _| std::hint::black_box(step) + sum)
+    });
+    std::hint::black_box(sum);
+    seconds * 1e9 / 400_000_000.0 / 3.0
+}
+
+fn main() {
+    let n: usize = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(20_000);
+    let cycle = cycle();
+    println!("about {:.2} GHz", 1.0 / cycle);
+    for dims in [2, 9, 27] {
+        let rows = sample(n, dims, 1.0 / dims as f64);
+        let packed = PackedRows::new(&rows);
+        let vector = Matrix::from_fn(n, 1, |i, _| (i as f64).sin());
+        let many = Matrix::from_fn(n, 8, |i, v| ((i + v) as f64).sin());
+        let entries = (n * n) as f64 / 2.0;
+        let (_, seconds) = timed_on_thread(|| packed.product(&vector, Threads::ONE).expect("one number per row"));
+        let (_, seconds_of_eight) =
+            timed_on_thread(|| packed.product(&many, Threads::ONE).expect("one number per row"));
+        let (_, by_two) = timed(|| packed.product(&vector, Threads::up_to(2)).expect("one number per row"));
+        println!(
+            "D {dims:2}: {:.3} core-ns per entry made (limit of the additions {:.3}), 8 vectors {:.3}; \
+             products per second of {n} rows {:.1} on one thread, {:.1} on two (by the clock)",
+            seconds * 1e9 / entries,
+            2.0 * dims as f64 / 16.0 * cycle,
+            seconds_of_eight * 1e9 / entries,
+            1.0 / seconds,
+            1.0 / by_two
+        );
+        let queries = rows.select(&(0..400).map(|i| i * (n / 400)).collect::<Vec<_>>());
+        for m in [32, 200] {
+            let (scan, by_scan) =
+                timed_on_thread(|| packed.nearest_by_scan(&queries, m, None, Threads::ONE).expect("enough rows"));
+            let (index, by_index) =
+                timed_on_thread(|| packed.nearest(&queries, m, None, Threads::ONE).expect("enough rows"));
+            assert_eq!(scan, index);
+            println!(
+                "      {m} nearest: scan {:.1} µs per query ({:.3} core-ns per distance), index {:.1} µs",
+                by_scan * 1e6 / 400.0,
+                by_scan * 1e9 / 400.0 / n as f64,
+                by_index * 1e6 / 400.0
+            );
+        }
+    }
+}
