@@ -30,7 +30,7 @@ pub(crate) struct Global {
     /// Say nothing but errors
     #[arg(long, short, global = true, help_heading = "Everywhere")]
     pub(crate) quiet: bool,
-    /// Threads to use, at most one a core; results never depend on it [default: one a core]
+    /// Threads to use, at most one per core; results never depend on it [default: one per core]
     #[arg(long, global = true, value_name = "N", help_heading = "Everywhere")]
     pub(crate) threads: Option<usize>,
 }
@@ -71,7 +71,7 @@ pub(crate) struct TourArgs {
   mondrian sample --lower 0,0 --upper 3,2 --lifetime 3 --paint --out painting.png
   mondrian sample --lower 0,0,0 --upper 1,1,1 --lifetime 4 --axes 0,2 --through 0.5,0.2,0.5 --times --out slice.svg")]
 pub(crate) struct SampleArgs {
-    /// Lower corner of the box, one number a dimension
+    /// Lower corner of the box, one number per dimension
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', required = true, allow_negative_numbers = true)]
     pub(crate) lower: Vec<f64>,
     /// Upper corner of the box
@@ -83,7 +83,7 @@ pub(crate) struct SampleArgs {
     /// Seed: the same seed and box give the same partition
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Factors on the lengths, one a dimension
+    /// Factors on the lengths, one per dimension
     #[arg(long, value_name = "W,...", value_delimiter = ',')]
     pub(crate) weights: Option<Vec<f64>>,
     /// Where the drawing goes: .svg, .png, or - for SVG on standard output
@@ -166,7 +166,8 @@ pub(crate) struct PathArgs {
 
 /// Predict the target for the rows of a table
 ///
-/// One line a row, in the table's order: the mean, the standard deviation of a new target, and the ends of an interval.
+/// One line per row, in the table's order: the mean, the standard deviation of a new target, and the ends of an
+/// interval.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mondrian predict power.mondrian new.csv --out predictions.csv

@@ -56,7 +56,7 @@ fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// One line a row of the file, empty cells for dropped rows, so that lines and rows go together.
+/// One line per row of the file, empty cells for dropped rows, so that lines and rows go together.
 fn write_batch(
     out: &mut Sink,
     header: &str,

@@ -53,7 +53,7 @@ fn sample(args: &SampleArgs) -> Outcome<Partition> {
     if args.lower.len() != args.upper.len() {
         return Err(Failure::input(
             format!("--lower has {} numbers, --upper {}", args.lower.len(), args.upper.len()),
-            "give one a dimension to both",
+            "give one per dimension to both",
         ));
     }
     for (name, numbers) in [("--lower", &args.lower), ("--upper", &args.upper)] {
@@ -65,7 +65,7 @@ fn sample(args: &SampleArgs) -> Outcome<Partition> {
         if let Some(numbers) = numbers.as_ref().filter(|n| n.len() != args.lower.len()) {
             return Err(Failure::input(
                 format!("{name} has {} numbers, the box {} dimensions", numbers.len(), args.lower.len()),
-                "give one a dimension",
+                "give one per dimension",
             ));
         }
     }

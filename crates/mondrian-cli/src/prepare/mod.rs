@@ -80,7 +80,7 @@ pub(crate) struct Target {
 }
 
 impl Preparation {
-    /// The names of the model's inputs, one a dimension.
+    /// The names of the model's inputs, one per dimension.
     pub(crate) fn features(&self) -> Vec<String> {
         let mut names = Vec::new();
         for input in &self.inputs {

@@ -110,7 +110,7 @@ fn missing_cells_are_refused_dropped_or_filled() {
     place.run("fit gap.csv --target target --missing mean --out filled --quiet").succeeded();
     place.run("predict dropped gap.csv --out p.csv").succeeded();
     let lines: Vec<String> = place.read("p.csv").lines().map(str::to_owned).collect();
-    assert_eq!(lines.len(), 41, "one line a row");
+    assert_eq!(lines.len(), 41, "one line per row");
     assert_eq!(lines[1], ",,,");
     place.run("predict filled gap.csv --out p.csv").succeeded();
     assert!(place.read("p.csv").lines().all(|line| !line.starts_with(',')));

@@ -1,7 +1,6 @@
-//! Rows on their way into a forest.
+//! A batch of rows to learn or to look up.
 //!
-//! A large table is far from where it is worked on, so all that is asked of each row is asked while it is near: where it
-//! lies in measure coordinates, whether in the root box, and its hash.
+//! Transforms, bounds-checks and hashes rows in cache-sized blocks, so that a large table is read from memory once.
 
 use crate::Points;
 use crate::process::{Bounds, BuiltInMeasure};
@@ -10,7 +9,7 @@ use crate::tree::{Domain, hash};
 /// Numbers that are worked on together: they stay in the nearest cache.
 const AT_ONCE: usize = 2048;
 
-/// Rows in measure coordinates, row-major, with what learning them asks first.
+/// Rows in measure coordinates, row-major, with their hashes and whether they lie in the root box.
 #[derive(Debug, Clone)]
 pub struct RowBatch {
     pub(crate) coordinates: Vec<f64>,
@@ -47,7 +46,7 @@ impl RowBatch {
         Self { coordinates, hashes, domain: domain.clone(), are_inside: true }
     }
 
-    /// Looks at the rows whose numbers start there.
+    /// Checks and hashes the rows whose numbers start there.
     fn look_from(&mut self, start: usize) {
         let (root, n_dims) = (self.domain.root_box(), self.domain.n_dims());
         for some in self.coordinates[start..].chunks(at_once(n_dims)) {
@@ -56,7 +55,7 @@ impl RowBatch {
         }
     }
 
-    /// Whether all are known to lie in a root box: not if they were looked at on another domain.
+    /// Whether all are known to lie in a root box: not if they were checked on another domain.
     pub(crate) fn are_in(&self, root: &Bounds) -> bool {
         self.are_inside && self.domain.root_box() == root
     }
@@ -108,7 +107,7 @@ mod tests {
                 assert!(!RowBatch::of_coordinates(x, &domain).are_in(domain.root_box()));
             }
         }
-        // What one domain says of rows, another does not take on trust.
+        // A check on one domain does not hold for another.
         assert!(!RowBatch::of_coordinates(vec![1.5; 3], &wider).are_in(domain.root_box()));
     }
 }

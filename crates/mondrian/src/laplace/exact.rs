@@ -120,7 +120,7 @@ pub struct LaplaceRidge {
     params: LaplaceRidgeParams,
     rows: Vec<f64>,
     n_dims: usize,
-    /// Of K + αI, made at the fit; a model put together from its parts makes it again when it is asked for.
+    /// Of K + αI, made at the fit; a model assembled from its parts computes it when it is first needed.
     factor: OnceLock<Cholesky>,
     /// (K + αI)⁻¹ times the centred targets.
     dual: Matrix,

@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn is_within_an_ulp_and_a_half() {
-        // Two million points, dense near zero, where kernels live, and at the ends of the reduced range, against the
-        // standard library, itself within an ulp. Units in the last place as differences of bit patterns.
+        // Two million points, dense near zero, where kernel arguments lie, and at the ends of the reduced range,
+        // against the standard library, itself within an ulp. Units in the last place as differences of bit patterns.
         let spread = (0..1_000_000_u32).map(|i| f64::from(i) * 7.07e-4);
         let near = (0..1_000_000_u32).map(|i| (f64::from(i) * 1e-6).powi(3) * 3.0);
         let mut different = 0;

@@ -85,7 +85,7 @@ impl LaplaceKernel {
     }
 
     /// The lower triangle of the Gram matrix (a little of the upper one is filled too); what a Cholesky
-    /// factorisation reads, at half the price. Errors as for [`LaplaceKernel::gram`].
+    /// factorisation reads, at half the cost. Errors as for [`LaplaceKernel::gram`].
     pub fn gram_lower(&self, points: Points<'_>, threads: Threads) -> Result<Matrix> {
         self.fill(points, points, |column| column, threads)
     }
@@ -156,7 +156,7 @@ impl PackedRows {
         threads: Threads,
     ) {
         if self.dims.is_empty() {
-            // No dimension tells points apart.
+            // No dimension distinguishes points.
             out.fill(1.0);
             return;
         }

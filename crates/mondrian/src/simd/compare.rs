@@ -1,11 +1,11 @@
-//! One code against many.
+//! Comparison of one code with many.
 
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 
 /// Codes that are compared at once: a bit of a word for each.
 pub(crate) const MOST: usize = u32::BITS as usize;
 
-/// A way to compare codes.
+/// An implementation of the comparison.
 pub(crate) trait Compare: Copy {
     /// Which codes are smaller than one, bit k for the kth, and whether any is the same.
     fn compare(self, codes: &[i16; MOST], with: i16) -> (u32, bool);

@@ -1,4 +1,4 @@
-//! Loops compiled for the machine at hand.
+//! Run-time dispatch: loops compiled for several instruction sets, chosen by the processor at hand.
 //!
 //! pulp picks the instruction set at run time and compiles the closure for each; the code stays safe and plain. No
 //! fused multiply-add is formed from separate operations, so the bits do not depend on the choice.

@@ -1,4 +1,4 @@
-//! Parting numbers by codes, eight at a time.
+//! Stable partition of point ids by their codes with AVX2, eight at a time.
 
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 

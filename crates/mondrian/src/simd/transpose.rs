@@ -1,4 +1,4 @@
-//! Codes of points turned into rows of a dimension each.
+//! Transposes codes of points to one row per dimension.
 
 /// Points whose codes are turned at a time, and dimensions.
 pub(crate) const EIGHT: usize = 8;
@@ -13,7 +13,7 @@ pub(crate) fn transposed(points: [[u16; EIGHT]; EIGHT]) -> [[u16; EIGHT]; EIGHT]
     one_by_one(points)
 }
 
-/// Three times every row is mixed with the one four further on.
+/// 8×8 transpose by three unpack passes.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn by_vectors(v1: pulp::x86::V1, points: [[u16; EIGHT]; EIGHT]) -> [[u16; EIGHT]; EIGHT] {

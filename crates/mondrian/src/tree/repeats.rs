@@ -1,7 +1,7 @@
 //! Rows of a table that are the same as rows before.
 //!
 //! Nearly always there are none, and to see that most rows are like no other a few bits of memory each are enough, which stay
-//! in cache. A table that finds rows by their hashes is asked only for the others.
+//! in cache. The hash table of rows is searched only for the others.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;

@@ -1,4 +1,4 @@
-//! How much each input's cuts tell the classes of the training rows apart.
+//! How much each input's cuts separate the classes of the training rows.
 
 use rayon::prelude::*;
 
@@ -11,7 +11,7 @@ impl ClassificationForest {
     /// The share of each input in the Gini impurity that the cuts within the lifetime remove from the training rows: a
     /// mean over the trees, summing to one (or all 0 where no cut removes any).
     ///
-    /// Cuts know nothing of labels, so an input that tells nothing removes little however often it is cut.
+    /// Cuts do not depend on labels, so an irrelevant input removes little however often it is cut.
     pub fn relevance(&self) -> Vec<f64> {
         let (n_dims, lifetime) = (self.trained.forest.n_dims(), self.lifetime().get());
         let trees = self.trained.forest.trees();

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! on side 1: no volume but the root's is ever needed, only the shares. Two things follow. In a cell without rows
-//! the factor is 1 however it is cut, so empty regions are never looked at. And if one of the rows of side 1 is left
+//! the factor is 1 however it is cut, so empty regions are never instantiated. And if one of the rows of side 1 is left
 //! out, n₁ and n become n₁ − 1 and n − 1 at every cut above it: all rows of a cell share one leave-one-out product.
 
 use crate::process::{BuiltInMeasure, Measure};
@@ -88,7 +88,7 @@ fn crowding(rows: u32, share: f64) -> f64 {
 pub(crate) fn shares(measure: &BuiltInMeasure, dim: usize, (lower, cut, upper): (f64, f64, f64)) -> [f64; 2] {
     if let BuiltInMeasure::Quantile(_) = measure {
         let (a, c, b) = (measure.place(dim, lower), measure.place(dim, cut), measure.place(dim, upper));
-        // Where rounding makes two places one, the measure's own coordinates still tell them apart.
+        // Where rounding makes two places equal, the measure coordinates still distinguish them.
         if a < c && c < b {
             return [(c - a) / (b - a), (b - c) / (b - a)];
         }

@@ -1,4 +1,4 @@
-//! A density looked at with a lifetime.
+//! A density viewed at a lifetime.
 
 use crate::forest::density::DensityForest;
 use crate::forest::density::evaluate::{Counting, log_growth};

@@ -1,4 +1,4 @@
-//! The way from the root of a tree down to a cell, and back.
+//! The path from the root of a tree down to a cell, and back.
 
 use crate::forest::density::polya::{Split, shares};
 use crate::process::{BuiltInMeasure, Cell, Cut, Side};

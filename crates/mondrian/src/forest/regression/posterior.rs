@@ -31,7 +31,7 @@ impl Belief {
         Self { mean: gaussian.prior_mean, variance: gaussian.prior_variance }
     }
 
-    /// After a cell's rows, from what its parent believes.
+    /// The posterior given a cell's rows, with the parent's posterior as prior.
     ///
     /// Independent leaves have the prior for a parent (report, Example "Gaussian prediction model", with v_parent
     /// replaced by the closed form); in the hierarchy v = 0 above the root and κ shrinks towards the parent's mean.
@@ -55,7 +55,7 @@ impl Belief {
     }
 }
 
-/// A block on a point's way down: what lies between two cuts that separate training points.
+/// A block on a point's path down: what lies between two cuts that separate training points.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
     pub(crate) child: Child,
@@ -63,7 +63,7 @@ pub(crate) struct Block {
     pub(crate) birth: f64,
 }
 
-/// A point's way through the blocks of a tree, at a lifetime.
+/// A point's path through the blocks of a tree, at a lifetime.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Way {
     pub(crate) blocks: Vec<Block>,
@@ -74,7 +74,7 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// The way of `x`, a point of the root box.
+    /// The path of `x`, a point of the root box.
     #[inline]
     pub(crate) fn follow(&mut self, domain: &Domain, tree: &Tree, x: &[f64], lifetime: f64) {
         self.blocks.clear();
@@ -119,7 +119,7 @@ impl Way {
     }
 }
 
-/// Believing along a way, for one target.
+/// Evaluates posteriors along a path, for one target.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     pub(crate) tree: &'a Tree,
@@ -136,8 +136,8 @@ impl Reader<'_> {
         self.targets.target_sum(self.tree, self.sums, child, target)
     }
 
-    /// What a point believes at the end of its way. `distance` is how far it lies outside the root box, in the
-    /// measure: it leaves its way at that rate (docs/design.md, "Points outside the root box").
+    /// The prediction at the end of a path. `distance` is how far the point lies outside the root box, in the
+    /// measure: it leaves its path at that rate (docs/design.md, "Points outside the root box").
     pub(crate) fn hierarchical(
         &self,
         way: &Way,
@@ -166,7 +166,8 @@ impl Reader<'_> {
             let leaving = if at == 0 { Belief::prior(gaussian) } else { belief };
             match end {
                 Some(end) => mixture.add(stays(block.birth) - end, leaving),
-                // The last block: a point that left it through an empty side believes the same as one that leaves at rate Δ.
+                // The last block: a point that left it through an empty side gets the same as one that leaves at rate
+                // Δ.
                 None if way.has_left => mixture.add(stays(block.birth), leaving),
                 None => {
                     mixture.add(stays(block.birth) - stays(lifetime), leaving);
@@ -177,7 +178,7 @@ impl Reader<'_> {
         mixture.belief()
     }
 
-    /// What a cell with these training rows says on its own.
+    /// The posterior of a cell with these training rows, independent of its parent.
     pub(crate) fn independent(&self, child: Child, target: usize, gaussian: &Gaussian) -> Belief {
         let above = Belief::above_root(gaussian);
         Belief::after(above, self.sum(child, target), self.weight(child), gaussian)

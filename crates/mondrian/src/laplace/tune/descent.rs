@@ -90,7 +90,7 @@ pub fn descend(
         if length == 0.0 || !length.is_finite() {
             break;
         }
-        // Without memory the direction has the gradient's length, which says nothing: half the longest step then.
+        // Without memory the direction has the gradient's length, which is arbitrary: half the longest step then.
         let longest = limits.longest_step / length;
         let mut step = if memory.is_empty() { 0.5 * longest } else { longest.min(1.0) };
         loop {

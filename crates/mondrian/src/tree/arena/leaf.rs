@@ -21,7 +21,7 @@ impl<'a> Leaf<'a> {
     }
 }
 
-/// Where a leaf's points stand in [`Leaves::points`], and how many rows they have.
+/// The range of a leaf's points in [`Leaves::points`], and how many rows they have.
 #[derive(Debug, Clone, Copy, Default)]
 struct Record {
     start: u32,
@@ -37,7 +37,8 @@ impl Record {
     }
 }
 
-/// All leaves of a tree: 16 bytes each, and their points side by side in one array, so that growing a tree allocates nothing a leaf.
+/// All leaves of a tree: 16 bytes each, and their points in one array, so that growing a tree allocates nothing per
+/// leaf.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Leaves {
     records: Vec<Record>,
@@ -103,7 +104,7 @@ impl Leaves {
         self.n_left += n_places as usize;
     }
 
-    /// Writes the points anew without places left behind. Leaves keep their numbers.
+    /// Compacts the array of points. Leaves keep their numbers.
     fn compact(&mut self) {
         let old = std::mem::take(&mut self.points);
         for record in &mut self.records {

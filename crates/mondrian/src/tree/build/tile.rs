@@ -1,4 +1,4 @@
-//! Where growing reads coordinates: codes, the store, or a copy of a small cell's codes that lie side by side.
+//! Where growing reads coordinates: codes, the store, or a contiguous copy of a small cell's codes.
 //!
 //! Cells high up are read once a level, in order. Further down their points are scattered over the whole store, and every
 //! look at one costs a trip to memory; there the codes of a cell are copied once, to where the rest of its subtree finds
@@ -13,7 +13,7 @@ const MOST_BYTES: usize = 512 << 10;
 /// Fewer points are not worth a copy.
 const LEAST_POINTS: usize = 24;
 
-/// What points are looked up in.
+/// Where coordinates of points are read.
 #[derive(Debug)]
 pub(crate) struct CodeTile<'a> {
     store: &'a PointStore,
@@ -31,7 +31,7 @@ pub(crate) struct CodeTile<'a> {
 impl<'a> CodeTile<'a> {
     pub(crate) fn new(store: &'a PointStore, codes: Option<&'a Codes>) -> Self {
         let most_points = MOST_BYTES / (store.n_dims().max(1) * size_of::<u16>());
-        // A store that is itself that small is near already.
+        // A store that is itself that small is in cache already.
         let is_worth = codes.is_some_and(Codes::are_narrow) && store.n_slots() > 2 * most_points;
         Self {
             store,

@@ -1,4 +1,4 @@
-//! What cells on the way through time hold: rows and beliefs, in places that are used again.
+//! A free-list pool of the cells of a sweep: their rows and posteriors.
 //!
 //! A path meets every cell of every tree. With lists of its own for each, a sixth of the time went into making them.
 

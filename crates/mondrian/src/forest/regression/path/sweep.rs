@@ -1,4 +1,4 @@
-//! One tree on its way through time: the cells that are not cut yet, with the rows in them, and what each cut changes.
+//! Sweeps one tree over the lifetime: the cells not yet cut, with the rows in them, and what each cut changes.
 //!
 //! Rows of the training set lie depth first, so that every cell is a range of them. Others ride along without being learned,
 //! and are partitioned at each cut.
@@ -64,7 +64,7 @@ pub(crate) struct Change {
     pub(crate) delta: u32,
 }
 
-/// A cut (or a row's own parting from a frozen point) that changes predictions.
+/// A cut (or the separation of a row from a frozen point) that changes predictions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event {
     pub(crate) time: f64,
@@ -79,7 +79,7 @@ struct Room {
     side: Holding,
 }
 
-/// One tree on its way through time.
+/// The events of one tree, in order of time.
 pub(crate) struct TreeSweep<'a> {
     pub(crate) tree: &'a Tree,
     sums: &'a Sums,
@@ -162,8 +162,8 @@ impl<'a> TreeSweep<'a> {
         self.part_rows(end);
     }
 
-    /// How a cell at the start of a chain goes on: with the cuts that the chain is made of. Where all riders come to its end
-    /// nothing changes on the way, and it goes on there.
+    /// How a cell at the start of a chain continues: with the cuts that the chain is made of. Where all riders reach
+    /// its end, nothing changes before it, and the sweep continues there.
     fn opened<'b>(
         &self,
         chain: u32,
@@ -191,7 +191,7 @@ impl<'a> TreeSweep<'a> {
         Some(Next::Run(cuts, end))
     }
 
-    /// A cell's next cut, as a node, and what the cell on its full side goes on with if the cut is one of a run.
+    /// A cell's next cut, as a node, and how the cell on its full side continues if the cut is one of a run.
     fn next_cut(&self, next: Next) -> (Node, Option<Next>) {
         match next {
             Next::Node(id) => (*self.tree.node(id), None),
@@ -229,7 +229,7 @@ impl<'a> TreeSweep<'a> {
                 Side::Above => (*middle, *end),
             }));
             if child == Child::EMPTY {
-                // Riders that leave: to the prior from the root block and where cells stand alone, else nothing changes.
+                // Riders that leave: to the prior from the root block and with independent cells, else nothing changes.
                 if is_independent || is_root_block {
                     new.beliefs.clear();
                     new.beliefs.extend(gaussians.iter().map(Belief::prior));
@@ -284,7 +284,7 @@ impl<'a> TreeSweep<'a> {
         }
     }
 
-    /// Rows come to believe something else.
+    /// Changes the predictions of rows.
     fn change(&mut self, from: &[Belief], to: &Holding) {
         let delta = self.deltas.len() as u32;
         let changes = to.ranges.iter().enumerate().filter(|(_, (start, end))| start < end);
@@ -300,7 +300,7 @@ impl<'a> TreeSweep<'a> {
         }
     }
 
-    /// When each rider in a frozen cell parts from its point: from then on it predicts the prior.
+    /// When each rider in a frozen cell separates from its point: from then on it predicts the prior.
     fn plan_partings(&mut self, frozen: &Holding, model: &RegressionForest, sets: &[Set], gaussians: &[Gaussian]) {
         let forest = &model.core.forest;
         let n_dims = forest.n_dims();

@@ -1,8 +1,8 @@
-//! The next cuts of several cells, drawn side by side.
+//! The next cuts of several cells, drawn together.
 //!
 //! A draw is a chain of steps each of which waits for the one before: keys, logarithm, division, the way down the tree of
-//! sums. So one kind of step is done for all cells before the next, with no branch in between that could be guessed wrong: a
-//! machine then works at as many cells as it has room for.
+//! sums. So one kind of step is done for all cells before the next, with no branch in between that could be
+//! mispredicted: a machine then works at as many cells as it has room for.
 
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 
