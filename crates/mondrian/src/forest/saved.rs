@@ -34,7 +34,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     pub(crate) fn write_ground(&self, archive: &mut Archive) -> Result<()> {
         let domain = self.domain();
         archive.set_params(
-            "domain",
+            "ground",
             &GroundParams {
                 seed: domain.seed(),
                 n_trees: self.n_trees(),
@@ -56,7 +56,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// # Errors
     /// [`ModelFileError`] where parts are missing or do not fit together, and what the parts' own checks refuse.
     pub fn read_from(archive: &Archive) -> Result<(Self, TreeDigest)> {
-        let params: GroundParams = archive.params("domain")?;
+        let params: GroundParams = archive.params("ground")?;
         // First of all: it bounds the number of trees by the size of the file.
         let growth = TreeDigest::read_from(archive, params.n_trees)?;
         let first = Bounds::new(archive.slice("root_lower")?, archive.slice("root_upper")?)?;

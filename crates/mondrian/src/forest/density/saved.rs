@@ -68,7 +68,7 @@ impl Saved for DensityClassifier {
         let mut archive = Archive::new(Self::KIND);
         archive.set_params("prior", &self.prior)?;
         archive.insert_vec("labels", self.labels())?;
-        archive.put("domain", self.domain.to_archive()?)?;
+        archive.put("ground", self.domain.to_archive()?)?;
         for (class, density) in self.densities().enumerate() {
             archive.put(&format!("class{class}"), density.to_archive()?)?;
         }
@@ -81,7 +81,7 @@ impl Saved for DensityClassifier {
         if !labels.is_sorted_by(|a, b| a < b) {
             return Err(ModelFileError::Inconsistent { what: "the order of a classifier's labels" }.into());
         }
-        let domain = part(archive, "domain")?;
+        let domain = part(archive, "ground")?;
         let mut classes = Vec::with_capacity(labels.len());
         for (class, label) in labels.into_iter().enumerate() {
             let density = part(archive, &format!("class{class}"))?;
