@@ -1,8 +1,8 @@
 //! The path of a density forest on iris setosa, with the leave-one-out likelihood.
 
 use anyhow::Result;
+use mondrian::Progress;
 use mondrian::RegularizationPath;
-use mondrian::internals::progress::no_progress;
 use mondrian::{Lifetime, Points};
 use rayon::prelude::*;
 
@@ -28,7 +28,7 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     let one = |fold: usize| -> Result<Run> {
         let data = Fold::new(context, fold)?;
         let model = data.fit(n_trees, LARGEST, context.seed + fold as u64)?;
-        let path = model.path(&[data.test()?], &mut no_progress())?.path;
+        let path = model.path(&[data.test()?], &mut Progress::none())?.path;
         // The slow way: forget a row, ask about it, learn it again.
         let view = model.at(Lifetime::new(CHECKED)?)?;
         let fast = view.leave_one_out(data.train()?)?;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use mondrian::process::NodeKey;
-use mondrian::{ForestParams, LeafModel, RegressionForest, RegressionParams};
+use mondrian::{ForestParams, LeafModel, RegressionParams};
 use mondrian::{LaplaceKernel, LaplaceRidge};
 use mondrian::{Lifetime, Points};
 
@@ -75,13 +75,13 @@ fn forest(
 ) -> Result<Bands> {
     let forest = ForestParams { n_trees, ..ForestParams::default() };
     let params = RegressionParams { forest, leaf_model, ..RegressionParams::default() };
-    let model = RegressionForest::fit(params, Points::row_major(x, 1)?, y, None)?;
-    let found = model.predict_with_deviation(Points::row_major(queries, 1)?)?;
-    let at = model.predict_with_deviation(Points::row_major(&PLACES, 1)?)?;
+    let model = params.fit(Points::row_major(x, 1)?, y)?;
+    let found = model.predict_with_std(Points::row_major(queries, 1)?)?;
+    let at = model.predict_with_std(Points::row_major(&PLACES, 1)?)?;
     let gaussian = model.gaussians()[0];
     let prior = (gaussian.prior_mean, (gaussian.prior_variance + gaussian.noise_variance).sqrt());
-    let at = at.mean.into_iter().zip(at.deviation).collect();
-    Ok(Bands { name, mean: found.mean, deviation: found.deviation, at, prior })
+    let at = at.mean.into_iter().zip(at.std).collect();
+    Ok(Bands { name, mean: found.mean, deviation: found.std, at, prior })
 }
 
 fn kernel(x: &[f64], y: &[f64], queries: &[f64]) -> Result<Bands> {

@@ -1,10 +1,11 @@
 //! The regularization path of a regression forest on the power plant, under both models of a leaf.
 
 use anyhow::Result;
+use mondrian::FitOptions;
 use mondrian::Lifetime;
+use mondrian::Progress;
 use mondrian::RegularizationPath;
-use mondrian::internals::progress::no_progress;
-use mondrian::{LeafModel, Prior, RegressionForest, RegressionParams};
+use mondrian::{LeafModel, Prior, RegressionParams};
 use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 
@@ -53,15 +54,15 @@ fn one(context: &Context, split: &Standardised, leaf_model: LeafModel, seed: u64
     let forest = trees::around(split, context.pick(50, 10), LARGEST, seed)?;
     let mut params = RegressionParams { forest, leaf_model, ..RegressionParams::default() };
     // Prior and noise are found once and then given, so that a refit at another lifetime has the same.
-    let found = RegressionForest::fit(params.clone(), train, train_y, None)?.gaussians()[0];
+    let found = params.fit(train, train_y)?.gaussians()[0];
     let (mean, variance, noise) = (found.prior_mean, found.prior_variance, found.kappa * found.prior_variance);
     params.prior = Prior { mean: Some(mean), variance: Some(variance), noise: Some(noise) };
-    let model = RegressionForest::fit(params.clone(), train, train_y, None)?;
-    let path = model.path(&[(validation, validation_y)], &mut no_progress())?;
+    let model = params.fit(train, train_y)?;
+    let path = model.path(&[(validation, validation_y)], &mut Progress::none())?;
     let mut difference = 0.0_f64;
     for lifetime in [0.0, 0.1, 0.5, 2.0, 10.0, 50.0, LARGEST] {
         let lifetime = Lifetime::new(lifetime)?;
-        let refit = RegressionForest::fit_at(params.clone(), lifetime, train, train_y, None)?;
+        let refit = params.fit_at(lifetime, train, train_y, FitOptions::default())?;
         let at = path.index_at(lifetime);
         let [a, b] = [rmse(&refit.predict(train)?, train_y), rmse(&refit.predict(validation)?, validation_y)];
         difference = difference.max((path.train()[at] - a).abs()).max((path.validation()[0][at] - b).abs());

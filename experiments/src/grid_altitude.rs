@@ -1,9 +1,8 @@
 //! Greedy lifetimes on altitudes: the report's size with stand-in data, and its data with fewer rows.
 
-use std::ops::ControlFlow;
-
 use anyhow::Result;
 use mondrian::MondrianGrid;
+use mondrian::Progress;
 use mondrian::internals::grid::GridState;
 use mondrian::internals::grid::search::Search;
 use mondrian::{SearchKind, SearchLimits};
@@ -97,7 +96,7 @@ fn descend(context: &Context, table: &str, n_train: usize) -> Result<Descent> {
     )?;
     let mut search = Search::new(state, SearchKind::Greedy.optimizer(0));
     let limits = SearchLimits { budget: context.pick(1200, 900), patience: 100 };
-    let (outcome, seconds) = timed(|| search.run(limits, &mut |_| ControlFlow::Continue(())));
+    let (outcome, seconds) = timed(|| search.run(limits, &mut Progress::none()));
     outcome?;
     let steps = search.trajectory().steps();
     Ok(Descent {

@@ -1,8 +1,7 @@
 //! Toy data in two dimensions for the grid experiments: small enough that every configuration can be tried.
 
-use std::ops::ControlFlow;
-
 use mondrian::MondrianGrid;
+use mondrian::Progress;
 use mondrian::internals::grid::search::Search;
 use mondrian::internals::grid::{GridState, Move};
 use mondrian::process::NodeKey;
@@ -126,7 +125,7 @@ impl Toy {
     /// A search from no cuts at all.
     pub(crate) fn walk(&self, kind: SearchKind, budget: usize) -> Result<Walk> {
         let mut search = Search::new(self.state()?, kind.optimizer(self.seed));
-        search.run(SearchLimits { budget, patience: budget }, &mut |_| ControlFlow::Continue(()))?;
+        search.run(SearchLimits { budget, patience: budget }, &mut Progress::none())?;
         let mut ruler = self.state()?;
         let mut walk = Walk { errors: Vec::new(), cuts: Vec::new() };
         for step in search.trajectory().steps() {

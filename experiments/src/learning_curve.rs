@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use mondrian::Points;
-use mondrian::{ForestParams, LeafModel, LifetimeChoice, RegressionForest, RegressionParams};
+use mondrian::{ForestParams, LeafModel, LifetimeChoice, RegressionParams};
 use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
 
@@ -126,8 +126,7 @@ fn fit(
         ..ForestParams::default()
     };
     let params = RegressionParams { forest, leaf_model, ..RegressionParams::default() };
-    let model =
-        RegressionForest::fit(params, Points::row_major(&split.train_x[..n * d], d)?, &split.train_y[..n], None)?;
+    let model = params.fit(Points::row_major(&split.train_x[..n * d], d)?, &split.train_y[..n])?;
     let predicted = model.predict(Points::row_major(&split.test_x[..n_test * d], d)?)?;
     Ok(Fit { error: rmse(&predicted, &split.test_y[..n_test]), lifetime: model.lifetime().get() })
 }

@@ -51,7 +51,7 @@ impl Stream {
 
     fn fit(&self, from: usize, to: usize) -> Result<RegressionForest> {
         let (x, y) = self.rows(from, to)?;
-        Ok(RegressionForest::fit(self.params.clone(), x, y, None)?)
+        Ok(self.params.fit(x, y)?)
     }
 
     /// A batch of the first rows, last row first.
@@ -60,7 +60,7 @@ impl Stream {
         let (x, y): (Vec<&[f64]>, Vec<f64>) =
             self.split.train_x[..n * d].chunks_exact(d).zip(&self.split.train_y[..n]).rev().unzip();
         let x: Vec<f64> = x.concat();
-        Ok(RegressionForest::fit(self.params.clone(), Points::row_major(&x, d)?, &y, None)?)
+        Ok(self.params.fit(Points::row_major(&x, d)?, &y)?)
     }
 
     fn predict(&self, model: &RegressionForest) -> Result<Vec<f64>> {
@@ -171,7 +171,7 @@ fn learn(context: &Context, stream: &Stream, checkpoints: &[usize]) -> Result<(V
         let (learned, took) = timed(|| -> Result<()> {
             for row in done..rows {
                 let (x, y) = stream.rows(row, row + 1)?;
-                model.learn(x, y, None)?;
+                model.learn(x, y)?;
             }
             Ok(())
         });

@@ -1,12 +1,13 @@
 //! The whole path against refitting at a hundred lifetimes: seconds, for three models.
 
 use anyhow::Result;
+use mondrian::FitOptions;
 use mondrian::Lifetime;
+use mondrian::Progress;
 use mondrian::RegularizationPath;
-use mondrian::internals::progress::no_progress;
-use mondrian::{DensityForest, DensityParams, GammaChoice};
+use mondrian::{DensityParams, GammaChoice};
 use mondrian::{KernelRidge, PathMethod};
-use mondrian::{Prior, RegressionForest, RegressionParams};
+use mondrian::{Prior, RegressionParams};
 use mondrian_benches::{Standardised, rmse, timed};
 
 use crate::context::Context;
@@ -162,11 +163,11 @@ fn forest(context: &Context) -> Result<Race> {
         ..RegressionParams::default()
     };
     let path = || -> Result<RegularizationPath> {
-        let model = RegressionForest::fit(params.clone(), train, &split.train_y, None)?;
-        Ok(model.path(&[(test, &split.test_y)], &mut no_progress())?)
+        let model = params.fit(train, &split.train_y)?;
+        Ok(model.path(&[(test, &split.test_y)], &mut Progress::none())?)
     };
     race(context, "forest", 16.0, path, |lifetime| {
-        let model = RegressionForest::fit_at(params.clone(), lifetime, train, &split.train_y, None)?;
+        let model = params.fit_at(lifetime, train, &split.train_y, FitOptions::default())?;
         Ok([rmse(&model.predict(train)?, &split.train_y), rmse(&model.predict(test)?, &split.test_y)])
     })
 }
@@ -179,10 +180,10 @@ fn density(context: &Context) -> Result<Race> {
         Ok(DensityParams { gamma: GammaChoice::Value(1e-3), ..DensityParams::from(forest) })
     };
     let path = || -> Result<RegularizationPath> {
-        Ok(DensityForest::fit(&params(Lifetime::new(4.0)?)?, train)?.path(&[test], &mut no_progress())?.path)
+        Ok(params(Lifetime::new(4.0)?)?.fit(train)?.path(&[test], &mut Progress::none())?.path)
     };
     race(context, "density", 4.0, path, |lifetime| {
-        let model = DensityForest::fit(&params(lifetime)?, train)?;
+        let model = params(lifetime)?.fit(train)?;
         Ok([-model.score(train)?.mean_inside(), -model.score(test)?.mean_inside()])
     })
 }
@@ -194,7 +195,7 @@ fn kernel(context: &Context) -> Result<Race> {
         KernelRidge::params().trees(trees::around(&split, context.pick(50, 10), 0.05, context.seed)?).alpha(0.01);
     let path = || -> Result<RegularizationPath> {
         let model = params.fit(train, &split.train_y)?;
-        Ok(model.path(&[(test, &split.test_y)], &PathMethod::Removal, &mut no_progress())?.path)
+        Ok(model.path(&[(test, &split.test_y)], &PathMethod::Removal, &mut Progress::none())?.path)
     };
     race(context, "kernel", 0.05, path, |lifetime| {
         let model = params.clone().lifetime(lifetime).fit(train, &split.train_y)?;

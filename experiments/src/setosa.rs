@@ -42,7 +42,7 @@ impl Fold {
         let forest = ForestParams { n_trees, lifetime, seed, ..ForestParams::default() };
         let mut params = DensityParams { gamma: GammaChoice::Value(GAMMA), ..DensityParams::from(forest) };
         params.forest.bounds = Some(params.bounds_on(Points::row_major(&self.all, D)?)?);
-        Ok(DensityForest::fit(&params, Points::row_major(&self.train, D)?)?)
+        Ok(params.fit(Points::row_major(&self.train, D)?)?)
     }
 
     pub(crate) fn train(&self) -> Result<Points<'_>> {

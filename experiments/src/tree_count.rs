@@ -3,7 +3,7 @@
 use anyhow::Result;
 use mondrian::KernelRidge;
 use mondrian::Lifetime;
-use mondrian::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams};
+use mondrian::{ForestParams, LifetimeChoice, RegressionParams};
 use mondrian::{LaplaceKernel, LaplaceRidge};
 use mondrian_benches::{Standardised, rmse};
 use rayon::prelude::*;
@@ -50,7 +50,7 @@ fn forest(split: &Standardised, n_trees: usize, seed: u64) -> Result<f64> {
     let lifetime = LifetimeChoice::Value(Lifetime::INFINITE);
     let forest = ForestParams { n_trees, seed, lifetime, ..ForestParams::default() };
     let params = RegressionParams { forest, ..RegressionParams::default() };
-    let model = RegressionForest::fit(params, split.train()?, &split.train_y, None)?;
+    let model = params.fit(split.train()?, &split.train_y)?;
     Ok(rmse(&model.predict(split.test()?)?, &split.test_y))
 }
 

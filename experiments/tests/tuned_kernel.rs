@@ -3,8 +3,8 @@
 //! Skips without the data folder. Split: `default_rng(0).permutation(n)`, the first 80 % for training; lifetimes and α tuned
 //! on training rows only, then one exact solve.
 
+use mondrian::LaplaceKernelRidgeParams;
 use mondrian::Points;
-use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
 use mondrian_benches::{Table, data_folder, rmse};
 
 /// The test error of the tuned exact kernel; `None` without data.
@@ -16,7 +16,7 @@ fn tuned_error(name: &str) -> Option<f64> {
     let split = Table::read(name).expect("the data folder is complete").split(0);
     let train = Points::row_major(&split.train_x, split.n_columns).expect("finite numbers");
     let test = Points::row_major(&split.test_x, split.n_columns).expect("finite numbers");
-    let model = LaplaceKernelRidge::fit(train, &split.train_y, &LaplaceKernelRidgeParams::default());
+    let model = LaplaceKernelRidgeParams::default().fit(train, &split.train_y);
     Some(rmse(&model.and_then(|model| model.predict(test)).expect("a sound table"), &split.test_y))
 }
 

@@ -109,7 +109,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
             return self._plant(X, y, known, weights, self._online_tree_arguments(X.shape[1]))
         all_classes = np.union1d(self.classes_, known)
         model = self._numbered_for(all_classes)
-        model.learn((X, numbers_of(y, all_classes), weights), len(all_classes), self._work(len(X)))
+        model.learn((X, numbers_of(y, all_classes), weights), self._work(len(X)))
         return self._renamed(model, all_classes)
 
     def _renamed(self, model, classes):

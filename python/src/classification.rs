@@ -1,7 +1,7 @@
 //! Classification forests. Classes are numbers from 0 on; their names are kept in Python.
 
+use mondrian::FitOptions;
 use mondrian::Loss;
-use mondrian::internals::progress::part_of;
 use mondrian::{ClassificationForest, ClassificationParams, ClassificationPath, GammaChoice};
 use mondrian::{Lifetime, Points, Result};
 use pyo3::prelude::*;
@@ -39,24 +39,22 @@ impl PyClassificationForest {
     fn fit<'py>(py: Python<'py>, rows: Weighted<'py, u32>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
         let gamma = arguments.gamma.map_or(GammaChoice::Auto, GammaChoice::Value);
         let (n_classes, unseen) = (arguments.n_classes, unseen(&arguments.unseen)?);
-        let params = ClassificationParams { forest: arguments.trees.params(py)?, gamma, unseen };
+        let params =
+            ClassificationParams { forest: arguments.trees.params(py)?, gamma, unseen, n_classes: Some(n_classes) };
         let (points, labels, weights) = views(py, &rows)?;
-        let model = work.run(py, |progress| {
-            let mut growing = part_of(progress, 0.0, 0.5);
-            let model =
-                ClassificationForest::fit_with_progress(params, points, labels, n_classes, weights, &mut growing)?;
-            drop(growing);
-            model.find_lifetime(&mut part_of(progress, 0.5, 1.0))?;
+        let model = work.run(py, |mut progress| {
+            let options = FitOptions { weights, progress: progress.part(0.0, 0.5) };
+            let model = params.fit_with(points, labels, options)?;
+            model.find_lifetime(&mut progress.part(0.5, 1.0))?;
             Ok(model)
         })?;
         Ok(model.into())
     }
 
-    fn learn<'py>(&self, py: Python<'py>, rows: Weighted<'py, u32>, n_classes: usize, work: Work<'py>) -> PyResult<()> {
+    fn learn<'py>(&self, py: Python<'py>, rows: Weighted<'py, u32>, work: Work<'py>) -> PyResult<()> {
         let (points, labels, weights) = views(py, &rows)?;
-        self.model.learn(py, &work, points.n_rows(), |model, progress| match progress {
-            None => model.learn(points, labels, n_classes, weights),
-            Some(progress) => model.learn_with_progress(points, labels, n_classes, weights, progress),
+        self.model.learn(py, &work, points.n_rows(), |model, mut progress| {
+            model.learn_with(points, labels, FitOptions { weights, progress: progress.part(0.0, 1.0) })
         })
     }
 
@@ -75,7 +73,7 @@ impl PyClassificationForest {
     }
 
     fn at(&self, py: Python<'_>, lifetime: f64) -> PyResult<Self> {
-        Ok(Self { model: self.model.derived(py, |model| Ok(model.at(Lifetime::new(lifetime)?)))? })
+        Ok(Self { model: self.model.derived(py, |model| model.at(Lifetime::new(lifetime)?))? })
     }
 
     fn predict_proba<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
@@ -94,11 +92,11 @@ impl PyClassificationForest {
         work: Work<'py>,
     ) -> PyResult<PyClassificationPath> {
         let sets = all_points(py, &sets)?;
-        let path = work.run(py, |progress| {
+        let path = work.run(py, |mut progress| {
             let lifetimes = lifetimes
                 .map(|values| values.into_iter().map(Lifetime::new).collect::<Result<Vec<_>>>())
                 .transpose()?;
-            self.model.read().path(&sets, lifetimes.as_deref(), progress)
+            self.model.read().path(&sets, lifetimes.as_deref(), &mut progress)
         })?;
         Ok(PyClassificationPath { path })
     }

@@ -1,5 +1,6 @@
 //! Densities, and the classifier made of one density per class.
 
+use mondrian::FitOptions;
 use mondrian::Lifetime;
 use mondrian::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice};
 use pyo3::prelude::*;
@@ -42,14 +43,13 @@ impl PyDensityForest {
     #[staticmethod]
     fn fit<'py>(py: Python<'py>, x: Table<'py>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
         let (params, points) = (arguments.params(py)?, x.points(py)?);
-        work.run(py, |progress| DensityForest::fit_with_progress(&params, points, progress)).map(Self::from)
+        work.run(py, |progress| params.fit_with(points, FitOptions::watched(progress))).map(Self::from)
     }
 
     fn learn<'py>(&self, py: Python<'py>, x: Table<'py>, work: Work<'py>) -> PyResult<()> {
         let points = x.points(py)?;
-        self.model.learn(py, &work, points.n_rows(), |model, progress| match progress {
-            None => model.learn(points),
-            Some(progress) => model.learn_with_progress(points, progress),
+        self.model.learn(py, &work, points.n_rows(), |model, progress| {
+            model.learn_with(points, FitOptions::watched(progress))
         })
     }
 
@@ -90,7 +90,7 @@ impl PyDensityForest {
     /// The path, and how many rows of each set lie outside the box.
     fn path<'py>(&self, py: Python<'py>, sets: Vec<Table<'py>>, work: Work<'py>) -> PyResult<(PyPath, Vec<usize>)> {
         let sets = sets.iter().map(|x| x.points(py)).collect::<PyResult<Vec<_>>>()?;
-        let found = work.run(py, |progress| self.model.read().path(&sets, progress))?;
+        let found = work.run(py, |mut progress| self.model.read().path(&sets, &mut progress))?;
         Ok((PyPath::new(found.path), found.n_outside))
     }
 
@@ -129,8 +129,14 @@ impl PyDensityClassifier {
         };
         let (params, points) = (arguments.params(py)?, rows.0.points(py)?);
         let labels: &[u32] = &rows.1;
-        work.run(py, |progress| DensityClassifier::fit_with_progress(&params, prior, points, labels, progress))
-            .map(Self::from)
+        work.run(py, |progress| {
+            DensityClassifier::params().density(params.clone()).prior(prior).fit_with(
+                points,
+                labels,
+                FitOptions::watched(progress),
+            )
+        })
+        .map(Self::from)
     }
 
     fn predict_proba<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {

@@ -141,9 +141,9 @@ impl PyFeatureMap {
             "mondrian" => {
                 let params = arguments.extract::<TreeArguments>()?.params(py)?;
                 let lifetime: f64 = required(&arguments, "lifetime")?;
-                work.run(py, |progress| {
+                work.run(py, |mut progress| {
                     let mut map = MondrianFeatures::on(&params, points, Lifetime::new(lifetime)?)?;
-                    map.learn_with_progress(points, progress)?;
+                    map.learn_with_progress(points, &mut progress)?;
                     Ok(Map::Mondrian(map))
                 })?
             }

@@ -43,7 +43,10 @@ impl Arguments {
     fn params(self, n_threads: usize) -> PyResult<GridRidgeParams> {
         Ok(GridRidgeParams {
             n_grids: self.n_grids,
-            lifetimes: self.lifetimes.map_or(LifetimesChoice::Auto, LifetimesChoice::Each),
+            lifetimes: match self.lifetimes {
+                None => LifetimesChoice::Auto,
+                Some(values) => LifetimesChoice::Each(crate::searched::lifetimes(&values)?),
+            },
             alpha: self.alpha,
             search: search_kind(&self.search)?,
             limits: SearchLimits { budget: self.budget, patience: self.patience },

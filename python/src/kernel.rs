@@ -1,7 +1,8 @@
 //! Ridge regression on Mondrian features.
 
+use mondrian::FitOptions;
 use mondrian::Lifetime;
-use mondrian::internals::linalg::{MatrixRef, Threads};
+use mondrian::internals::linalg::Threads;
 use mondrian::internals::ridge::Solver;
 use mondrian::internals::tree::Domain;
 use mondrian::process::BuiltInMeasure;
@@ -75,8 +76,8 @@ impl PyKernelRidge {
     fn fit<'py>(py: Python<'py>, rows: Labelled<'py>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
         let (x, y) = &rows;
         let (params, points) = (arguments.params(py, work.n_threads())?, x.points(py)?);
-        let targets = MatrixRef::new(y, y.len(), 1);
-        work.run(py, |progress| params.fit_many_with_progress(points, targets, progress)).map(Self::from)
+        let targets: &[f64] = y;
+        work.run(py, |progress| params.fit_with(points, targets, FitOptions::watched(progress))).map(Self::from)
     }
 
     fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVector<'py> {
@@ -104,7 +105,8 @@ impl PyKernelRidge {
     /// The path, and how well the solution was kept.
     fn path<'py>(&self, py: Python<'py>, sets: Vec<Labelled<'py>>, work: Work<'py>) -> PyResult<(PyPath, f64)> {
         let sets = all_points(py, &sets)?;
-        let found = work.run(py, |progress| self.model.read().path(&sets, &PathMethod::default(), progress))?;
+        let found =
+            work.run(py, |mut progress| self.model.read().path(&sets, &PathMethod::default(), &mut progress))?;
         Ok((PyPath::new(found.path), found.drift.worst_residual))
     }
 

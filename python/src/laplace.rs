@@ -22,7 +22,7 @@ enum LifetimesArgument {
 impl LifetimesArgument {
     fn choice(self) -> PyResult<LifetimesChoice> {
         Ok(match self {
-            Self::Each(lifetimes) => LifetimesChoice::Each(lifetimes),
+            Self::Each(lifetimes) => LifetimesChoice::Each(crate::searched::lifetimes(&lifetimes)?),
             Self::Path(validation) => LifetimesChoice::Path(validation.choice()?),
         })
     }
@@ -72,7 +72,10 @@ with_search!(PyLaplaceKernelRidge, LaplaceKernelRidge, Arguments);
 #[pymethods]
 impl PyLaplaceKernelRidge {
     fn predict_with_std<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVectors<'py> {
-        self.model.vectors_of(py, &x, n_threads, LaplaceKernelRidge::predict_with_std)
+        self.model.vectors_of(py, &x, n_threads, |model, points| {
+            let found = model.predict_with_std(points)?;
+            Ok((found.mean, found.std))
+        })
     }
 
     fn equivalent_kernel<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {

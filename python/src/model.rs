@@ -80,7 +80,7 @@ impl<M: Send + Sync> Shared<M> {
         py: Python<'_>,
         work: &Work<'_>,
         n_rows: usize,
-        learn: impl FnOnce(&mut M, Option<Progress<'_>>) -> Result<()> + Send,
+        learn: impl FnOnce(&mut M, Progress<'_>) -> Result<()> + Send,
     ) -> PyResult<()>
     where
         M: Grown,
@@ -88,9 +88,9 @@ impl<M: Send + Sync> Shared<M> {
         // Row by row a question more would show.
         let is_long = n_rows > 100 && self.ask(py, 1, |model| Ok(model.is_long(n_rows)))?;
         if is_long || work.is_heard() {
-            return work.run(py, |progress| learn(&mut self.write(), Some(progress)));
+            return work.run(py, |progress| learn(&mut self.write(), progress));
         }
-        self.change(py, work.n_threads(), |model| learn(model, None))
+        self.change(py, work.n_threads(), |model| learn(model, Progress::none()))
     }
 
     /// Numbers for Python.

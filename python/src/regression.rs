@@ -1,5 +1,6 @@
 //! Regression forests.
 
+use mondrian::FitOptions;
 use mondrian::{LeafModel, Prior, RegressionForest, RegressionParams};
 use mondrian::{Lifetime, Points};
 use pyo3::prelude::*;
@@ -50,15 +51,16 @@ impl PyRegressionForest {
     fn fit<'py>(py: Python<'py>, rows: Weighted<'py>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
         let params = arguments.params(py)?;
         let (points, targets, weights) = views(py, &rows)?;
-        work.run(py, |progress| RegressionForest::fit_with_progress(params, points, targets, weights, progress))
-            .map(Self::from)
+        work.run(py, |mut progress| {
+            params.fit_with(points, targets, FitOptions { weights, progress: progress.part(0.0, 1.0) })
+        })
+        .map(Self::from)
     }
 
     fn learn<'py>(&self, py: Python<'py>, rows: Weighted<'py>, work: Work<'py>) -> PyResult<()> {
         let (points, targets, weights) = views(py, &rows)?;
-        self.model.learn(py, &work, points.n_rows(), |model, progress| match progress {
-            None => model.learn(points, targets, weights),
-            Some(progress) => model.learn_with_progress(points, targets, weights, progress),
+        self.model.learn(py, &work, points.n_rows(), |model, mut progress| {
+            model.learn_with(points, targets, FitOptions { weights, progress: progress.part(0.0, 1.0) })
         })
     }
 
@@ -73,7 +75,7 @@ impl PyRegressionForest {
 
     /// Cheap: trees are shared until one of the two learns more.
     fn at(&self, py: Python<'_>, lifetime: f64) -> PyResult<Self> {
-        Ok(Self { model: self.model.derived(py, |model| Ok(model.at(Lifetime::new(lifetime)?)))? })
+        Ok(Self { model: self.model.derived(py, |model| model.at(Lifetime::new(lifetime)?))? })
     }
 
     fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVector<'py> {
@@ -82,8 +84,8 @@ impl PyRegressionForest {
 
     fn predict_with_std<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVectors<'py> {
         self.model.vectors_of(py, &x, n_threads, |model, points| {
-            let found = model.predict_with_deviation(points)?;
-            Ok((found.mean, found.deviation))
+            let found = model.predict_with_std(points)?;
+            Ok((found.mean, found.std))
         })
     }
 
@@ -107,7 +109,7 @@ impl PyRegressionForest {
 
     fn path<'py>(&self, py: Python<'py>, sets: Vec<Labelled<'py>>, work: Work<'py>) -> PyResult<PyPath> {
         let sets = all_points(py, &sets)?;
-        work.run(py, |progress| self.model.read().path(&sets, progress)).map(PyPath::new)
+        work.run(py, |mut progress| self.model.read().path(&sets, &mut progress)).map(PyPath::new)
     }
 
     fn relevance<'py>(&self, py: Python<'py>, n_threads: usize) -> NewVector<'py> {

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use mondrian::Result;
-use mondrian::{Step, Trajectory};
+use mondrian::{Lifetime, Result};
+use mondrian::{Progress, Step, Trajectory};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -27,8 +27,9 @@ macro_rules! with_search {
             ) -> pyo3::PyResult<Self> {
                 let (params, points) = (arguments.params(work.n_threads())?, rows.0.points(py)?);
                 let targets: &[f64] = &rows.1;
-                let fit =
-                    |step: $crate::searched::Stepping<'_>| <$model>::fit_with_progress(points, targets, &params, step);
+                let fit = |progress: mondrian::Progress<'_>| {
+                    params.fit_with(points, targets, mondrian::FitOptions::watched(progress))
+                };
                 $crate::searched::run_searching(py, &work, fit).map(Self::from)
             }
 
@@ -67,17 +68,19 @@ macro_rules! with_search {
 
 pub(crate) use with_search;
 
-/// The callback of every evaluation, which decides whether to continue.
-pub(crate) type Stepping<'a> = &'a mut dyn FnMut(&Step) -> ControlFlow<()>;
-
 /// Runs a search that reports its evaluations, open to Ctrl-C.
 pub(crate) fn run_searching<T: Send>(
     py: Python<'_>,
     work: &Work<'_>,
-    search: impl FnOnce(Stepping<'_>) -> Result<T> + Send,
+    search: impl FnOnce(Progress<'_>) -> Result<T> + Send,
 ) -> PyResult<T> {
     let told = |py: Python<'_>, step: Step| Ok(step_dict(py, &step)?.into_any().unbind());
-    work.run_telling(py, told, |watch| search(&mut |step| watch.tell(step.clone())))
+    work.run_telling(py, told, |watch| {
+        search(Progress::new(&mut |report| match report.step {
+            Some(step) => watch.tell(step.clone()),
+            None => ControlFlow::Continue(()),
+        }))
+    })
 }
 
 /// One evaluation as a dictionary.
@@ -105,4 +108,10 @@ pub(crate) fn trajectory_dict<'py>(py: Python<'py>, trajectory: &Trajectory) -> 
     let rows: Vec<u64> = steps.iter().map(|step| step.rows as u64).collect();
     dict.set_item("rows", PyArray1::from_vec(py, rows))?;
     Ok(dict)
+}
+
+/// Lifetimes by value.
+pub(crate) fn lifetimes(values: &[f64]) -> PyResult<Vec<Lifetime>> {
+    let checked: Result<Vec<Lifetime>> = values.iter().map(|value| Lifetime::new(*value)).collect();
+    checked.map_err(|error| Python::attach(|py| crate::errors::to_python(py, &error)))
 }

@@ -198,10 +198,10 @@ impl Work<'_> {
         let told = |py: Python<'_>, share: f64| Ok(share.into_pyobject(py)?.into_any().unbind());
         let (result, is_whole) = self.run_telling(py, told, |watch| {
             let mut is_whole = false;
-            let result = work(&mut |share| {
-                is_whole = share >= 1.0;
-                if is_whole { watch.ask(share) } else { watch.tell(share) }
-            })?;
+            let result = work(Progress::new(&mut |report| {
+                is_whole = report.fraction >= 1.0;
+                if is_whole { watch.ask(report.fraction) } else { watch.tell(report.fraction) }
+            }))?;
             Ok((result, is_whole))
         })?;
         if let (Some(listener), false) = (&self.1, is_whole) {

@@ -4,9 +4,7 @@
 //! environment replace the defaults (100, automatic, infinite and automatic).
 
 use mondrian::GammaChoice;
-use mondrian::{
-    ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice,
-};
+use mondrian::{ClassificationParams, ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
 use mondrian::{Lifetime, Points};
 use mondrian_benches::{Standardised, Table, timed};
 
@@ -53,9 +51,9 @@ fn run(
     let n_trees = number("TREES").map_or(100, |n| n as usize);
     let forest = ForestParams { n_trees, lifetime, measure, weights: WeightsChoice::Raw, ..ForestParams::default() };
     let gamma = number("GAMMA").map_or(GammaChoice::Auto, GammaChoice::Value);
-    let params = ClassificationParams { forest, gamma, unseen };
+    let params = ClassificationParams { forest, gamma, unseen, n_classes: None };
     let points = Points::row_major(&split.train_x, split.n_columns)?;
-    let (model, fit) = timed(|| ClassificationForest::fit(params, points, &train, n_classes, None));
+    let (model, fit) = timed(|| params.n_classes(n_classes).fit(points, &train));
     let model = model?;
     let ((gamma, view), resolve) = timed(|| (model.gamma(), model.lifetime()));
     let test_points = Points::row_major(&split.test_x, split.n_columns)?;

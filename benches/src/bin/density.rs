@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p mondrian-benches --bin density [gamma | path]`; both without an argument.
 
-use mondrian::internals::progress::no_progress;
+use mondrian::Progress;
 use mondrian::process::NodeKey;
 use mondrian::{DensityForest, DensityParams, GammaChoice};
 use mondrian::{ForestParams, LifetimeChoice};
@@ -46,7 +46,7 @@ fn gamma() -> Result<(), Box<dyn std::error::Error>> {
         let test = Points::row_major(&sets.test, sets.n_dims)?;
         let score = |gamma: GammaChoice| -> mondrian::Result<(f64, DensityForest)> {
             let forest = ForestParams { n_trees: 50, ..ForestParams::default() };
-            let model = DensityForest::fit(&DensityParams { gamma, ..DensityParams::from(forest) }, train)?;
+            let model = DensityParams { gamma, ..DensityParams::from(forest) }.fit(train)?;
             Ok((model.score(test)?.mean_inside(), model))
         };
         print!("{:>22}", sets.name);
@@ -129,13 +129,13 @@ fn path_time() -> Result<(), Box<dyn std::error::Error>> {
     let mut shown = String::new();
     for _ in 0..7 {
         let (model, fit) = timed(|| -> mondrian::Result<DensityForest> {
-            let model = DensityForest::fit(&params, train)?;
+            let model = params.fit(train)?;
             model.score(train)?;
             model.score(test)?;
             Ok(model)
         });
         let model = model?;
-        let (path, whole) = timed(|| model.path(&[test], &mut no_progress()));
+        let (path, whole) = timed(|| model.path(&[test], &mut Progress::none()));
         let path = path?.path;
         ratios.push(whole / fit);
         shown = format!("fit and score {fit:.2} s, path {whole:.2} s, {} lifetimes kept", path.len());

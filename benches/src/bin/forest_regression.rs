@@ -3,7 +3,7 @@
 //! `forest_regression [NAME...]`, by default ccpp. Split: `default_rng(0).permutation(n)`, first 80 % for training,
 //! inputs standardised, 100 trees.
 
-use mondrian::internals::progress::no_progress;
+use mondrian::Progress;
 use mondrian::process::NodeKey;
 use mondrian::{
     ForestParams, LeafModel, LifetimeChoice, MeasureChoice, RegressionForest, RegressionParams, WeightsChoice,
@@ -48,7 +48,7 @@ fn accuracy(
         leaf_model,
         ..RegressionParams::default()
     };
-    let (model, seconds) = timed(|| RegressionForest::fit(params, train, &split.train_y, None));
+    let (model, seconds) = timed(|| params.fit(train, &split.train_y));
     let model = model?;
     let error = rmse(&model.predict(test)?, &split.test_y);
     let coverage = |share: f64| -> mondrian::Result<f64> {
@@ -84,13 +84,13 @@ fn path_cost() -> mondrian::Result<()> {
     let (mut fits, mut paths, mut n_cuts) = (f64::INFINITY, f64::INFINITY, 0);
     for _ in 0..7 {
         let (model, fit) = timed(|| -> mondrian::Result<RegressionForest> {
-            let model = RegressionForest::fit(params.clone(), points, &y, None)?;
+            let model = params.fit(points, &y)?;
             model.predict(points)?;
             model.predict(rows)?;
             Ok(model)
         });
         let model = model?;
-        let (path, seconds) = timed(|| model.path(&[(rows, &y_held)], &mut no_progress()));
+        let (path, seconds) = timed(|| model.path(&[(rows, &y_held)], &mut Progress::none()));
         n_cuts = path?.len() - 1;
         fits = fits.min(fit);
         paths = paths.min(seconds);

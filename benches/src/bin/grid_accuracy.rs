@@ -5,13 +5,13 @@
 //! THREADS, ROWS (the stages of tuning, such as 500,1000), TRAIN (fewer training rows), ONLY_DEFAULT, and GRIDS (numbers of grids
 //! such as 50,200: then grid models instead, lifetimes searched for, α of the exact kernel).
 
-use std::ops::ControlFlow;
-
+use mondrian::GridRidgeParams;
+use mondrian::Lifetime;
 use mondrian::Points;
+use mondrian::Progress;
 use mondrian::internals::laplace::{Criterion, Method, tune};
 use mondrian::internals::linalg::Threads;
-use mondrian::{GridRidge, GridRidgeParams};
-use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
+use mondrian::{LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
 use mondrian_benches::{Standardised, Table, rmse, timed};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -60,7 +60,7 @@ fn grids_of(name: &str, n_grids: usize, split: &Standardised) -> mondrian::Resul
     let train = Points::row_major(&split.train_x, split.n_columns)?;
     let test = Points::row_major(&split.test_x, split.n_columns)?;
     let params = GridRidgeParams { n_grids, alpha: None, ..GridRidgeParams::default() };
-    let (model, seconds) = timed(|| GridRidge::fit(train, &split.train_y, &params));
+    let (model, seconds) = timed(|| params.fit(train, &split.train_y));
     let model = model?;
     let error = rmse(&model.predict(test)?, &split.test_y);
     let (n, found) = (model.trajectory().len(), model.trajectory().best().map_or(f64::NAN, |step| step.error));
@@ -74,15 +74,17 @@ fn grids_of(name: &str, n_grids: usize, split: &Standardised) -> mondrian::Resul
 fn measure(name: &str, way: &str, split: &Standardised, tuning: &TuningParams) -> mondrian::Result<()> {
     let train = Points::row_major(&split.train_x, split.n_columns)?;
     let test = Points::row_major(&split.test_x, split.n_columns)?;
-    let (tuned, seconds) = timed(|| tune(train, &split.train_y, tuning, &mut |_| ControlFlow::Continue(())));
+    let (tuned, seconds) = timed(|| tune(train, &split.train_y, tuning, &mut Progress::none()));
     let tuned = tuned?;
     let params = LaplaceKernelRidgeParams {
-        lifetime: LifetimesChoice::Each(tuned.lifetimes.clone()),
+        lifetime: LifetimesChoice::Each(
+            tuned.lifetimes.iter().map(|l| Lifetime::new(*l)).collect::<mondrian::Result<_>>()?,
+        ),
         alpha: Some(tuned.alpha),
         tuning: tuning.clone(),
         ..LaplaceKernelRidgeParams::default()
     };
-    let (model, solve_seconds) = timed(|| LaplaceKernelRidge::fit(train, &split.train_y, &params));
+    let (model, solve_seconds) = timed(|| params.fit(train, &split.train_y));
     let model = model?;
     let error = rmse(&model.predict(test)?, &split.test_y);
     let n = tuned.trajectory.len();

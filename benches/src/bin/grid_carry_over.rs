@@ -4,13 +4,12 @@
 //! infinite lifetime and of ridge on Mondrian features (200 trees, lifetime and α chosen on a held-out fifth of the training
 //! rows), under 1/standard deviation and under the tuned lifetimes of the exact Laplace kernel.
 
-use std::ops::ControlFlow;
-
 use mondrian::KernelRidge;
+use mondrian::Progress;
 use mondrian::TuningParams;
 use mondrian::internals::laplace::tune;
 use mondrian::process::Weights;
-use mondrian::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams, WeightsChoice};
+use mondrian::{ForestParams, LifetimeChoice, RegressionParams, WeightsChoice};
 use mondrian::{Lifetime, Points};
 use mondrian_benches::{Table, rmse, timed};
 
@@ -25,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let split = Table::read(name)?.split(0);
         let train = Points::row_major(&split.train_x, split.n_columns)?;
         let test = Points::row_major(&split.test_x, split.n_columns)?;
-        let tuned = tune(train, &split.train_y, &TuningParams::default(), &mut |_| ControlFlow::Continue(()))?;
+        let tuned = tune(train, &split.train_y, &TuningParams::default(), &mut Progress::none())?;
         let ways = [
             ("1/standard deviation", WeightsChoice::Deviation),
             ("tuned lifetimes", WeightsChoice::Given(Weights::new(tuned.lifetimes)?)),
@@ -34,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let lifetime = LifetimeChoice::Value(Lifetime::INFINITE);
             let forest = ForestParams { n_trees: 30, lifetime, weights: weights.clone(), ..ForestParams::default() };
             let params = RegressionParams { forest, ..RegressionParams::default() };
-            let (model, seconds) = timed(|| RegressionForest::fit(params, train, &split.train_y, None));
+            let (model, seconds) = timed(|| params.fit(train, &split.train_y));
             let error = rmse(&model?.predict(test)?, &split.test_y);
             println!("| {name} | forest, 30 trees | {way} | ∞ | – | {seconds:.1} | {error:.4} |");
         }

@@ -4,11 +4,11 @@
 //! changed feature and borders for its successors one at a time, and reads the validation error off the result.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use mondrian::Matrix;
 use mondrian::MondrianGrid;
 use mondrian::Points;
+use mondrian::Progress;
 use mondrian::internals::grid::search::Search;
 use mondrian::internals::grid::{GridState, Move};
 use mondrian::internals::linalg::{Cholesky, Into, Threads, gemv};
@@ -197,7 +197,7 @@ fn main() -> mondrian::Result<()> {
         let mut search = Search::new(self::state(2400, 600)?, kind.optimizer(0));
         let start = search.state().validation_error();
         let limits = SearchLimits { budget: 400, patience: 400 };
-        let (outcome, seconds) = timed(|| search.run(limits, &mut |_| ControlFlow::Continue(())));
+        let (outcome, seconds) = timed(|| search.run(limits, &mut Progress::none()));
         println!(
             "search {kind:?} on 3000 × {D}: {} evaluations in {seconds:.1} s, {:?}, validation error {start:.4} to {:.4}",
             search.evaluations(),

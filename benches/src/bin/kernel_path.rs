@@ -7,9 +7,9 @@
 //! Simpson's rule (a cut costs O(C²)): the whole of it would take too long.
 
 use mondrian::FeatureRidge;
+use mondrian::Progress;
 use mondrian::internals::features::{CellArray, Design, UNSEEN};
 use mondrian::internals::linalg::{Cholesky, Into, Inverse, MatrixRef, Threads, gemv};
-use mondrian::internals::progress::no_progress;
 use mondrian::internals::ridge::Solver;
 use mondrian::process::NodeKey;
 use mondrian::{FeatureMap, MondrianFeatures};
@@ -85,7 +85,7 @@ fn measure(model: &KernelRidge, train: &Data, held: &Data, runs: usize) -> Resul
         done?;
         factor = factor.min(seconds);
         let (done, seconds) =
-            timed(|| model.path(&[(held.points()?, &held.y)], &PathMethod::Removal, &mut no_progress()));
+            timed(|| model.path(&[(held.points()?, &held.y)], &PathMethod::Removal, &mut Progress::none()));
         found = Some(done?);
         path = path.min(seconds);
     }
@@ -286,7 +286,7 @@ fn compare(c: usize, train: &Data, held: &Data) -> Result<()> {
     println!("one Cholesky fit at the terminal lifetime: {fit:.3} s (the factorisation alone: {factor:.3} s)");
     println!("path: {path:.3} s, {:.2} fits, {:.2} factorisations; {:?}", path / fit, path / factor, found.drift);
     let half = model(train, c / 2)?;
-    let half_path = half.path(&[(held.points()?, &held.y)], &PathMethod::Removal, &mut no_progress())?;
+    let half_path = half.path(&[(held.points()?, &held.y)], &PathMethod::Removal, &mut Progress::none())?;
     println!("the report's four steps, one cut at a time:");
     let (at_c, one_at_c) = twin(&whole, &found, train, held)?;
     let (at_half, one_at_half) = twin(&half, &half_path, train, held)?;

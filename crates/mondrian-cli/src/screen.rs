@@ -44,13 +44,13 @@ impl Screen {
     pub(crate) fn watch<T>(
         self,
         what: &'static str,
-        work: impl FnOnce(mondrian::Progress<'_>) -> mondrian::Result<T>,
+        work: impl FnOnce(&mut mondrian::Progress<'_>) -> mondrian::Result<T>,
     ) -> mondrian::Result<T> {
         let mut bar = self.progress(what, 1000);
-        let outcome = work(&mut |fraction| {
-            bar.set((fraction * 1000.0) as u64);
+        let outcome = work(&mut mondrian::Progress::new(&mut |report| {
+            bar.set((report.fraction * 1000.0) as u64);
             ControlFlow::Continue(())
-        });
+        }));
         bar.finish();
         outcome
     }
@@ -81,10 +81,10 @@ impl Progress {
     }
 
     /// Counts the steps of a search as they are told.
-    pub(crate) fn counting<T>(&mut self) -> impl FnMut(&T) -> ControlFlow<()> + '_ {
+    pub(crate) fn counting(&mut self) -> impl FnMut(mondrian::Report<'_>) -> ControlFlow<()> {
         let mut done = 0;
-        move |_| {
-            done += 1;
+        move |report| {
+            done += u64::from(report.step.is_some());
             self.set(done);
             ControlFlow::Continue(())
         }

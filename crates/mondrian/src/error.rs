@@ -98,6 +98,12 @@ pub enum Error {
     /// The caller's progress callback asked to stop.
     #[error("cancelled")]
     Cancelled,
+    /// Sample weights were given to a model without weighted rows.
+    #[error("{model} has no weighted rows: leave the weights out")]
+    NoWeights {
+        /// The model.
+        model: &'static str,
+    },
     /// A matrix that should be positive definite is not, to working precision.
     #[error("the matrix is not positive definite at row {row}; use a larger alpha")]
     NotPositiveDefinite {

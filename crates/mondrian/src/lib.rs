@@ -18,6 +18,7 @@ mod model_file;
 mod normal;
 mod path;
 mod points;
+mod prediction;
 pub mod process;
 mod progress;
 mod ridge;
@@ -29,8 +30,9 @@ pub use error::{Error, Result};
 pub use features::{FeatureMap, Features, GridFeatures, MondrianFeatures, MondrianGrid, RandomBinning, RandomFourier};
 pub use forest::{
     BulkBuilder, ClassPrior, ClassificationForest, ClassificationParams, ClassificationPath, DensityClassifier,
-    DensityForest, DensityParams, DensityPath, DensityScore, DensityView, ForestParams, GammaChoice, LeafModel,
-    LifetimeChoice, MeasureChoice, Prediction, Prior, RegressionForest, RegressionParams, Unseen, WeightsChoice,
+    DensityClassifierParams, DensityForest, DensityParams, DensityPath, DensityScore, DensityView, ForestParams,
+    GammaChoice, LeafModel, LifetimeChoice, MeasureChoice, Prior, RegressionForest, RegressionParams, Unseen,
+    WeightsChoice,
 };
 pub use grid::search::{SearchKind, SearchLimits};
 pub use grid::{GridRidge, GridRidgeParams};
@@ -43,12 +45,13 @@ pub use linalg::Matrix;
 pub use model_file::{ModelFileError, Saved};
 pub use path::{Loss, RegularizationPath};
 pub use points::Points;
-pub use progress::Progress;
+pub use prediction::Prediction;
+pub use progress::{FitOptions, Progress, Report, Step};
 pub use ridge::{
     CgOptions, FeatureRidge, FeatureRidgeParams, KernelPath, KernelRidge, KernelRidgeParams, PathMethod, SolveReport,
     Solver,
 };
-pub use select::{Step, Trajectory, Validation};
+pub use select::{Trajectory, Validation};
 
 /// The parts behind the models, for this repository's tests, benchmarks and front ends: no promise is made about them.
 #[cfg(feature = "internals")]
@@ -89,9 +92,6 @@ pub mod internals {
         pub use crate::process::sides::Sides;
         pub use crate::process::source::MAX_EXTENSIONS;
         pub use crate::process::*;
-    }
-    pub mod progress {
-        pub use crate::progress::*;
     }
     pub mod ridge {
         pub use crate::ridge::*;

@@ -1,9 +1,10 @@
 //! The classification forest: its exact promises, its slow twin, its path and its refusals.
 
+use mondrian::FitOptions;
 use mondrian::GammaChoice;
 use mondrian::Loss;
+use mondrian::Progress;
 use mondrian::Saved;
-use mondrian::internals::progress::no_progress;
 use mondrian::process::{NodeKey, Side};
 use mondrian::{ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice, Unseen, WeightsChoice};
 use mondrian::{Error, Lifetime, Points};
@@ -71,16 +72,16 @@ fn params(value: f64, n_trees: usize) -> ClassificationParams {
 }
 
 fn fit(data: &Data, params: &ClassificationParams) -> ClassificationForest {
-    ClassificationForest::fit(params.clone(), data.points(), &data.labels, data.n_classes, None).unwrap()
+    params.clone().n_classes(data.n_classes).fit(data.points(), &data.labels).unwrap()
 }
 
 /// A model on the box of all of `data`, with no rows.
 fn empty(data: &Data, params: &ClassificationParams) -> ClassificationForest {
-    ClassificationForest::unfitted(params.clone(), data.points(), data.n_classes).unwrap()
+    params.clone().n_classes(data.n_classes).unfitted(data.points()).unwrap()
 }
 
 fn learn(model: &mut ClassificationForest, data: &Data) {
-    model.learn(data.points(), &data.labels, data.n_classes, None).unwrap();
+    model.learn(data.points(), &data.labels).unwrap();
 }
 
 fn probabilities(model: &ClassificationForest, queries: &[f64]) -> Vec<u64> {
@@ -173,12 +174,12 @@ fn a_smaller_lifetime_is_a_view_and_a_larger_one_refines() {
             for value in [0.0, 0.7, 4.0, 60.0, f64::INFINITY] {
                 let expected = fit(&data, &ClassificationParams { gamma, ..params(value, 3) });
                 let bits = probabilities(&expected, &data.queries());
-                assert_eq!(probabilities(&full.at(lifetime(value)), &data.queries()), bits, "view at {value}");
+                assert_eq!(probabilities(&full.at(lifetime(value)).unwrap(), &data.queries()), bits, "view at {value}");
                 raised.raise_lifetime(lifetime(value));
                 assert_eq!(probabilities(&raised, &data.queries()), bits, "raised to {value}");
                 assert_eq!(
                     raised.apply(data.points()).unwrap(),
-                    full.at(lifetime(value)).apply(data.points()).unwrap()
+                    full.at(lifetime(value)).unwrap().apply(data.points()).unwrap()
                 );
             }
         }
@@ -192,7 +193,7 @@ fn extended_boxes_keep_every_promise() {
         // The first box is that of two rows shrunk about the middle; the rest sticks out.
         let first: Vec<f64> = data.x.iter().take(2 * n_dims).map(|x| 0.45 + 0.1 * x).collect();
         let first = Points::row_major(&first, n_dims).unwrap();
-        let start = || ClassificationForest::unfitted(params(20.0, 3), first, n_classes).unwrap();
+        let start = || params(20.0, 3).n_classes(n_classes).unfitted(first).unwrap();
         let (mut batch, mut online) = (start(), start());
         learn(&mut batch, &data);
         (0..n).for_each(|row| learn(&mut online, &data.rows(|r| r == row)));
@@ -211,7 +212,7 @@ fn any_number_of_threads_gives_the_same_bits() {
         pool.install(|| {
             let auto = ClassificationParams { gamma: GammaChoice::Auto, ..params(f64::INFINITY, 9) };
             let model = fit(&data, &auto);
-            let path = model.path(&[(data.points(), &data.labels)], None, &mut no_progress()).unwrap();
+            let path = model.path(&[(data.points(), &data.labels)], None, &mut Progress::none()).unwrap();
             (probabilities(&model, &data.queries()), path.log_loss().clone())
         })
     };
@@ -344,10 +345,13 @@ fn new_classes_come_later_and_all_stay() {
     let data = Data::new(60, 3, 70, 5);
     let early = Data { n_classes: 2, ..data.rows(|r| data.labels[r] < 2) };
     let late = data.rows(|r| data.labels[r] >= 2);
-    let mut model = ClassificationForest::unfitted(params(9.0, 2), data.points(), 2).unwrap();
+    let mut model = params(9.0, 2).n_classes(2).unfitted(data.points()).unwrap();
     learn(&mut model, &early);
     assert_eq!(model.n_classes(), 2);
     learn(&mut model, &late);
+    // The last class has no rows.
+    assert_eq!(model.n_classes(), 69);
+    model.grow_classes(70).unwrap();
     assert_eq!(model.n_classes(), 70);
     assert_eq!(probabilities(&model, &data.queries()), probabilities(&fit(&data, &params(9.0, 2)), &data.queries()));
     model.forget(late.points(), &late.labels).unwrap();
@@ -368,7 +372,8 @@ fn classes_can_be_numbered_anew() {
 fn weights_are_repetitions() {
     let data = Data::new(30, 2, 3, 5);
     let weights: Vec<f64> = (0..30).map(|r| f64::from(r % 4)).collect();
-    let weighted = ClassificationForest::fit(params(9.0, 2), data.points(), &data.labels, 3, Some(&weights)).unwrap();
+    let weighted =
+        params(9.0, 2).n_classes(3).fit_with(data.points(), &data.labels, FitOptions::weighted(&weights)).unwrap();
     let rows: Vec<usize> = (0..30).flat_map(|r| vec![r; r % 4]).collect();
     let x = rows.iter().flat_map(|r| &data.x[r * 2..][..2]).copied().collect();
     let again = Data { x, labels: rows.iter().map(|r| data.labels[*r]).collect(), ..data };
@@ -377,7 +382,7 @@ fn weights_are_repetitions() {
         probabilities(&fit(&again, &params(9.0, 2)), &data.queries())
     );
     let half = vec![0.5; 30];
-    let refused = ClassificationForest::fit(params(9.0, 2), data.points(), &data.labels, 3, Some(&half));
+    let refused = params(9.0, 2).n_classes(3).fit_with(data.points(), &data.labels, FitOptions::weighted(&half));
     assert!(matches!(refused, Err(Error::InvalidParameter { name: "sample weight", .. })));
 }
 
@@ -388,11 +393,11 @@ fn the_path_is_what_views_say() {
     for unseen in [Unseen::Keyed, Unseen::Integrate] {
         for (value, n_trees) in [(8.0, 5), (f64::INFINITY, 1)] {
             let model = fit(&train, &ClassificationParams { unseen, ..params(value, n_trees) });
-            let path = model.path(&[(held_out.points(), &held_out.labels)], None, &mut no_progress()).unwrap();
+            let path = model.path(&[(held_out.points(), &held_out.labels)], None, &mut Progress::none()).unwrap();
             let lifetimes = path.log_loss().lifetimes().to_vec();
             assert!(lifetimes[0] == 0.0 && *lifetimes.last().unwrap() == value && lifetimes.len() > 20);
             let check = |at: f64, set: &Data, error: f64, log_loss: f64| {
-                let p = path.at(lifetime(at)).predict_proba(set.points()).unwrap();
+                let p = path.at(lifetime(at)).unwrap().predict_proba(set.points()).unwrap();
                 let (mut wrong, mut loss) = (0.0, 0.0);
                 for (p, y) in p.chunks_exact(4).zip(&set.labels) {
                     let best = (0..4).fold(0, |best, k| if p[k] > p[best] { k } else { best });
@@ -414,10 +419,10 @@ fn the_path_is_what_views_say() {
     }
     let model = fit(&train, &params(8.0, 2));
     let grid = [lifetime(2.0), lifetime(1.0)];
-    let path = model.path(&[], Some(&grid), &mut no_progress()).unwrap();
+    let path = model.path(&[], Some(&grid), &mut Progress::none()).unwrap();
     assert_eq!(path.error().lifetimes(), [0.0, 1.0, 2.0]);
-    assert!(model.path(&[], Some(&[lifetime(9.0)]), &mut no_progress()).is_err());
-    let cancelled = model.path(&[], None, &mut |_| std::ops::ControlFlow::Break(()));
+    assert!(model.path(&[], Some(&[lifetime(9.0)]), &mut Progress::none()).is_err());
+    let cancelled = model.path(&[], None, &mut Progress::new(&mut |_| std::ops::ControlFlow::Break(())));
     assert_eq!(cancelled.unwrap_err(), Error::Cancelled);
 }
 
@@ -450,7 +455,7 @@ fn saved_and_read_again_it_is_the_same() {
         assert_eq!(again.to_bytes().unwrap(), model.to_bytes().unwrap());
     });
     let data = Data::new(20, 2, 3, 1);
-    let model = fit(&data, &ClassificationParams::default()).at(lifetime(2.0));
+    let model = fit(&data, &ClassificationParams::default()).at(lifetime(2.0)).unwrap();
     let mut archive = model.to_archive().unwrap();
     assert_eq!(ClassificationForest::from_archive(&archive).unwrap().lifetime(), lifetime(2.0));
     assert!(archive.insert_vec("labels/class", vec![0_u32]).is_err(), "names are given once");
@@ -459,8 +464,8 @@ fn saved_and_read_again_it_is_the_same() {
 #[test]
 fn bad_input_is_refused_with_its_values() {
     let data = Data::new(20, 2, 3, 1);
-    let fit = |labels: &[u32], n_classes, params| {
-        ClassificationForest::fit(params, data.points(), labels, n_classes, None).map(|_| ())
+    let fit = |labels: &[u32], n_classes, params: ClassificationParams| {
+        params.n_classes(n_classes).fit(data.points(), labels).map(|_| ())
     };
     let good = params(1.0, 2);
     assert!(matches!(fit(&data.labels[1..], 3, good.clone()), Err(Error::LengthMismatch { found: 19, .. })));
@@ -470,14 +475,14 @@ fn bad_input_is_refused_with_its_values() {
         assert!(matches!(fit(&data.labels, 3, bad), Err(Error::InvalidParameter { name: "gamma", .. })));
     }
     let none = Points::row_major(&[], 2).unwrap();
-    assert!(matches!(ClassificationForest::fit(good.clone(), none, &[], 3, None), Err(Error::Empty { .. })));
-    let mut model = ClassificationForest::fit(good.clone(), data.points(), &data.labels, 3, None).unwrap();
+    assert!(matches!(good.clone().n_classes(3).fit(none, &[]), Err(Error::Empty { .. })));
+    let mut model = good.clone().n_classes(3).fit(data.points(), &data.labels).unwrap();
     let before = probabilities(&model, &data.queries());
     let wide = Points::row_major(&[0.0; 3], 3).unwrap();
-    assert!(model.predict_proba(wide).is_err() && model.learn(wide, &[0], 3, None).is_err());
-    assert!(model.learn(data.points(), &[9; 20], 3, None).is_err());
+    assert!(model.predict_proba(wide).is_err() && model.learn(wide, &[0]).is_err());
+    assert!(matches!(model.learn(data.points(), &[u32::MAX; 20]), Err(Error::TooLarge { what: "classes", .. })));
     let mut other = ClassificationParams { gamma: GammaChoice::Value(4.0), ..good.clone() };
-    let stranger = |params| ClassificationForest::fit(params, data.points(), &data.labels, 3, None).unwrap();
+    let stranger = |params: ClassificationParams| params.n_classes(3).fit(data.points(), &data.labels).unwrap();
     assert!(matches!(model.merge(&stranger(other.clone())), Err(Error::Incompatible { .. })));
     other.gamma = good.gamma;
     other.forest.seed = 99;

@@ -1,9 +1,9 @@
 //! Densities: what they promise, against slow and obvious twins.
 
+use mondrian::Progress;
 use mondrian::Saved;
 use mondrian::Validation;
 use mondrian::internals::process::Cell;
-use mondrian::internals::progress::no_progress;
 use mondrian::process::{Bounds, Measure, NodeKey, Side, Weights};
 use mondrian::{ClassPrior, DensityClassifier, DensityForest, DensityParams, DensityView, GammaChoice};
 use mondrian::{Error, Lifetime, Points};
@@ -91,7 +91,7 @@ fn log_densities_are_mass_over_volume() {
         let data = cloud(40, n_dims, 3);
         let queries: Vec<f64> = cloud(30, n_dims, 4).into_iter().chain(data.iter().copied()).collect();
         for params in cases(n_dims, lifetime) {
-            let model = DensityForest::fit(&params, points(&data, n_dims)).unwrap();
+            let model = params.fit(points(&data, n_dims)).unwrap();
             for at in [0.0, 0.3 * lifetime, lifetime] {
                 let view = model.at(Lifetime::new(at).unwrap()).unwrap();
                 let found = view.log_density(points(&queries, n_dims)).unwrap();
@@ -113,7 +113,7 @@ fn masses_sum_to_one_and_cells_fill_the_box() {
     for n_dims in [1, 2, 4] {
         let data = cloud(50, n_dims, 8);
         for params in cases(n_dims, 4.0) {
-            let model = DensityForest::fit(&params, points(&data, n_dims)).unwrap();
+            let model = params.fit(points(&data, n_dims)).unwrap();
             for tree in 0..model.forest().n_trees() {
                 let cells = model.cells(tree).unwrap();
                 let mass: f64 = cells.iter().map(|cell| cell.mass).sum();
@@ -136,7 +136,7 @@ fn densities_integrate_to_one() {
     // along a line is misplaced by at most h/2, so the error stays below K · h · (largest jump).
     let data = cloud(40, 1, 8);
     for params in cases(1, 10.0) {
-        let model = DensityForest::fit(&params, points(&data, 1)).unwrap();
+        let model = params.fit(points(&data, 1)).unwrap();
         let (a, b) = (model.bounds().lower()[0], model.bounds().upper()[0]);
         let n = 200_000;
         let h = (b - a) / f64::from(n);
@@ -146,7 +146,7 @@ fn densities_integrate_to_one() {
     }
     let data = cloud(40, 2, 9);
     for params in cases(2, 5.0) {
-        let model = DensityForest::fit(&params, points(&data, 2)).unwrap();
+        let model = params.fit(points(&data, 2)).unwrap();
         let (lower, upper) = (model.bounds().lower(), model.bounds().upper());
         let n = 500;
         let h: Vec<f64> = (0..2).map(|d| (upper[d] - lower[d]) / f64::from(n)).collect();
@@ -162,7 +162,7 @@ fn leaving_one_out_is_forgetting_it() {
     for (n_dims, lifetime) in [(1, 15.0), (3, 6.0)] {
         let data = cloud(30, n_dims, 21);
         for params in cases(n_dims, lifetime) {
-            let model = DensityForest::fit(&params, points(&data, n_dims)).unwrap();
+            let model = params.fit(points(&data, n_dims)).unwrap();
             let half = Lifetime::new(lifetime / 2.0).unwrap();
             for view in [model.view(), model.at(half).unwrap()] {
                 let found = view.leave_one_out(points(&data, n_dims)).unwrap();
@@ -191,18 +191,18 @@ fn order_batches_merging_forgetting_lifetime_and_threads_change_no_bit() {
         let queries: Vec<f64> = cloud(50, n_dims, 3).into_iter().chain(data.iter().copied()).collect();
         let mut params = params(6, 5.0, 0.4);
         unit_box(&mut params, n_dims);
-        let model = DensityForest::fit(&params, points(&data, n_dims)).unwrap();
+        let model = params.fit(points(&data, n_dims)).unwrap();
         let expected = bits(model.view(), &queries, n_dims);
 
-        let mut one_by_one = DensityForest::fit(&params, points(&data[data.len() - n_dims..], n_dims)).unwrap();
+        let mut one_by_one = params.fit(points(&data[data.len() - n_dims..], n_dims)).unwrap();
         for x in data[..data.len() - n_dims].chunks_exact(n_dims).rev() {
             one_by_one.learn(points(x, n_dims)).unwrap();
         }
         assert_eq!(bits(one_by_one.view(), &queries, n_dims), expected);
 
         let (left, right) = data.split_at(20 * n_dims);
-        let mut merged = DensityForest::fit(&params, points(left, n_dims)).unwrap();
-        merged.merge(&DensityForest::fit(&params, points(right, n_dims)).unwrap()).unwrap();
+        let mut merged = params.fit(points(left, n_dims)).unwrap();
+        merged.merge(&params.fit(points(right, n_dims)).unwrap()).unwrap();
         assert_eq!(bits(merged.view(), &queries, n_dims), expected);
 
         merged.learn(points(&queries[..30 * n_dims], n_dims)).unwrap();
@@ -211,7 +211,7 @@ fn order_batches_merging_forgetting_lifetime_and_threads_change_no_bit() {
 
         let mut longer = params.clone();
         longer.forest.lifetime = LifetimeChoice::Value(Lifetime::new(30.0).unwrap());
-        let longer = DensityForest::fit(&longer, points(&data, n_dims)).unwrap();
+        let longer = longer.fit(points(&data, n_dims)).unwrap();
         assert_eq!(bits(longer.at(Lifetime::new(5.0).unwrap()).unwrap(), &queries, n_dims), expected);
         let mut raised = model.clone();
         raised.set_lifetime(Lifetime::new(30.0).unwrap()).unwrap();
@@ -220,8 +220,7 @@ fn order_batches_merging_forgetting_lifetime_and_threads_change_no_bit() {
 
         for n_threads in [1, 2, 7] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-            let found = pool
-                .install(|| bits(DensityForest::fit(&params, points(&data, n_dims)).unwrap().view(), &queries, n_dims));
+            let found = pool.install(|| bits(params.fit(points(&data, n_dims)).unwrap().view(), &queries, n_dims));
             assert_eq!(found, expected, "{n_threads} threads");
         }
     }
@@ -232,12 +231,12 @@ fn without_rows_it_is_uniform() {
     let mut params = params(3, 5.0, 1.0);
     params.forest.bounds = Some(Bounds::new(&[0.0, 0.0], &[2.0, 4.0]).unwrap());
     let data = cloud(5, 2, 1);
-    let mut model = DensityForest::fit(&params, points(&data, 2)).unwrap();
+    let mut model = params.fit(points(&data, 2)).unwrap();
     model.forget(points(&data, 2)).unwrap();
     let logs = model.log_density(points(&[0.1, 3.9, 2.0, 4.0, 0.0, 0.0, 2.1, 1.0], 2)).unwrap();
     assert_eq!(logs, [-(8.0_f64.ln()), -(8.0_f64.ln()), -(8.0_f64.ln()), f64::NEG_INFINITY]);
     assert_eq!(model.leave_one_out_score(), 0.0);
-    assert_eq!(model.path(&[], &mut no_progress()).unwrap_err(), Error::NotFitted);
+    assert_eq!(model.path(&[], &mut Progress::none()).unwrap_err(), Error::NotFitted);
 }
 
 #[test]
@@ -251,9 +250,9 @@ fn the_path_equals_a_refit_at_every_lifetime() {
         let far: Vec<f64> = outside.iter().chain(&near[..4 * n_dims]).copied().collect();
         let mut params = params(n_trees, lifetime, 0.3);
         unit_box(&mut params, n_dims);
-        let model = DensityForest::fit(&params, points(&data, n_dims)).unwrap();
+        let model = params.fit(points(&data, n_dims)).unwrap();
         let sets = [points(&near, n_dims), points(&far, n_dims)];
-        let found = model.path(&sets, &mut no_progress()).unwrap();
+        let found = model.path(&sets, &mut Progress::none()).unwrap();
         assert_eq!(found.n_outside, [0, 2]);
         let path = &found.path;
         assert!(path.len() > 20);
@@ -266,7 +265,7 @@ fn the_path_equals_a_refit_at_every_lifetime() {
         for at in lifetimes {
             let at = Lifetime::new(at).unwrap();
             params.forest.lifetime = LifetimeChoice::Value(at);
-            let refit = DensityForest::fit(&params, points(&data, n_dims)).unwrap();
+            let refit = params.fit(points(&data, n_dims)).unwrap();
             let index = path.index_at(at);
             let mean = |set: Points<'_>| -refit.score(set).unwrap().mean_inside();
             let pairs = [
@@ -287,8 +286,8 @@ fn the_path_equals_a_refit_at_every_lifetime() {
 #[test]
 fn a_path_can_be_cancelled() {
     let data = cloud(45, 2, 31);
-    let model = DensityForest::fit(&params(5, 4.0, 0.3), points(&data, 2)).unwrap();
-    let refused = model.path(&[], &mut |_| std::ops::ControlFlow::Break(())).unwrap_err();
+    let model = params(5, 4.0, 0.3).fit(points(&data, 2)).unwrap();
+    let refused = model.path(&[], &mut Progress::new(&mut |_| std::ops::ControlFlow::Break(()))).unwrap_err();
     assert_eq!(refused, Error::Cancelled);
 }
 
@@ -300,7 +299,7 @@ fn samples_follow_the_masses() {
     let data = cloud(25, 2, 6);
     for mut params in cases(2, 3.0) {
         params.forest.n_trees = 1;
-        let model = DensityForest::fit(&params, points(&data, 2)).unwrap();
+        let model = params.fit(points(&data, 2)).unwrap();
         let n = 20_000;
         let samples = model.sample(n, 12);
         assert_eq!(samples, model.sample(n, 12));
@@ -320,7 +319,7 @@ fn samples_follow_the_masses() {
 #[test]
 fn refuses_with_reasons_and_changes_nothing() {
     let data = cloud(30, 2, 1);
-    let mut model = DensityForest::fit(&params(3, 4.0, 1.0), points(&data, 2)).unwrap();
+    let mut model = params(3, 4.0, 1.0).fit(points(&data, 2)).unwrap();
     let before = bits(model.view(), &data, 2);
     let far = [0.5, 0.5, 0.5, 9.0];
     let refused = model.learn(points(&far, 2)).unwrap_err();
@@ -334,7 +333,7 @@ fn refuses_with_reasons_and_changes_nothing() {
     assert!(matches!(model.at(Lifetime::new(5.0).unwrap()), Err(Error::InvalidParameter { name: "lifetime", .. })));
     assert!(model.set_lifetime(Lifetime::INFINITE).is_err());
     assert!(matches!(model.cells(3), Err(Error::InvalidParameter { name: "tree", .. })));
-    assert!(matches!(model.path(&[points(&far[2..], 2)], &mut no_progress()), Err(Error::Empty { .. })));
+    assert!(matches!(model.path(&[points(&far[2..], 2)], &mut Progress::none()), Err(Error::Empty { .. })));
     for (what, change) in [("seeds", 0), ("numbers of trees", 1), ("values of gamma", 2)] {
         let mut other = params(3, 4.0, 1.0);
         match change {
@@ -342,12 +341,12 @@ fn refuses_with_reasons_and_changes_nothing() {
             1 => other.forest.n_trees = 4,
             _ => other.gamma = GammaChoice::Value(2.0),
         }
-        let other = DensityForest::fit(&other, points(&data, 2)).unwrap();
+        let other = other.fit(points(&data, 2)).unwrap();
         assert_eq!(model.merge(&other).unwrap_err(), Error::Incompatible { what });
     }
     assert_eq!(bits(model.view(), &data, 2), before);
 
-    let fit = |data: &[f64], params: &DensityParams| DensityForest::fit(params, points(data, 2)).unwrap_err();
+    let fit = |data: &[f64], params: &DensityParams| params.fit(points(data, 2)).unwrap_err();
     assert_eq!(fit(&[1.0, 2.0, 1.0, 3.0], &params(3, 4.0, 1.0)), Error::ZeroWidth { dim: 0, value: 1.0 });
     assert!(matches!(fit(&[], &params(3, 4.0, 1.0)), Error::Empty { .. }));
     assert!(matches!(fit(&data, &params(3, f64::INFINITY, 1.0)), Error::InvalidParameter { name: "lifetime", .. }));
@@ -361,7 +360,7 @@ fn survives_a_file_with_its_bits() {
     let data = cloud(40, 3, 1);
     for mut params in cases(3, 4.0) {
         params.gamma = GammaChoice::Auto;
-        let mut model = DensityForest::fit(&params, points(&data, 3)).unwrap();
+        let mut model = params.fit(points(&data, 3)).unwrap();
         model.forget(points(&data[..9], 3)).unwrap();
         let bytes = model.to_bytes().unwrap();
         let again = DensityForest::from_bytes(&bytes).unwrap();
@@ -372,7 +371,11 @@ fn survives_a_file_with_its_bits() {
         assert!(DensityForest::from_bytes(&bytes[..broken]).is_err());
     }
     let labels: Vec<u32> = (0..40).map(|i| i % 3).collect();
-    let model = DensityClassifier::fit(&params(4, 3.0, 1.0), ClassPrior::Equal, points(&data, 3), &labels).unwrap();
+    let model = DensityClassifier::params()
+        .density(params(4, 3.0, 1.0).clone())
+        .prior(ClassPrior::Equal)
+        .fit(points(&data, 3), &labels)
+        .unwrap();
     let again = DensityClassifier::from_bytes(&model.to_bytes().unwrap()).unwrap();
     assert_eq!(again.predict_proba(points(&data, 3)).unwrap(), model.predict_proba(points(&data, 3)).unwrap());
 }
@@ -383,9 +386,9 @@ fn automatic_values_follow_the_rows_alone() {
     for validation in [Validation::HoldOut, Validation::LeaveOneOut, Validation::KFold(4)] {
         let forest = ForestParams { n_trees: 20, validation, ..ForestParams::default() };
         let params = DensityParams::from(forest);
-        let model = DensityForest::fit(&params, points(&data, 2)).unwrap();
+        let model = params.fit(points(&data, 2)).unwrap();
         let reversed: Vec<f64> = data.chunks_exact(2).rev().flatten().copied().collect();
-        let other = DensityForest::fit(&params, points(&reversed, 2)).unwrap();
+        let other = params.fit(points(&reversed, 2)).unwrap();
         assert_eq!((model.lifetime(), model.gamma()), (other.lifetime(), other.gamma()));
         assert!(model.lifetime() > Lifetime::ZERO);
         // The data are far from uniform: the chosen density says so, by an eighth a row and more.
@@ -402,7 +405,7 @@ fn automatic_values_follow_the_rows_alone() {
 fn tiny_sets_have_automatic_values_too() {
     for n in [2, 3, 10] {
         let data = cloud(n * 2, 1, 77);
-        let model = DensityForest::fit(&DensityParams::default(), points(&data, 1)).unwrap();
+        let model = DensityParams::default().fit(points(&data, 1)).unwrap();
         assert!(model.score(points(&data, 1)).unwrap().total().is_finite());
     }
 }
@@ -415,8 +418,11 @@ fn a_classifier_has_a_density_a_class() {
     for row in (0..n).step_by(3) {
         data[2 * row] += 0.8;
     }
-    let classifier =
-        DensityClassifier::fit(&params(20, 6.0, 0.5), ClassPrior::Frequency, points(&data, 2), &labels).unwrap();
+    let classifier = DensityClassifier::params()
+        .density(params(20, 6.0, 0.5).clone())
+        .prior(ClassPrior::Frequency)
+        .fit(points(&data, 2), &labels)
+        .unwrap();
     assert_eq!(classifier.labels(), [2, 7]);
     let probabilities = classifier.predict_proba(points(&data, 2)).unwrap();
     let logs: Vec<Vec<f64>> = classifier.densities().map(|d| d.log_density(points(&data, 2)).unwrap()).collect();
@@ -467,8 +473,8 @@ fn iris_setosa_overfits_as_the_report_shows() {
     let (train, test) = (part(false), part(true));
     let mut params = params(200, 40.0, 1e-3);
     params.forest.bounds = Some(DensityParams::default().bounds_on(points(&data, 4)).unwrap());
-    let model = DensityForest::fit(&params, points(&train, 4)).unwrap();
-    let path = model.path(&[points(&test, 4)], &mut no_progress()).unwrap().path;
+    let model = params.fit(points(&train, 4)).unwrap();
+    let path = model.path(&[points(&test, 4)], &mut Progress::none()).unwrap().path;
     let at = |curve: &[f64], lifetime: f64| -curve[path.index_at(Lifetime::new(lifetime).unwrap())];
     let mut before = f64::NEG_INFINITY;
     for lifetime in [0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0] {

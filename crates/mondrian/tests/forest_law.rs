@@ -26,7 +26,7 @@ fn params(seed: u64, bounds: Option<Bounds>) -> RegressionParams {
 fn fit(seed: u64, bounds: Option<Bounds>, rows: &[[f64; 2]]) -> RegressionForest {
     let x = rows.concat();
     let y: Vec<f64> = (0..rows.len()).map(|row| row as f64).collect();
-    RegressionForest::fit(params(seed, bounds), Points::row_major(&x, 2).unwrap(), &y, None).unwrap()
+    params(seed, bounds).fit(Points::row_major(&x, 2).unwrap(), &y).unwrap()
 }
 
 fn stays_with(a: &[f64; 2], b: &[f64; 2]) -> f64 {
@@ -75,7 +75,7 @@ fn a_forest_grown_through_extensions_has_the_law_of_a_batch() {
     let mut online = fit(2, None, &rows[8..10]);
     let order = [0, 1, 2, 3, 10, 4, 5, 12, 6, 7, 11];
     for (step, row) in order.into_iter().enumerate() {
-        online.learn(Points::row_major(&rows[row], 2).unwrap(), &[step as f64], None).unwrap();
+        online.learn(Points::row_major(&rows[row], 2).unwrap(), &[step as f64]).unwrap();
     }
     assert!(online.forest().domain().rung() >= 3, "the box was widened {} times", online.forest().domain().rung());
     check_shared_cells(&online, &rows, "online");

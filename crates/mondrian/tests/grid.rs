@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use mondrian::FitOptions;
+use mondrian::GridRidgeParams;
+use mondrian::Progress;
 use mondrian::internals::features::UNSEEN;
 use mondrian::internals::grid::search::{Outcome, Search};
 use mondrian::internals::grid::{GridState, Move};
@@ -10,7 +13,6 @@ use mondrian::internals::process::Axis;
 use mondrian::process::NodeKey;
 use mondrian::{Error, Points, Result};
 use mondrian::{GridFeatures, MondrianGrid};
-use mondrian::{GridRidge, GridRidgeParams};
 use mondrian::{SearchKind, SearchLimits};
 
 fn uniform(seed: u64, n: usize) -> Vec<f64> {
@@ -271,7 +273,7 @@ fn every_search_finds_something_keeps_its_budget_and_goes_on_where_it_was() -> R
     let limits = |budget| SearchLimits { budget, patience: 1000 };
     for kind in KINDS {
         let mut whole = Search::new(walk.state(0.05)?, kind.optimizer(3));
-        whole.run(limits(160), &mut |_| ControlFlow::Continue(()))?;
+        whole.run(limits(160), &mut Progress::none())?;
         let steps = whole.trajectory().steps();
         let (first, best) = (steps[0].error, whole.best().expect("ran").error);
         assert!(best < 0.8 * first, "{kind:?}: {first} to {best} in {}", whole.evaluations());
@@ -282,13 +284,13 @@ fn every_search_finds_something_keeps_its_budget_and_goes_on_where_it_was() -> R
         // Stopped by the callback after three steps and resumed: the same trajectory.
         let mut parts = Search::new(walk.state(0.05)?, kind.optimizer(3));
         let mut seen = 0;
-        let mut stop = |_: &mondrian::Step| {
+        let mut stop = |_: mondrian::Report<'_>| {
             seen += 1;
             if seen == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let outcome = parts.run(limits(160), &mut stop)?;
+        let outcome = parts.run(limits(160), &mut Progress::new(&mut stop))?;
         assert_eq!(outcome, Outcome::Stopped, "{kind:?}");
-        parts.run(limits(160), &mut |_| ControlFlow::Continue(()))?;
+        parts.run(limits(160), &mut Progress::none())?;
         assert_eq!(parts.trajectory(), whole.trajectory(), "{kind:?}");
     }
     Ok(())
@@ -298,7 +300,7 @@ fn every_search_finds_something_keeps_its_budget_and_goes_on_where_it_was() -> R
 fn patience_ends_a_search() -> Result<()> {
     let walk = Walk::new(60, 20, 2, 4, 61)?;
     let mut search = Search::new(walk.state(0.5)?, SearchKind::Greedy.optimizer(0));
-    let outcome = search.run(SearchLimits { budget: 100_000, patience: 10 }, &mut |_| ControlFlow::Continue(()))?;
+    let outcome = search.run(SearchLimits { budget: 100_000, patience: 10 }, &mut Progress::none())?;
     assert_eq!(outcome, Outcome::Patience);
     let steps = search.trajectory().steps();
     let best = search.best().expect("ran").error;
@@ -315,16 +317,19 @@ fn the_model_ranks_inputs_and_survives_odd_data() -> Result<()> {
     let baseline = (y.iter().map(|y| y * y).sum::<f64>() / n as f64).sqrt();
     for search in [SearchKind::Auto, SearchKind::Greedy, SearchKind::Coordinate] {
         let params = GridRidgeParams { search, alpha: Some(0.1), n_grids: 20, ..GridRidgeParams::default() };
-        let model = GridRidge::fit(points, &y, &params)?;
+        let model = params.fit(points, &y)?;
         assert_eq!(model.ranking()[0], 2, "{search:?}: {:?}", model.lifetimes());
         let error: f64 = model.predict(points)?.iter().zip(&y).map(|(p, y)| (p - y).powi(2)).sum();
         assert!((error / n as f64).sqrt() < 0.5 * baseline);
     }
-    let cancelled =
-        GridRidge::fit_with_progress(points, &y, &GridRidgeParams::default(), &mut |_| ControlFlow::Break(()));
+    let cancelled = GridRidgeParams::default().fit_with(
+        points,
+        &y,
+        FitOptions::watched(Progress::new(&mut |_| ControlFlow::Break(()))),
+    );
     assert_eq!(cancelled.unwrap_err(), Error::Cancelled);
     for (x, y) in [(vec![1.0], vec![2.0]), (vec![3.0; 20], vec![1.0; 20]), (vec![1.7e9, 1.7e9 + 1.0], vec![0.0, 1.0])] {
-        let model = GridRidge::fit(Points::row_major(&x, 1)?, &y, &GridRidgeParams::default())?;
+        let model = GridRidgeParams::default().fit(Points::row_major(&x, 1)?, &y)?;
         assert!(model.predict(Points::row_major(&x, 1)?)?.iter().all(|p| p.is_finite()));
     }
     assert_eq!(SearchKind::from_name("greedy-both"), Some(SearchKind::GreedyBoth));
@@ -344,7 +349,7 @@ fn searches_in_all_dimensions_escape_where_greedy_both_ways_sticks() -> Result<(
     };
     let best = |kind: SearchKind| -> Result<f64> {
         let mut search = Search::new(state()?, kind.optimizer(1));
-        search.run(SearchLimits { budget: 200, patience: 200 }, &mut |_| ControlFlow::Continue(()))?;
+        search.run(SearchLimits { budget: 200, patience: 200 }, &mut Progress::none())?;
         Ok(search.best().expect("ran").error)
     };
     let stuck = best(SearchKind::GreedyBoth)?;

@@ -61,23 +61,21 @@ fn written(kind: &str) -> Result<Vec<u8>> {
             // Frozen cells too: the lifetime is infinite.
             let forest = ForestParams { lifetime: LifetimeChoice::Value(Lifetime::INFINITE), ..trees };
             let params = RegressionParams { forest, ..RegressionParams::default() };
-            RegressionForest::fit(params, points, &y, None)?.to_bytes()
+            params.fit(points, &y)?.to_bytes()
         }
         ClassificationForest::KIND => {
             let params = ClassificationParams { forest: trees, ..ClassificationParams::default() };
-            ClassificationForest::fit(params, points, &classes, 3, None)?.to_bytes()
+            params.n_classes(3).fit(points, &classes)?.to_bytes()
         }
-        DensityForest::KIND => DensityForest::fit(&DensityParams::from(trees), points)?.to_bytes(),
-        DensityClassifier::KIND => {
-            DensityClassifier::fit(&DensityParams::from(trees), ClassPrior::default(), points, &classes)?.to_bytes()
-        }
+        DensityForest::KIND => DensityParams::from(trees).fit(points)?.to_bytes(),
+        DensityClassifier::KIND => DensityClassifier::params()
+            .density(DensityParams::from(trees).clone())
+            .prior(ClassPrior::default())
+            .fit(points, &classes)?
+            .to_bytes(),
         KernelRidge::KIND => KernelRidge::params().trees(trees).lifetime(two).alpha(0.1).fit(points, &y)?.to_bytes(),
-        LaplaceKernelRidge::KIND => {
-            LaplaceKernelRidge::fit(points, &y, &LaplaceKernelRidgeParams::default())?.to_bytes()
-        }
-        GridRidge::KIND => {
-            GridRidge::fit(points, &y, &GridRidgeParams { n_grids: 6, ..GridRidgeParams::default() })?.to_bytes()
-        }
+        LaplaceKernelRidge::KIND => LaplaceKernelRidgeParams::default().fit(points, &y)?.to_bytes(),
+        GridRidge::KIND => GridRidgeParams { n_grids: 6, ..GridRidgeParams::default() }.fit(points, &y)?.to_bytes(),
         GridSolution::KIND => GridSolution::fit(grid, points, &y, &[2.0, 1.0], 0.1, true, Threads::ONE)?.to_bytes(),
         GridFeatures::KIND => GridFeatures::fit(grid, points, &[2.0, 1.0])?.to_bytes(),
         MondrianFeatures::KIND => learned(MondrianFeatures::on(&trees, points, two)?, points),
@@ -99,16 +97,16 @@ fn said(bytes: &[u8]) -> Result<Vec<f64>> {
     let numbers = |cells: Vec<u32>| cells.into_iter().map(f64::from).collect();
     Ok(match Archive::from_bytes(bytes)?.kind() {
         RegressionForest::KIND => {
-            let said = RegressionForest::from_bytes(bytes)?.predict_with_deviation(points)?;
-            [said.mean, said.deviation].concat()
+            let said = RegressionForest::from_bytes(bytes)?.predict_with_std(points)?;
+            [said.mean, said.std].concat()
         }
         ClassificationForest::KIND => ClassificationForest::from_bytes(bytes)?.predict_proba(points)?,
         DensityForest::KIND => DensityForest::from_bytes(bytes)?.log_density(points)?,
         DensityClassifier::KIND => DensityClassifier::from_bytes(bytes)?.predict_proba(points)?,
         KernelRidge::KIND => KernelRidge::from_bytes(bytes)?.predict(points)?.column(0).to_vec(),
         LaplaceKernelRidge::KIND => {
-            let (mean, std) = LaplaceKernelRidge::from_bytes(bytes)?.predict_with_std(points)?;
-            [mean, std].concat()
+            let said = LaplaceKernelRidge::from_bytes(bytes)?.predict_with_std(points)?;
+            [said.mean, said.std].concat()
         }
         GridRidge::KIND => GridRidge::from_bytes(bytes)?.predict(points)?,
         GridSolution::KIND => GridSolution::from_bytes(bytes)?.predict(points)?,

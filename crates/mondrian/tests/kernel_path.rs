@@ -1,14 +1,11 @@
 //! The kernel path against refits, and its forms against each other.
 
 use mondrian::CgOptions;
+use mondrian::Progress;
 use mondrian::Saved;
 use mondrian::Validation;
-use mondrian::internals::progress::no_progress;
 use mondrian::process::NodeKey;
-use mondrian::{
-    ClassificationForest, ClassificationParams, ForestParams, LeafModel, RegressionForest, RegressionParams,
-    WeightsChoice,
-};
+use mondrian::{ClassificationParams, ForestParams, LeafModel, RegressionParams, WeightsChoice};
 use mondrian::{Error, Lifetime, Points};
 use mondrian::{KernelRidge, PathMethod};
 use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice};
@@ -64,7 +61,7 @@ fn every_form_of_the_path_equals_refits() {
             let model = model(&train, n_trees, lifetime, alpha, intercept);
             let wide = model.widened_for(held.points()).unwrap();
             let sets = [(held.points(), held.y.as_slice())];
-            let removal = model.path(&sets, &PathMethod::Removal, &mut no_progress()).unwrap().path;
+            let removal = model.path(&sets, &PathMethod::Removal, &mut Progress::none()).unwrap().path;
             assert!(removal.len() > 5);
             // Fit and evaluate at 0, at the end, at cuts and just before them.
             let step = (removal.len() / 10).max(1);
@@ -82,7 +79,7 @@ fn every_form_of_the_path_equals_refits() {
                 }
             }
             for method in [PathMethod::Addition, PathMethod::Cholesky] {
-                let other = model.path(&sets, &method, &mut no_progress()).unwrap().path;
+                let other = model.path(&sets, &method, &mut Progress::none()).unwrap().path;
                 assert_eq!(other.lifetimes(), removal.lifetimes(), "{method:?}");
                 let both = [(other.train(), removal.train()), (&other.validation()[0], &removal.validation()[0])];
                 for (a, b) in both {
@@ -93,7 +90,7 @@ fn every_form_of_the_path_equals_refits() {
             let lifetimes: Vec<f64> = removal.lifetimes().iter().step_by(step).copied().collect();
             let options = CgOptions { tolerance: 1e-12, max_steps: 20_000 };
             let grid = PathMethod::ConjugateGradients { lifetimes: lifetimes.clone(), options };
-            let grid = model.path(&sets, &grid, &mut no_progress()).unwrap().path;
+            let grid = model.path(&sets, &grid, &mut Progress::none()).unwrap().path;
             assert_eq!(grid.lifetimes(), lifetimes);
             for (at, time) in lifetimes.iter().enumerate() {
                 let index = removal.index_at(Lifetime::new(*time).unwrap());
@@ -111,8 +108,8 @@ fn three_forms_agree_along_many_features() {
     for alpha in [1e-6, 1e-3, 10.0] {
         let model = model(&train, 10, 8.0, alpha, true);
         let sets = [(held.points(), held.y.as_slice())];
-        let removal = model.path(&sets, &PathMethod::Removal, &mut no_progress()).unwrap();
-        let cholesky = model.path(&sets, &PathMethod::Cholesky, &mut no_progress()).unwrap();
+        let removal = model.path(&sets, &PathMethod::Removal, &mut Progress::none()).unwrap();
+        let cholesky = model.path(&sets, &PathMethod::Cholesky, &mut Progress::none()).unwrap();
         assert!(model.features().forest().n_trees() == 10 && removal.path.len() > 200);
         let worst = removal.path.validation()[0]
             .iter()
@@ -131,7 +128,7 @@ fn forms_agree(rows: usize, lifetime: f64, features: usize, alpha: f64, with_cho
     let model = model(&train, 20, lifetime, alpha, true);
     assert!(model.n_features().abs_diff(features) < features / 10, "C = {}", model.n_features());
     let sets = [(held.points(), held.y.as_slice())];
-    let found = model.path(&sets, &PathMethod::Removal, &mut no_progress()).unwrap();
+    let found = model.path(&sets, &PathMethod::Removal, &mut Progress::none()).unwrap();
     let (path, drift) = (found.path, found.drift);
     let allowed = 1e-7 * path.train()[0].max(1.0);
     let wide = model.widened_for(held.points()).unwrap();
@@ -144,7 +141,7 @@ fn forms_agree(rows: usize, lifetime: f64, features: usize, alpha: f64, with_cho
         }
     }
     if with_cholesky {
-        let cholesky = model.path(&sets, &PathMethod::Cholesky, &mut no_progress()).unwrap().path;
+        let cholesky = model.path(&sets, &PathMethod::Cholesky, &mut Progress::none()).unwrap().path;
         assert_eq!(path.lifetimes(), cholesky.lifetimes());
         let pairs = [(path.train(), cholesky.train()), (&path.validation()[0], &cholesky.validation()[0])];
         for (a, b) in pairs {
@@ -181,11 +178,14 @@ fn inverse_cholesky_and_fresh_solves_agree_along_3000_features() {
 fn a_path_can_be_cancelled_and_refuses_wrong_targets() {
     let (train, held) = (data(60, 2, 1), data(10, 2, 2));
     let model = model(&train, 10, 5.0, 0.1, true);
-    let mut stop = |_| std::ops::ControlFlow::Break(());
+    let mut stop = |_: mondrian::Report<'_>| std::ops::ControlFlow::Break(());
     let sets = [(held.points(), held.y.as_slice())];
-    assert_eq!(model.path(&sets, &PathMethod::Removal, &mut stop).unwrap_err(), mondrian::Error::Cancelled);
+    assert_eq!(
+        model.path(&sets, &PathMethod::Removal, &mut Progress::new(&mut stop)).unwrap_err(),
+        mondrian::Error::Cancelled
+    );
     let short = [(held.points(), &held.y[1..])];
-    assert!(model.path(&short, &PathMethod::Removal, &mut no_progress()).is_err());
+    assert!(model.path(&short, &PathMethod::Removal, &mut Progress::none()).is_err());
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn the_approximation_chooses_the_lifetime_of_the_exact_kernel() {
     for validation in [Validation::HoldOut, Validation::KFold(3)] {
         let lifetime = LifetimesChoice::Path(validation);
         let params = LaplaceKernelRidgeParams { lifetime, ..LaplaceKernelRidgeParams::default() };
-        let model = LaplaceKernelRidge::fit(train.points(), &train.y, &params).unwrap();
+        let model = params.fit(train.points(), &train.y).unwrap();
         assert!(model.is_exact() && model.trajectory().len() == 1);
         let ratio = model.lifetimes()[1] / model.lifetimes()[0];
         assert!((900.0..1100.0).contains(&ratio), "{ratio}");
@@ -252,12 +252,12 @@ fn the_approximation_chooses_the_lifetime_of_the_exact_kernel() {
         assert!(error < 0.2, "{error}");
         // Too few rows to hold any out: still a model, and one that can be saved.
         let few = data(4, 2, 33);
-        let small = LaplaceKernelRidge::fit(few.points(), &few.y, &params).unwrap();
+        let small = params.fit(few.points(), &few.y).unwrap();
         assert!(small.trajectory().is_empty());
         let again = LaplaceKernelRidge::from_bytes(&small.to_bytes().unwrap()).unwrap();
         assert_eq!(again.predict(few.points()).unwrap(), small.predict(few.points()).unwrap());
         let fixed = LaplaceKernelRidgeParams { alpha: Some(0.5), ..params };
-        assert_eq!(LaplaceKernelRidge::fit(train.points(), &train.y, &fixed).unwrap().alpha(), 0.5);
+        assert_eq!(fixed.fit(train.points(), &train.y).unwrap().alpha(), 0.5);
     }
 }
 
@@ -275,7 +275,7 @@ fn forests_choose_their_lifetime_by_folds_too() {
             leaf_model: LeafModel::Independent,
             ..RegressionParams::default()
         };
-        let fit = |data: &Data| RegressionForest::fit(params.clone(), data.points(), &data.y, None).unwrap();
+        let fit = |data: &Data| params.fit(data.points(), &data.y).unwrap();
         let model = fit(&train);
         assert_eq!(model.lifetime(), fit(&back).lifetime(), "{validation:?}");
         let found = model.predict(held.points()).unwrap();
@@ -283,9 +283,7 @@ fn forests_choose_their_lifetime_by_folds_too() {
         // Independent leaves need a finite lifetime.
         assert!(model.lifetime().is_finite() && error < 0.4, "{validation:?}: {} {error}", model.lifetime());
         let params = ClassificationParams { forest, ..ClassificationParams::default() };
-        let fit = |data: &Data, labels: &[u32]| {
-            ClassificationForest::fit(params.clone(), data.points(), labels, 2, None).unwrap()
-        };
+        let fit = |data: &Data, labels: &[u32]| params.clone().n_classes(2).fit(data.points(), labels).unwrap();
         assert_eq!(fit(&train, &labels).lifetime(), fit(&back, &back_labels).lifetime(), "{validation:?}");
     }
     for (validation, refused) in [
@@ -297,8 +295,8 @@ fn forests_choose_their_lifetime_by_folds_too() {
     ] {
         let forest = ForestParams { validation, ..ForestParams::default() };
         let params = RegressionParams { forest: forest.clone(), ..RegressionParams::default() };
-        assert_eq!(RegressionForest::fit(params, train.points(), &train.y, None).unwrap_err(), refused);
+        assert_eq!(params.fit(train.points(), &train.y).unwrap_err(), refused);
         let params = ClassificationParams { forest, ..ClassificationParams::default() };
-        assert_eq!(ClassificationForest::fit(params, train.points(), &labels, 2, None).unwrap_err(), refused);
+        assert_eq!(params.n_classes(2).fit(train.points(), &labels).unwrap_err(), refused);
     }
 }

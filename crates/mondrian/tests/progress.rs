@@ -2,17 +2,17 @@
 
 use std::ops::ControlFlow;
 
+use mondrian::ClassificationParams;
+use mondrian::FitOptions;
 use mondrian::KernelRidge;
 use mondrian::Progress;
 use mondrian::Saved;
-use mondrian::internals::linalg::MatrixRef;
 use mondrian::internals::ridge::Solver;
 use mondrian::process::NodeKey;
 use mondrian::{CgOptions, FeatureRidge};
-use mondrian::{ClassPrior, DensityClassifier, DensityForest, DensityParams};
-use mondrian::{ClassificationForest, ClassificationParams};
+use mondrian::{ClassPrior, DensityClassifier, DensityParams};
 use mondrian::{Error, Lifetime, Points, Result};
-use mondrian::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams};
+use mondrian::{ForestParams, LifetimeChoice, RegressionParams};
 
 fn rows(n: usize, seed: u64) -> Vec<f64> {
     (0..2 * n as u64).map(|i| NodeKey::root(seed, i).draw(0).uniform()).collect()
@@ -23,19 +23,19 @@ fn points(x: &[f64]) -> Points<'_> {
 }
 
 /// Lets `work` run, then cancels it at every one of its reports in turn. Returns what the whole run gave.
-fn cancelled_everywhere<T: std::fmt::Debug>(mut work: impl FnMut(Progress<'_>) -> Result<T>) -> T {
+fn cancelled_everywhere<T: std::fmt::Debug>(mut work: impl FnMut(&mut Progress<'_>) -> Result<T>) -> T {
     let mut heard = Vec::new();
-    let whole = work(&mut |fraction| {
-        heard.push(fraction);
+    let whole = work(&mut Progress::new(&mut |report| {
+        heard.push(report.fraction);
         ControlFlow::Continue(())
-    });
+    }));
     assert!(heard.len() > 2 && heard.is_sorted() && heard.iter().all(|f| (0.0..=1.0).contains(f)), "{heard:?}");
     for stop in 0..heard.len() {
         let mut n_heard = 0;
-        let cancelled = work(&mut |_| {
+        let cancelled = work(&mut Progress::new(&mut |_| {
             n_heard += 1;
             if n_heard > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        }));
         assert_eq!((cancelled.unwrap_err(), n_heard), (Error::Cancelled, stop + 1));
     }
     whole.unwrap()
@@ -53,21 +53,20 @@ fn a_regression_forest() {
     let more_y: Vec<f64> = more.chunks(2).map(|row| row[0]).collect();
     for lifetime in [None, Some(4.0)] {
         let params = RegressionParams { forest: trees(lifetime), ..RegressionParams::default() };
-        let fit = |progress: Progress<'_>| {
-            RegressionForest::fit_with_progress(params.clone(), points(&x), &y, None, progress)
-        };
+        let fit =
+            |progress: &mut Progress<'_>| params.fit_with(points(&x), &y, FitOptions::watched(progress.part(0.0, 1.0)));
         let model = cancelled_everywhere(fit);
-        let plain = RegressionForest::fit(params.clone(), points(&x), &y, None).unwrap();
+        let plain = params.fit(points(&x), &y).unwrap();
         assert_eq!(model.to_bytes().unwrap(), plain.to_bytes().unwrap());
         // A batch that is inserted, and one for which the trees are trained anew.
         for n in [20, 90] {
             let batch = (points(&more[..2 * n]), &more_y[..n]);
             let mut learned = plain.clone();
-            learned.learn(batch.0, batch.1, None).unwrap();
+            learned.learn(batch.0, batch.1).unwrap();
             let mut watched = plain.clone();
             cancelled_everywhere(|progress| {
                 let mut model = plain.clone();
-                let outcome = model.learn_with_progress(batch.0, batch.1, None, progress);
+                let outcome = model.learn_with(batch.0, batch.1, FitOptions::watched(progress.part(0.0, 1.0)));
                 let expected = if outcome.is_ok() { &learned } else { &plain };
                 assert_eq!(model.to_bytes().unwrap(), expected.to_bytes().unwrap());
                 assert_eq!(model.predict(points(&x)).unwrap(), expected.predict(points(&x)).unwrap());
@@ -83,19 +82,19 @@ fn a_classification_forest() {
     let x = rows(300, 1);
     let labels: Vec<u32> = x.chunks(2).map(|row| u32::from(row[0] > 0.4)).collect();
     let params = ClassificationParams { forest: trees(None), ..ClassificationParams::default() };
-    let fit = |progress: Progress<'_>| {
-        ClassificationForest::fit_with_progress(params.clone(), points(&x), &labels, 2, None, progress)
+    let fit = |progress: &mut Progress<'_>| {
+        params.clone().n_classes(2).fit_with(points(&x), &labels, FitOptions::watched(progress.part(0.0, 1.0)))
     };
     let model = cancelled_everywhere(fit);
-    let plain = ClassificationForest::fit(params.clone(), points(&x), &labels, 2, None).unwrap();
+    let plain = params.clone().n_classes(2).fit(points(&x), &labels).unwrap();
     assert_eq!(model.to_bytes().unwrap(), plain.to_bytes().unwrap());
-    let stopped = model.find_lifetime(&mut |_| ControlFlow::Break(()));
+    let stopped = model.find_lifetime(&mut Progress::new(&mut |_| ControlFlow::Break(())));
     assert_eq!(stopped.unwrap_err(), Error::Cancelled);
     assert_eq!(model.lifetime(), plain.lifetime());
     let more = rows(100, 2);
     cancelled_everywhere(|progress| {
         let mut model = plain.clone();
-        let outcome = model.learn_with_progress(points(&more), &[2; 100], 3, None, progress);
+        let outcome = model.learn_with(points(&more), &[2; 100], FitOptions::watched(progress.part(0.0, 1.0)));
         assert_eq!(model.n_classes(), if outcome.is_ok() { 3 } else { 2 });
         assert_eq!(model.to_bytes().unwrap() == plain.to_bytes().unwrap(), outcome.is_err());
         outcome
@@ -108,17 +107,22 @@ fn densities() {
     let labels: Vec<u32> = x.chunks(2).map(|row| u32::from(row[0] > 0.4)).collect();
     for lifetime in [None, Some(3.0)] {
         let params = DensityParams::from(trees(lifetime));
-        let model = cancelled_everywhere(|progress| DensityForest::fit_with_progress(&params, points(&x), progress));
-        let plain = DensityForest::fit(&params, points(&x)).unwrap();
+        let model =
+            cancelled_everywhere(|progress| params.fit_with(points(&x), FitOptions::watched(progress.part(0.0, 1.0))));
+        let plain = params.fit(points(&x)).unwrap();
         assert_eq!(model.to_bytes().unwrap(), plain.to_bytes().unwrap());
         cancelled_everywhere(|progress| {
             let mut model = plain.clone();
-            let outcome = model.learn_with_progress(points(&x), progress);
+            let outcome = model.learn_with(points(&x), FitOptions::watched(progress.part(0.0, 1.0)));
             assert_eq!(model.n_rows(), if outcome.is_ok() { 160 } else { 80 });
             outcome
         });
-        let both = |progress: Progress<'_>| {
-            DensityClassifier::fit_with_progress(&params, ClassPrior::Equal, points(&x), &labels, progress)
+        let both = |progress: &mut Progress<'_>| {
+            DensityClassifier::params().density(params.clone()).prior(ClassPrior::Equal).fit_with(
+                points(&x),
+                &labels,
+                FitOptions::watched(progress.part(0.0, 1.0)),
+            )
         };
         cancelled_everywhere(both);
     }
@@ -132,7 +136,7 @@ fn kernel_ridge() {
     for (lifetime, ridge) in [(None, FeatureRidge::params()), (Some(2.0), steps)] {
         let params = KernelRidge::params().trees(trees(lifetime)).ridge(ridge);
         let fit =
-            |progress: Progress<'_>| params.fit_many_with_progress(points(&x), MatrixRef::new(&y, 60, 1), progress);
+            |progress: &mut Progress<'_>| params.fit_with(points(&x), &y, FitOptions::watched(progress.part(0.0, 1.0)));
         let model = cancelled_everywhere(fit);
         let plain = params.fit(points(&x), &y).unwrap();
         assert_eq!(model.predict(points(&x)).unwrap(), plain.predict(points(&x)).unwrap());

@@ -1,6 +1,7 @@
 //! Regression forests: the exact promises, the laws, and the path against refits.
 
-use mondrian::internals::progress::no_progress;
+use mondrian::FitOptions;
+use mondrian::Progress;
 use mondrian::process::NodeKey;
 use mondrian::{Error, Lifetime, Points};
 use mondrian::{
@@ -52,7 +53,7 @@ fn params(lifetime: f64, leaf_model: LeafModel) -> RegressionParams {
 }
 
 fn fit(params: &RegressionParams, data: &Data) -> RegressionForest {
-    RegressionForest::fit(params.clone(), data.points(), &data.y, None).unwrap()
+    params.fit(data.points(), &data.y).unwrap()
 }
 
 /// Equality of everything that can be asked: trees, prior, predictions and deviations, to the bit.
@@ -62,7 +63,7 @@ fn assert_same(a: &RegressionForest, b: &RegressionForest, queries: Points<'_>, 
         assert!(x.same_as(a.forest().store(), y, b.forest().store()), "{what}: trees differ");
     }
     assert_eq!(a.gaussians(), b.gaussians(), "{what}");
-    let (p, q) = (a.predict_with_deviation(queries).unwrap(), b.predict_with_deviation(queries).unwrap());
+    let (p, q) = (a.predict_with_std(queries).unwrap(), b.predict_with_std(queries).unwrap());
     assert_eq!(p, q, "{what}");
     assert_eq!(a.apply(queries).unwrap(), b.apply(queries).unwrap(), "{what}");
 }
@@ -96,7 +97,7 @@ fn order_merge_and_forgetting_give_the_batch_model() {
         let mut online = fit(&params, &odd);
         for row in (0..n).rev().filter(|r| r % 2 == 0) {
             let one = data.rows(std::iter::once(row));
-            online.learn(one.points(), &one.y, None).unwrap();
+            online.learn(one.points(), &one.y).unwrap();
         }
         assert_same(&online, &batch, queries, "order");
 
@@ -140,7 +141,7 @@ fn a_view_is_the_model_of_its_lifetime() {
             let mut small = full.clone();
             small.forest.lifetime = LifetimeChoice::Value(lifetime);
             let small = fit(&small, data);
-            let view = big.at(lifetime);
+            let view = big.at(lifetime).unwrap();
             assert_eq!(view.apply(data.points()).unwrap(), small.apply(data.points()).unwrap());
             let pairs = view.predict(data.points()).unwrap().into_iter().zip(small.predict(data.points()).unwrap());
             for (a, b) in pairs {
@@ -157,9 +158,9 @@ fn far_away_the_prior_returns() {
         let mut params = params(10.0, leaf_model);
         params.prior = Prior { mean: Some(-3.0), variance: Some(4.0), noise: Some(0.25) };
         let far = [1e6, 1e6];
-        let prediction = fit(&params, &data).predict_with_deviation(Points::row_major(&far, 2).unwrap()).unwrap();
+        let prediction = fit(&params, &data).predict_with_std(Points::row_major(&far, 2).unwrap()).unwrap();
         assert!((prediction.mean[0] + 3.0).abs() < 1e-9, "{:?}", prediction.mean);
-        assert!((prediction.deviation[0] - 4.25_f64.sqrt()).abs() < 1e-9);
+        assert!((prediction.std[0] - 4.25_f64.sqrt()).abs() < 1e-9);
     }
 }
 
@@ -213,7 +214,7 @@ fn the_path_equals_a_refit_at_every_lifetime() {
                 params.forest.n_trees = n_trees;
                 params.forest.weights = mondrian::WeightsChoice::Raw;
                 let model = fit(&params, &train);
-                let path = model.path(&[(held.points(), &held.y)], &mut no_progress()).unwrap();
+                let path = model.path(&[(held.points(), &held.y)], &mut Progress::none()).unwrap();
                 assert!(path.lifetimes().windows(2).all(|w| w[0] < w[1]));
                 assert_eq!(path.lifetimes()[0], 0.0);
                 // A model on the wider box, with the same prior, at and just before cuts.
@@ -221,7 +222,7 @@ fn the_path_equals_a_refit_at_every_lifetime() {
                 let step = (path.len() / 12).max(1);
                 for at in (0..path.len()).step_by(step).chain([path.len() - 1]) {
                     for time in [path.lifetimes()[at], path.lifetimes()[at].next_down().max(0.0)] {
-                        let view = wide.at(Lifetime::new(time).unwrap());
+                        let view = wide.at(Lifetime::new(time).unwrap()).unwrap();
                         let index = path.index_at(Lifetime::new(time).unwrap());
                         for (found, set) in [(path.train()[index], &train), (path.validation()[0][index], &held)] {
                             let mean = view.predict(set.points()).unwrap();
@@ -246,7 +247,7 @@ fn sample_weights_count_rows_and_zero_drops_them() {
     params.forest.bounds = mondrian::process::Bounds::of_points(data.points());
     params.prior = Prior { mean: Some(0.0), variance: Some(1.0), noise: Some(0.1) };
     let weights: Vec<f64> = (0..40).map(|i| f64::from(i % 3)).collect();
-    let weighted = RegressionForest::fit(params.clone(), data.points(), &data.y, Some(&weights)).unwrap();
+    let weighted = params.fit_with(data.points(), &data.y, FitOptions::weighted(&weights)).unwrap();
     let repeated = data.rows((0..40).flat_map(|i| std::iter::repeat_n(i, i % 3)));
     let counted = fit(&params, &repeated);
     let pairs = weighted.predict(data.points()).unwrap().into_iter().zip(counted.predict(data.points()).unwrap());
@@ -260,7 +261,7 @@ fn several_targets_are_predicted_as_if_alone() {
     let data = data(50, 3, 41);
     let both: Vec<f64> = data.y.iter().flat_map(|y| [*y, 5.0 - 2.0 * y]).collect();
     let params = params(12.0, LeafModel::Hierarchical);
-    let joint = RegressionForest::fit(params.clone(), data.points(), &both, None).unwrap();
+    let joint = params.fit(data.points(), &both).unwrap();
     let found = joint.predict(data.points()).unwrap();
     let alone = fit(&params, &data).predict(data.points()).unwrap();
     assert!(found.chunks(2).zip(&alone).all(|(f, a)| f[0] == *a));
@@ -274,11 +275,14 @@ fn hostile_input_is_refused_and_changes_nothing() {
     let before = forest.predict(data.points()).unwrap();
     let one = [0.5, 0.5];
     let point = Points::row_major(&one, 2).unwrap();
-    assert!(matches!(forest.learn(point, &[f64::NAN], None), Err(Error::NotFinite { what: "y", .. })));
-    assert!(matches!(forest.learn(point, &[1.0, 2.0], None), Err(Error::LengthMismatch { .. })));
-    assert!(matches!(forest.learn(point, &[1.0], Some(&[-1.0])), Err(Error::InvalidParameter { .. })));
+    assert!(matches!(forest.learn(point, &[f64::NAN]), Err(Error::NotFinite { what: "y", .. })));
+    assert!(matches!(forest.learn(point, &[1.0, 2.0]), Err(Error::LengthMismatch { .. })));
+    assert!(matches!(
+        forest.learn_with(point, &[1.0], FitOptions::weighted(&[-1.0])),
+        Err(Error::InvalidParameter { .. })
+    ));
     let far = [1e300, 0.0];
-    assert!(matches!(forest.learn(Points::row_major(&far, 2).unwrap(), &[1.0], None), Err(Error::TooLarge { .. })));
+    assert!(matches!(forest.learn(Points::row_major(&far, 2).unwrap(), &[1.0]), Err(Error::TooLarge { .. })));
     let wide = [0.0; 3];
     assert!(forest.predict(Points::row_major(&wide, 3).unwrap()).is_err());
     assert_eq!(forest.predict(data.points()).unwrap(), before);
@@ -286,7 +290,7 @@ fn hostile_input_is_refused_and_changes_nothing() {
         prior: Prior { variance: Some(f64::INFINITY), ..Prior::default() },
         ..params(5.0, LeafModel::Independent)
     };
-    assert!(RegressionForest::fit(infinite, data.points(), &data.y, None).is_err());
+    assert!(infinite.fit(data.points(), &data.y).is_err());
 }
 
 #[test]
@@ -303,9 +307,9 @@ fn automatic_everything_fits_small_and_degenerate_tables() {
             params.forest.n_trees = 5;
             params.forest.measure = measure;
             let points = Points::row_major(&x, 1).unwrap();
-            let forest = RegressionForest::fit(params, points, &y, None).unwrap();
-            let prediction = forest.predict_with_deviation(points).unwrap();
-            assert!(prediction.mean.iter().chain(&prediction.deviation).all(|v| v.is_finite()));
+            let forest = params.fit(points, &y).unwrap();
+            let prediction = forest.predict_with_std(points).unwrap();
+            assert!(prediction.mean.iter().chain(&prediction.std).all(|v| v.is_finite()));
         }
     }
 }
@@ -314,14 +318,15 @@ fn automatic_everything_fits_small_and_degenerate_tables() {
 fn saving_and_loading_gives_the_same_model() {
     use mondrian::Saved;
     for_all(|params, data| {
-        let model = fit(params, data).at(Lifetime::new(3.0).unwrap());
+        let whole = fit(params, data);
+        let model = whole.at(Lifetime::new(3.0).unwrap().min(whole.lifetime())).unwrap();
         let bytes = model.to_bytes().unwrap();
         let mut again = RegressionForest::from_bytes(&bytes).unwrap();
         assert_same(&model, &again, data.points(), "save and load");
         assert_eq!(again.to_bytes().unwrap(), bytes);
         let mut learned = model.clone();
-        learned.learn(data.points(), &data.y, None).unwrap();
-        again.learn(data.points(), &data.y, None).unwrap();
+        learned.learn(data.points(), &data.y).unwrap();
+        again.learn(data.points(), &data.y).unwrap();
         assert_same(&learned, &again, data.points(), "learning after loading");
     });
 }
@@ -332,7 +337,7 @@ fn clones_do_not_see_what_others_learn() {
     let mut model = fit(&params(5.0, LeafModel::Hierarchical), &data);
     let snapshot = model.clone();
     let before = snapshot.predict(data.points()).unwrap();
-    model.learn(data.points(), &vec![100.0; 30], None).unwrap();
+    model.learn(data.points(), &vec![100.0; 30]).unwrap();
     assert_eq!(snapshot.predict(data.points()).unwrap(), before);
 }
 
@@ -346,14 +351,14 @@ fn rows_predicted_together_get_what_each_gets_alone() {
     for leaf_model in [LeafModel::Hierarchical, LeafModel::Independent] {
         for unseen in [Unseen::Keyed, Unseen::Integrate] {
             let params = RegressionParams { unseen, ..params(30.0, leaf_model) };
-            let forest = RegressionForest::fit(params, train.points(), &targets, Some(&weights)).unwrap();
+            let forest = params.fit_with(train.points(), &targets, FitOptions::weighted(&weights)).unwrap();
             for lifetime in [0.0, 2.0, 30.0] {
-                let view = forest.at(Lifetime::new(lifetime).unwrap());
-                let together = view.predict_with_deviation(Points::row_major(&x, 3).unwrap()).unwrap();
+                let view = forest.at(Lifetime::new(lifetime).unwrap()).unwrap();
+                let together = view.predict_with_std(Points::row_major(&x, 3).unwrap()).unwrap();
                 for (row, x) in x.chunks_exact(3).enumerate() {
-                    let alone = view.predict_with_deviation(Points::row_major(x, 3).unwrap()).unwrap();
+                    let alone = view.predict_with_std(Points::row_major(x, 3).unwrap()).unwrap();
                     assert_eq!(alone.mean, together.mean[2 * row..][..2], "{leaf_model:?} {lifetime} row {row}");
-                    assert_eq!(alone.deviation, together.deviation[2 * row..][..2]);
+                    assert_eq!(alone.std, together.std[2 * row..][..2]);
                 }
             }
         }
@@ -367,11 +372,11 @@ fn a_great_many_rows_get_what_a_few_get() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     for leaf_model in [LeafModel::Hierarchical, LeafModel::Independent] {
         let model = fit(&params(30.0, leaf_model), &train);
-        let all = pool.install(|| model.predict_with_deviation(queries.points()).unwrap());
+        let all = pool.install(|| model.predict_with_std(queries.points()).unwrap());
         for (at, x) in queries.x.chunks(3000).enumerate() {
-            let some = model.predict_with_deviation(Points::row_major(x, 3).unwrap()).unwrap();
+            let some = model.predict_with_std(Points::row_major(x, 3).unwrap()).unwrap();
             assert_eq!(some.mean, all.mean[1000 * at..][..1000], "{leaf_model:?}");
-            assert_eq!(some.deviation, all.deviation[1000 * at..][..1000], "{leaf_model:?}");
+            assert_eq!(some.std, all.std[1000 * at..][..1000], "{leaf_model:?}");
         }
     }
 }

@@ -1,13 +1,15 @@
 //! Tuning of the exact Laplace kernel, through public imports.
 
+use mondrian::FitOptions;
 use mondrian::Matrix;
+use mondrian::Progress;
 use mondrian::internals::linalg::{Cholesky, Threads};
 use mondrian::process::NodeKey;
 use std::ops::ControlFlow;
 
 use mondrian::internals::laplace::{Criterion, Method, Objective, Tuned, tune};
 use mondrian::{Error, Points, Result};
-use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
+use mondrian::{LaplaceKernelRidgeParams, Lifetime, LifetimesChoice, Prediction, TuningParams};
 
 /// n × d uniform inputs, and a target that uses the first two.
 fn sample(n: usize, d: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
@@ -69,7 +71,7 @@ fn derivatives_agree_with_finite_differences() -> Result<()> {
 }
 
 fn run(x: &[f64], d: usize, y: &[f64], params: &TuningParams) -> Result<Tuned> {
-    tune(Points::row_major(x, d)?, y, params, &mut |_| ControlFlow::Continue(()))
+    tune(Points::row_major(x, d)?, y, params, &mut Progress::none())
 }
 
 #[test]
@@ -100,10 +102,10 @@ fn tuning_ends_where_no_derivative_is_left_and_drops_useless_inputs() -> Result<
 fn every_way_beats_the_common_lifetime() -> Result<()> {
     let (x, y) = sample(150, 3, 4);
     let ways = [(Criterion::LeaveOneOut, Method::Gradient), (Criterion::LeaveOneOut, Method::Coordinate)];
-    let common = LifetimesChoice::Common(3.0);
+    let common = LifetimesChoice::Common(Lifetime::new(3.0)?);
     let fixed = LaplaceKernelRidgeParams { lifetime: common, ..LaplaceKernelRidgeParams::default() };
     let points = Points::row_major(&x, 3)?;
-    let baseline = LaplaceKernelRidge::fit(points, &y, &fixed)?;
+    let baseline = fixed.fit(points, &y)?;
     assert_eq!(baseline.lifetimes(), [3.0; 3]);
     let least = baseline.trajectory().best().expect("α was tuned").error;
     for (criterion, method) in ways {
@@ -141,20 +143,21 @@ fn a_stopped_search_goes_on_where_it_was() -> Result<()> {
     let points = Points::row_major(&x, 3)?;
     let whole = run(&x, 3, &y, &TuningParams::default())?;
     let mut seen = 0;
-    let mut stop = |_: &mondrian::Step| {
+    let mut stop = |_: mondrian::Report<'_>| {
         seen += 1;
         if seen == 12 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let half = tune(points, &y, &TuningParams::default(), &mut stop)?;
+    let half = tune(points, &y, &TuningParams::default(), &mut Progress::new(&mut stop))?;
     assert!(!half.finished && half.trajectory.len() == 12);
     let start = Some((half.lifetimes.clone(), half.alpha));
     let rest = run(&x, 3, &y, &TuningParams { start, ..TuningParams::default() })?;
     let (a, b) = (whole.trajectory.best().expect("ran").error, rest.trajectory.best().expect("ran").error);
     assert!((a - b).abs() < 1e-3 * a, "{a} {b}");
-    let cancelled =
-        LaplaceKernelRidge::fit_with_progress(points, &y, &LaplaceKernelRidgeParams::default(), &mut |_| {
-            ControlFlow::Break(())
-        });
+    let cancelled = LaplaceKernelRidgeParams::default().fit_with(
+        points,
+        &y,
+        FitOptions::watched(Progress::new(&mut |_| ControlFlow::Break(()))),
+    );
     assert_eq!(cancelled.unwrap_err(), Error::Cancelled);
     Ok(())
 }
@@ -168,12 +171,12 @@ fn predictions_deviations_and_equivalent_kernel_are_the_formulas() -> Result<()>
     for fit_intercept in [false, true] {
         let points = Points::row_major(&x, d)?;
         let params = LaplaceKernelRidgeParams {
-            lifetime: LifetimesChoice::Each(lifetimes.to_vec()),
+            lifetime: LifetimesChoice::Each(vec![Lifetime::new(lifetimes[0])?, Lifetime::new(lifetimes[1])?]),
             alpha: Some(alpha),
             tuning: TuningParams { fit_intercept, ..TuningParams::default() },
             ..LaplaceKernelRidgeParams::default()
         };
-        let model = LaplaceKernelRidge::fit(points, &y, &params)?;
+        let model = params.fit(points, &y)?;
         let k = |a: &[f64], b: &[f64]| (-(2.0 * (a[0] - b[0]).abs() + 0.5 * (a[1] - b[1]).abs())).exp();
         let a = Matrix::from_fn(n, n, |i, j| {
             k(&x[2 * i..2 * i + 2], &x[2 * j..2 * j + 2]) + if i == j { alpha } else { 0.0 }
@@ -184,7 +187,7 @@ fn predictions_deviations_and_equivalent_kernel_are_the_formulas() -> Result<()>
         let weights = factor.solve(&centred)?;
         let variance = centred.iter().zip(&weights).map(|(y, w)| y * w).sum::<f64>() / n as f64;
         let query_points = Points::row_major(&queries, d)?;
-        let (means, deviations) = model.predict_with_std(query_points)?;
+        let Prediction { mean: means, std: deviations } = model.predict_with_std(query_points)?;
         let smoother = model.equivalent_kernel(query_points)?;
         for q in 0..5 {
             let row: Vec<f64> = (0..n).map(|i| k(&queries[2 * q..2 * q + 2], &x[2 * i..2 * i + 2])).collect();
@@ -201,9 +204,7 @@ fn predictions_deviations_and_equivalent_kernel_are_the_formulas() -> Result<()>
 
 #[test]
 fn odd_data_neither_panic_nor_fail() -> Result<()> {
-    let fit = |x: &[f64], d: usize, y: &[f64]| {
-        LaplaceKernelRidge::fit(Points::row_major(x, d)?, y, &LaplaceKernelRidgeParams::default())
-    };
+    let fit = |x: &[f64], d: usize, y: &[f64]| LaplaceKernelRidgeParams::default().fit(Points::row_major(x, d)?, y);
     // One row, two equal rows, constant inputs, constant targets, a raw timestamp, far too large a value.
     assert_eq!(fit(&[1.0], 1, &[2.0])?.predict(Points::row_major(&[5.0], 1)?)?, [2.0]);
     assert!((fit(&[1.0, 1.0], 1, &[2.0, 4.0])?.predict(Points::row_major(&[1.0], 1)?)?[0] - 3.0).abs() < 1e-9);
@@ -216,7 +217,7 @@ fn odd_data_neither_panic_nor_fail() -> Result<()> {
     assert!(matches!(fit(&x, 1, &[0.0; 2]), Err(Error::LengthMismatch { .. })));
     assert!(matches!(fit(&[], 1, &[]), Err(Error::Empty { .. })));
     let bad = LaplaceKernelRidgeParams { alpha: Some(-1.0), ..LaplaceKernelRidgeParams::default() };
-    let found = LaplaceKernelRidge::fit(Points::row_major(&x, 1)?, &x, &bad);
+    let found = bad.fit(Points::row_major(&x, 1)?, &x);
     assert!(matches!(found, Err(Error::InvalidParameter { name: "alpha", .. })));
     let narrow = fit(&x, 1, &x)?.predict(Points::row_major(&[1.0, 2.0], 2)?);
     assert!(matches!(narrow, Err(Error::LengthMismatch { .. })));
@@ -227,9 +228,9 @@ fn odd_data_neither_panic_nor_fail() -> Result<()> {
 fn beyond_an_exact_solve_it_goes_on_with_features_and_says_so() -> Result<()> {
     let (x, y) = sample(300, 2, 9);
     let points = Points::row_major(&x, 2)?;
-    let exact = LaplaceKernelRidge::fit(points, &y, &LaplaceKernelRidgeParams::default())?;
+    let exact = LaplaceKernelRidgeParams::default().fit(points, &y)?;
     let few = LaplaceKernelRidgeParams { exact_rows: 299, n_grids: 400, ..LaplaceKernelRidgeParams::default() };
-    let features = LaplaceKernelRidge::fit(points, &y, &few)?;
+    let features = few.fit(points, &y)?;
     assert!(exact.is_exact() && !features.is_exact());
     // One common factor on all lifetimes and α, a power of two.
     let factor = features.alpha() / exact.alpha();
@@ -248,7 +249,7 @@ fn targets_whose_squares_overflow_are_refused() -> Result<()> {
     let (x, _) = sample(4, 2, 1);
     let points = Points::row_major(&x, 2)?;
     for (y, limit) in [([1e308, -1e308, 0.0, 1.7e308], true), ([1e150, -1e150, 0.0, 1e150], false)] {
-        let fitted = LaplaceKernelRidge::fit(points, &y, &LaplaceKernelRidgeParams::default());
+        let fitted = LaplaceKernelRidgeParams::default().fit(points, &y);
         match fitted {
             Err(Error::TooLarge { what: "the targets", .. }) => assert!(limit),
             other => assert!(!limit && other?.predict(points)?.iter().all(|y| y.is_finite())),

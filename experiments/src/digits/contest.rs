@@ -137,7 +137,10 @@ fn fit(
     let forest = ForestParams { n_trees, lifetime, seed, ..ForestParams::default() };
     let params = DensityParams { gamma: GammaChoice::Value(gamma), ..DensityParams::from(forest) };
     let rows = train.leading(columns);
-    Ok(DensityClassifier::fit(&params, ClassPrior::Equal, Points::row_major(&rows, columns)?, &train.classes)?)
+    Ok(DensityClassifier::params()
+        .density(params.clone())
+        .prior(ClassPrior::Equal)
+        .fit(Points::row_major(&rows, columns)?, &train.classes)?)
 }
 
 /// Test errors with these choices for each number of components; `answers` are the kernel's with every bandwidth.

@@ -195,9 +195,7 @@ fn online() -> Outcome {
             let mut forest: Forest = Forest::with_domain(&params, first, Lifetime::INFINITE)?;
             let whole = Pace::of(n, |row| {
                 let learned = forest.take_rows(forest.arrivals_at(rows.row(row).to_vec())).expect("the row fits");
-                forest
-                    .grow(&(), &learned, 0, &mut mondrian::internals::progress::no_progress())
-                    .expect("never cancelled");
+                forest.grow(&(), &learned, 0, &mut mondrian::Progress::none()).expect("never cancelled");
             });
             keep_least(&mut best, [direct.all, direct.end, whole.all, whole.end]);
         }

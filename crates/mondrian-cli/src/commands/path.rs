@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use mondrian::DensityForest;
+use mondrian::FitOptions;
+use mondrian::LifetimeChoice;
 use mondrian::PathMethod;
 use mondrian::RegularizationPath;
 use mondrian::process::{Bounds, Mondrian, NodeKey};
-use mondrian::{ClassificationForest, LifetimeChoice, RegressionForest};
 use mondrian::{Lifetime, Points};
 use serde_json::{Value, json};
 
@@ -130,11 +130,11 @@ fn forest_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: 
     }
     let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
     let model = screen.watch("growing", |progress| {
-        RegressionForest::fit_with_progress(params, train, &split.train.y, None, progress)
+        params.fit_with(train, &split.train.y, FitOptions::watched(progress.part(0.0, 1.0)))
     })?;
     let path = screen.watch("path", |progress| model.path(&[(held_out, split.held_out.y.as_slice())], progress))?;
-    let model = model.at(path.best_lifetime());
-    let prediction = model.predict_with_deviation(held_out)?;
+    let model = model.at(path.best_lifetime())?;
+    let prediction = model.predict_with_std(held_out)?;
     let truth = &split.held_out.y;
     let relevance = model.relevance();
     let mut sections = vec![tree_section(
@@ -146,9 +146,9 @@ fn forest_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen: 
         path.best_lifetime(),
         args.params.seed,
     )?];
-    sections.extend(prediction_sections(truth, &prediction.mean, &prediction.deviation));
+    sections.extend(prediction_sections(truth, &prediction.mean, &prediction.std));
     sections.push(relevance_section(preparation, &relevance));
-    let held = coverage(truth, &prediction.mean, &prediction.deviation, 0.9);
+    let held = coverage(truth, &prediction.mean, &prediction.std, 0.9);
     let error = rmse(truth, &prediction.mean);
     let names = preparation.features();
     let figures = vec![
@@ -180,11 +180,11 @@ fn classifier_path(args: &PathArgs, training: &Training<'_>, split: &Split, scre
     let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
     let (labels, truth) = (split.train.classes(), split.held_out.classes());
     let model = screen.watch("growing", |progress| {
-        ClassificationForest::fit_with_progress(params, train, &labels, classes.len(), None, progress)
+        params.n_classes(classes.len()).fit_with(train, &labels, FitOptions::watched(progress.part(0.0, 1.0)))
     })?;
     let found = screen.watch("path", |progress| model.path(&[(held_out, truth.as_slice())], None, progress))?;
     let path = found.log_loss().clone();
-    let model = found.at(path.best_lifetime());
+    let model = found.at(path.best_lifetime())?;
     let probabilities = model.predict_proba(held_out)?;
     let predicted = model.predict(held_out)?;
     let right: Vec<bool> = predicted.iter().zip(&truth).map(|(p, t)| p == t).collect();
@@ -333,7 +333,8 @@ fn density_path(args: &PathArgs, training: &Training<'_>, split: &Split, screen:
     let preparation = training.preparation;
     let params = density::params(training, &args.params)?;
     let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
-    let mut model = screen.watch("choosing", |progress| DensityForest::fit_with_progress(&params, train, progress))?;
+    let mut model =
+        screen.watch("choosing", |progress| params.fit_with(train, FitOptions::watched(progress.part(0.0, 1.0))))?;
     if args.params.lifetime == LifetimeArg::Auto {
         // The chosen lifetime in the middle of the curve, not at its end.
         let chosen = model.lifetime().get();

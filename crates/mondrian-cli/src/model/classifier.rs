@@ -1,5 +1,6 @@
 //! Classification forests: learned batch by batch, with probabilities.
 
+use mondrian::FitOptions;
 use mondrian::{BulkBuilder, ClassificationForest, ClassificationParams, LifetimeChoice};
 use serde_json::json;
 
@@ -22,15 +23,14 @@ pub(crate) fn n_classes(preparation: &Preparation) -> usize {
 }
 
 pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<ClassificationForest> {
-    let mut params = params(training, args)?;
-    let n_classes = n_classes(training.preparation);
+    let mut params = params(training, args)?.n_classes(n_classes(training.preparation));
     if params.forest.lifetime == LifetimeChoice::Auto {
         let _stage = Stage::new("choosing the lifetime");
         let sample = forest::sampled(training)?;
         let points = sample.points(training.preparation)?;
         let labels = sample.classes();
         let tuned = screen.watch("choosing", |progress| {
-            ClassificationForest::fit_with_progress(params.clone(), points, &labels, n_classes, None, progress)
+            params.fit_with(points, &labels, FitOptions::watched(progress.part(0.0, 1.0)))
         })?;
         params.forest.lifetime = LifetimeChoice::Value(tuned.lifetime());
     }
@@ -39,12 +39,12 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     let Training { source, preparation, missing, .. } = training;
     learn_all(source, preparation, *missing, screen, |points, batch| {
         if sowing.is_none() {
-            sowing = Some(BulkBuilder::classification(params.clone(), points, n_classes)?);
+            sowing = Some(BulkBuilder::classification(&params, points)?);
         }
         Ok(sowing.iter_mut().try_for_each(|sowing| sowing.add(points, &batch.classes()))?)
     })?;
     let sowing = sowing.ok_or(mondrian::Error::NotFitted)?;
-    Ok(forest::growing(n_trees, screen, |progress| sowing.grow(progress)))
+    Ok(forest::growing(n_trees, screen, |progress| sowing.grow(progress))?)
 }
 
 pub(super) fn facts(model: &ClassificationForest, features: &[String]) -> Facts {

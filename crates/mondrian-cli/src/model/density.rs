@@ -1,5 +1,6 @@
 //! Densities: how likely a row is.
 
+use mondrian::FitOptions;
 use mondrian::ForestParams;
 use mondrian::{DensityForest, DensityParams};
 use serde_json::json;
@@ -17,7 +18,7 @@ pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<Densi
 pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<DensityForest> {
     let rows = training.rows()?.all()?;
     let (params, points) = (params(training, args)?, rows.points(training.preparation)?);
-    Ok(screen.watch("fitting", |progress| DensityForest::fit_with_progress(&params, points, progress))?)
+    Ok(screen.watch("fitting", |progress| params.fit_with(points, FitOptions::watched(progress.part(0.0, 1.0))))?)
 }
 
 pub(super) fn facts(model: &DensityForest) -> Facts {

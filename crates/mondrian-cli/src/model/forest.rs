@@ -1,12 +1,13 @@
 //! Regression forests: learned batch by batch, with uncertainty.
 
-use std::sync::Mutex;
+use std::ops::ControlFlow;
 
 use mondrian::Lifetime;
 use mondrian::process::Bounds;
 use mondrian::{
     BulkBuilder, ForestParams, LeafModel, LifetimeChoice, RegressionForest, RegressionParams, WeightsChoice,
 };
+use mondrian::{FitOptions, Progress};
 use serde_json::json;
 
 use super::{Facts, Training};
@@ -70,29 +71,32 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
         Ok(sowing.iter_mut().try_for_each(|sowing| sowing.add(points, &batch.y, None))?)
     })?;
     let sowing = sowing.ok_or(mondrian::Error::NotFitted)?;
-    Ok(growing(n_trees, screen, |progress| sowing.grow(progress)))
+    Ok(growing(n_trees, screen, |progress| sowing.grow(progress))?)
 }
 
 /// After so many trees, what growing them left free goes back to the system.
 const TREES_A_SWEEP: usize = 8;
 
 /// Grows trees under a progress bar.
-pub(super) fn growing<M>(n_trees: usize, screen: Screen, grow: impl FnOnce(&(dyn Fn(usize) + Sync)) -> M) -> M {
+pub(super) fn growing<M>(
+    n_trees: usize,
+    screen: Screen,
+    grow: impl FnOnce(&mut Progress<'_>) -> mondrian::Result<M>,
+) -> mondrian::Result<M> {
     let _stage = Stage::new("growing");
     crate::heap::give_back();
-    let bar = Mutex::new(screen.progress("growing", n_trees as u64));
-    let model = grow(&|n_grown| {
-        if n_grown.is_multiple_of(TREES_A_SWEEP) {
+    let mut bar = screen.progress("growing", n_trees as u64);
+    let mut given_back = 0;
+    let model = grow(&mut Progress::new(&mut |report| {
+        let n_grown = (report.fraction * n_trees as f64).round() as usize;
+        if n_grown / TREES_A_SWEEP > given_back {
+            given_back = n_grown / TREES_A_SWEEP;
             crate::heap::give_back();
         }
-        // A bar that another thread is drawing need not be drawn twice.
-        if let Ok(mut bar) = bar.try_lock() {
-            bar.set(n_grown as u64);
-        }
-    });
-    if let Ok(bar) = bar.into_inner() {
-        bar.finish();
-    }
+        bar.set(n_grown as u64);
+        ControlFlow::Continue(())
+    }));
+    bar.finish();
     model
 }
 
@@ -101,7 +105,7 @@ fn choose_lifetime(params: &RegressionParams, training: &Training<'_>, screen: S
     let sample = sampled(training)?;
     let points = sample.points(training.preparation)?;
     let model = screen.watch("choosing", |progress| {
-        RegressionForest::fit_with_progress(params.clone(), points, &sample.y, None, progress)
+        params.fit_with(points, &sample.y, FitOptions::watched(progress.part(0.0, 1.0)))
     })?;
     Ok(model.lifetime())
 }

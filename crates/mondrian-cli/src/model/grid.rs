@@ -1,6 +1,7 @@
 //! Ridge regression on a Mondrian grid: one lifetime an input, searched for.
 
 use mondrian::LifetimesChoice;
+use mondrian::{FitOptions, Progress};
 use mondrian::{GridRidge, GridRidgeParams};
 use serde_json::json;
 
@@ -19,7 +20,7 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
         n_grids: args.trees.unwrap_or(default.n_grids),
         lifetimes: match args.lifetime {
             LifetimeArg::Auto => LifetimesChoice::Auto,
-            LifetimeArg::Fixed(lifetime) => LifetimesChoice::Common(lifetime.get()),
+            LifetimeArg::Fixed(lifetime) => LifetimesChoice::Common(lifetime),
         },
         alpha: args.alpha.or(default.alpha),
         seed: args.seed,
@@ -28,7 +29,10 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     let rows = training.rows()?.all()?;
     let mut progress = screen.progress("searching", params.limits.budget as u64);
     let points = rows.points(training.preparation)?;
-    let model = GridRidge::fit_with_progress(points, &rows.y, &params, &mut progress.counting())?;
+    let model = {
+        let mut counting = progress.counting();
+        params.fit_with(points, &rows.y, FitOptions::watched(Progress::new(&mut counting)))?
+    };
     progress.finish();
     Ok(model)
 }

@@ -1,8 +1,8 @@
 //! Ridge regression on Mondrian features: the Laplace kernel in time linear in the rows.
 
 use mondrian::ForestParams;
-use mondrian::internals::linalg::MatrixRef;
 use mondrian::{FeatureMap, MondrianFeatures};
+use mondrian::{FitOptions, Progress};
 use mondrian::{KernelRidge, KernelRidgeParams};
 use mondrian::{Lifetime, Points};
 use serde_json::json;
@@ -56,8 +56,9 @@ pub(crate) fn terminal(training: &Training<'_>, args: &ModelArgs, points: Points
 pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<KernelRidge> {
     let rows = training.rows()?.all()?;
     let (params, points) = (params(training, args)?, rows.points(training.preparation)?);
-    let targets = MatrixRef::new(&rows.y, rows.y.len(), 1);
-    Ok(screen.watch("fitting", |progress| params.fit_many_with_progress(points, targets, progress))?)
+    let fit =
+        |progress: &mut Progress<'_>| params.fit_with(points, &rows.y, FitOptions::watched(progress.part(0.0, 1.0)));
+    Ok(screen.watch("fitting", fit)?)
 }
 
 pub(super) fn facts(model: &KernelRidge) -> Facts {

@@ -1,5 +1,6 @@
 //! The exact Laplace kernel, tuned: the default for regression.
 
+use mondrian::{FitOptions, Progress};
 use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
 use serde_json::json;
 
@@ -16,7 +17,7 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     }
     let lifetime = match args.lifetime {
         LifetimeArg::Auto => LifetimesChoice::Auto,
-        LifetimeArg::Fixed(lifetime) => LifetimesChoice::Common(lifetime.get()),
+        LifetimeArg::Fixed(lifetime) => LifetimesChoice::Common(lifetime),
     };
     let tuning = TuningParams { seed: args.seed, ..TuningParams::default() };
     let params = LaplaceKernelRidgeParams { lifetime, alpha: args.alpha, tuning, ..Default::default() };
@@ -29,7 +30,10 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     let rows = training.rows()?.all()?;
     let mut progress = screen.progress("tuning", 0);
     let points = rows.points(preparation)?;
-    let model = LaplaceKernelRidge::fit_with_progress(points, &rows.y, &params, &mut progress.counting())?;
+    let model = {
+        let mut counting = progress.counting();
+        params.fit_with(points, &rows.y, FitOptions::watched(Progress::new(&mut counting)))?
+    };
     progress.finish();
     Ok(model)
 }

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use mondrian::DensityForest;
 use mondrian::FeatureMap;
+use mondrian::FitOptions;
 use mondrian::GridRidge;
 use mondrian::KernelRidge;
 use mondrian::LaplaceKernelRidge;
@@ -103,8 +104,8 @@ impl Model {
         match (self, coverage) {
             (Self::Laplace(model), None) => Ok(Answer::Mean(model.predict(points)?)),
             (Self::Laplace(model), Some(coverage)) => {
-                let (mean, std) = model.predict_with_std(points)?;
-                Ok(normal_answer(mean, std, coverage))
+                let predicted = model.predict_with_std(points)?;
+                Ok(normal_answer(predicted.mean, predicted.std, coverage))
             }
             (Self::Kernel(model), None) => Ok(Answer::Mean(model.predict(points)?.column(0).to_vec())),
             (Self::Kernel(model), Some(coverage)) => {
@@ -117,11 +118,11 @@ impl Model {
             (Self::Classifier(model), _) => Ok(Answer::Classes(model.predict_proba(points)?)),
             (Self::Forest(model), None) => Ok(Answer::Mean(model.predict(points)?)),
             (Self::Forest(model), Some(coverage)) => {
-                let prediction = model.predict_with_deviation(points)?;
+                let prediction = model.predict_with_std(points)?;
                 let ends = model.predict_quantiles(points, &[0.5 - coverage / 2.0, 0.5 + coverage / 2.0])?;
                 let end = |which: usize| ends.chunks(2).map(|pair| pair[which]).collect();
                 let (lower, upper) = (end(0), end(1));
-                Ok(Answer::Regression { mean: prediction.mean, std: prediction.deviation, lower, upper })
+                Ok(Answer::Regression { mean: prediction.mean, std: prediction.std, lower, upper })
             }
         }
     }
@@ -144,8 +145,8 @@ impl Model {
     /// Learns one more batch.
     pub(crate) fn learn(&mut self, points: Points<'_>, rows: &Prepared) -> Outcome<()> {
         match self {
-            Self::Forest(model) => Ok(model.learn(points, &rows.y, None)?),
-            Self::Classifier(model) => Ok(model.learn(points, &rows.classes(), model.n_classes(), None)?),
+            Self::Forest(model) => Ok(model.learn(points, &rows.y)?),
+            Self::Classifier(model) => Ok(model.learn(points, &rows.classes())?),
             Self::Density(model) => Ok(model.learn(points)?),
             Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_) => Err(self.not_online("learn more rows")),
         }
@@ -169,24 +170,18 @@ impl Model {
         match self {
             Self::Forest(model) => {
                 let lifetime = model.forest().domain().lifetime();
-                let fresh = RegressionForest::fit_at(model.params().clone(), lifetime, points, &rows.y, None)?;
+                let fresh = model.fitted_params().fit_at(lifetime, points, &rows.y, FitOptions::default())?;
                 Ok(Self::Forest(fresh))
             }
             Self::Classifier(model) => {
-                let fresh = ClassificationForest::fit(
-                    model.params().clone(),
-                    points,
-                    &rows.classes(),
-                    model.n_classes(),
-                    None,
-                )?;
+                let fresh = model.fitted_params().clone().n_classes(model.n_classes()).fit(points, &rows.classes())?;
                 Ok(Self::Classifier(fresh))
             }
             Self::Density(model) => {
-                let mut params = model.params().clone();
+                let mut params = model.fitted_params().clone();
                 params.forest.bounds = Some(model.bounds().clone());
                 params.forest.lifetime = LifetimeChoice::Value(model.lifetime());
-                Ok(Self::Density(Box::new(DensityForest::fit(&params, points)?)))
+                Ok(Self::Density(Box::new(params.fit(points)?)))
             }
             Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_) => Err(self.not_online("be grown alike")),
         }

@@ -9,7 +9,7 @@ use crate::features::{CellArray, Features, UNSEEN};
 use crate::forest::{Forest, ForestParams};
 use crate::laplace::exp::exp_minus;
 use crate::model_file::ModelFileError;
-use crate::progress::{Progress, no_progress};
+use crate::progress::Progress;
 use crate::tree::{Child, CodedRows, Frozen, Kind, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
@@ -327,7 +327,7 @@ impl FeatureMap for MondrianFeatures {
 
     /// Grows the trees by these points. If the root box must be widened for them, cells inside it stay as they were.
     fn learn(&mut self, points: Points<'_>) -> Result<Features> {
-        self.learn_with_progress(points, &mut no_progress())
+        self.learn_with_progress(points, &mut Progress::none())
     }
 
     fn transform(&self, points: Points<'_>) -> Result<Features> {
@@ -340,7 +340,7 @@ impl MondrianFeatures {
     ///
     /// # Errors
     /// As [`FeatureMap::learn`], and [`Error::Cancelled`]; the map is of no more use then.
-    pub fn learn_with_progress(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<Features> {
+    pub fn learn_with_progress(&mut self, points: Points<'_>, progress: &mut Progress<'_>) -> Result<Features> {
         let row_batch = self.forest.row_batch(points)?;
         self.check_room(points.n_rows())?;
         let rung = self.forest.domain().rung();

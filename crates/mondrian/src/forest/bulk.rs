@@ -4,29 +4,23 @@
 //! trees that stand already, and leaves no room for growth behind. The model is the same, bit for bit (docs/design.md,
 //! "Exact promises").
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use crate::forest::{
-    ClassificationForest, ClassificationParams, Forest, NodeStatistics, RegressionForest, RegressionParams,
-};
-use crate::progress::no_progress;
-use crate::tree::Tree;
+use crate::forest::{ClassificationForest, ClassificationParams, RegressionForest, RegressionParams};
+use crate::progress::Progress;
 use crate::{Lifetime, Points, Result};
 
 /// A forest model whose rows arrive in batches and whose trees are not grown yet.
 ///
 /// ```
-/// use mondrian::{BulkBuilder, RegressionForest, RegressionParams};
-/// use mondrian::{Lifetime, Points};
+/// use mondrian::{BulkBuilder, FitOptions, Lifetime, Points, Progress, RegressionParams};
 /// let x: Vec<f64> = (0..40).map(|i| f64::from(i) / 40.0).collect();
 /// let (params, lifetime) = (RegressionParams::default(), Lifetime::new(3.0)?);
 /// let all = Points::row_major(&x, 1)?;
-/// let mut sowing = BulkBuilder::regression(params.clone(), lifetime, all, 1)?;   // the box of all rows
+/// let mut rows = BulkBuilder::regression(params.clone(), lifetime, all, 1)?;   // the box of all rows
 /// for batch in x.chunks(7) {
-///     sowing.add(Points::row_major(batch, 1)?, batch, None)?;
+///     rows.add(Points::row_major(batch, 1)?, batch, None)?;
 /// }
-/// let model = sowing.grow(&|_n_grown| ());
-/// let whole = RegressionForest::fit_at(params, lifetime, all, &x, None)?;
+/// let model = rows.grow(&mut Progress::none())?;
+/// let whole = params.fit_at(lifetime, all, &x, FitOptions::default())?;
 /// assert_eq!(model.predict(all)?, whole.predict(all)?);
 /// # Ok::<(), mondrian::Error>(())
 /// ```
@@ -37,7 +31,7 @@ impl BulkBuilder<RegressionForest> {
     /// A regression forest on the box and measure of `first`, whose rows are not learned by this.
     ///
     /// # Errors
-    /// As [`RegressionForest::fit`].
+    /// As [`RegressionParams::fit`].
     pub fn regression(
         params: RegressionParams,
         lifetime: Lifetime,
@@ -55,10 +49,13 @@ impl BulkBuilder<RegressionForest> {
         self.0.stage(points, targets, weights)
     }
 
-    /// Grows the trees; `progress` is told how many have been, from any thread.
-    pub fn grow(mut self, progress: &(dyn Fn(usize) + Sync)) -> RegressionForest {
-        self.0.grow_staged(progress);
-        self.0
+    /// Grows the trees, with a report after every few.
+    ///
+    /// # Errors
+    /// [`crate::Error::Cancelled`].
+    pub fn grow(mut self, progress: &mut Progress<'_>) -> Result<RegressionForest> {
+        self.0.grow_staged(progress)?;
+        Ok(self.0)
     }
 }
 
@@ -66,9 +63,9 @@ impl BulkBuilder<ClassificationForest> {
     /// A classification forest on the box and measure of `first`, whose rows are not learned by this.
     ///
     /// # Errors
-    /// As [`ClassificationForest::fit`].
-    pub fn classification(params: ClassificationParams, first: Points<'_>, n_classes: usize) -> Result<Self> {
-        ClassificationForest::unfitted(params, first, n_classes).map(Self)
+    /// As [`ClassificationParams::fit`].
+    pub fn classification(params: &ClassificationParams, first: Points<'_>) -> Result<Self> {
+        params.unfitted(first).map(Self)
     }
 
     /// Takes rows in, as [`ClassificationForest::learn`].
@@ -79,26 +76,12 @@ impl BulkBuilder<ClassificationForest> {
         self.0.stage(points, labels)
     }
 
-    /// Grows the trees; `progress` is told how many have been, from any thread.
-    pub fn grow(mut self, progress: &(dyn Fn(usize) + Sync)) -> ClassificationForest {
-        self.0.grow_staged(progress);
-        self.0
-    }
-}
-
-impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
-    /// As [`Forest::regrow`], telling how many trees have been grown.
-    pub(crate) fn regrow_counting<L: NodeStatistics<Stats = S>>(
-        &mut self,
-        labels: &L,
-        progress: &(dyn Fn(usize) + Sync),
-    ) {
-        let n_grown = AtomicUsize::new(0);
-        let counted = |_: usize, grown: &dyn Fn() -> Tree| {
-            let tree = grown();
-            progress(n_grown.fetch_add(1, Ordering::Relaxed) + 1);
-            Some(tree)
-        };
-        self.regrow_each(labels, &mut no_progress(), counted).expect("never cancelled");
+    /// Grows the trees, with a report after every few.
+    ///
+    /// # Errors
+    /// [`crate::Error::Cancelled`].
+    pub fn grow(mut self, progress: &mut Progress<'_>) -> Result<ClassificationForest> {
+        self.0.grow_staged(progress)?;
+        Ok(self.0)
     }
 }

@@ -14,7 +14,7 @@ use crate::Result;
 use crate::forest::{Forest, NodeStatistics};
 use crate::model_file::{Archive, ModelFileError};
 use crate::process::Side;
-use crate::progress::no_progress;
+use crate::progress::Progress;
 use crate::tree::{Kind, Tree};
 
 /// Cuts that one digest covers.
@@ -79,7 +79,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     pub fn regrow_as_saved<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, growth: &TreeDigest) -> Result<()> {
         let stop = AtomicBool::new(growth.cuts.len() != self.n_trees());
         let starts = growth.starts();
-        self.regrow_each(labels, &mut no_progress(), |index, grown| {
+        self.regrow_each(labels, &mut Progress::none(), |index, grown| {
             if stop.load(Ordering::Relaxed) {
                 return None;
             }
@@ -153,7 +153,7 @@ mod tests {
             forest: ForestParams { n_trees: 3, lifetime, ..ForestParams::default() },
             ..RegressionParams::default()
         };
-        RegressionForest::fit(params, Points::row_major(&x, 1).unwrap(), &y, None).unwrap()
+        params.fit(Points::row_major(&x, 1).unwrap(), &y).unwrap()
     }
 
     /// The archive with one array or parameter replaced.

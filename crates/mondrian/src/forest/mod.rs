@@ -16,20 +16,20 @@ pub use batch::RowBatch;
 pub use bulk::BulkBuilder;
 pub use classification::{ClassificationForest, ClassificationParams, ClassificationPath};
 pub use density::{
-    ClassPrior, DensityClassifier, DensityForest, DensityParams, DensityPath, DensityScore, DensityView,
+    ClassPrior, DensityClassifier, DensityClassifierParams, DensityForest, DensityParams, DensityPath, DensityScore,
+    DensityView,
 };
 pub use digest::TreeDigest;
+pub(crate) use params::forest_builder;
 pub use params::{ForestParams, GammaChoice, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
 pub(crate) use regression::keyed_hash;
-pub use regression::{
-    Gaussian, LeafModel, Prediction, Prior, RegressionForest, RegressionParams, Sums, Targets, ValidationSet,
-};
+pub use regression::{Gaussian, LeafModel, Prior, RegressionForest, RegressionParams, Sums, Targets, ValidationSet};
 
 use rayon::prelude::*;
 
 use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure};
-use crate::progress::{Progress, no_progress, report};
+use crate::progress::Progress;
 use crate::tree::{CodedRows, Codes, Domain, Frozen, Landing, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
@@ -164,6 +164,15 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         self.trees.iter().map(|(tree, _)| tree.n_bytes()).sum()
     }
 
+    /// Refuses a view beyond the lifetime of the trees.
+    pub(crate) fn check_view(&self, lifetime: Lifetime) -> Result<()> {
+        if lifetime <= self.domain.lifetime() {
+            return Ok(());
+        }
+        let expected = "at most the lifetime that the trees are grown to (raise it first)";
+        Err(Error::InvalidParameter { name: "lifetime", value: lifetime.get(), expected })
+    }
+
     /// Lets the trees go; [`Forest::regrow`] grows them again.
     pub(crate) fn drop_trees(&mut self) {
         self.trees = empty_trees(&self.domain, self.n_trees());
@@ -260,7 +269,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         labels: &L,
         learned: &Learned,
         rung_before: u32,
-        progress: Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<bool> {
         // A wider box or a batch larger than what is there: planting anew is exact, and cheaper.
         if self.domain.rung() != rung_before || learned.points.len() * 2 > self.store.n_rows() {
@@ -310,11 +319,15 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// Grows all trees anew from the store.
     pub fn regrow<L: NodeStatistics<Stats = S>>(&mut self, labels: &L) {
-        let outcome = self.regrow_with_progress(labels, &mut no_progress());
+        let outcome = self.regrow_with_progress(labels, &mut Progress::none());
         debug_assert!(outcome.is_ok(), "never cancelled");
     }
 
-    fn regrow_with_progress<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, progress: Progress<'_>) -> Result<()> {
+    pub(crate) fn regrow_with_progress<L: NodeStatistics<Stats = S>>(
+        &mut self,
+        labels: &L,
+        progress: &mut Progress<'_>,
+    ) -> Result<()> {
         self.regrow_each(labels, progress, |_, grown| Some(grown()))
     }
 
@@ -325,7 +338,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     pub(crate) fn regrow_each<L: NodeStatistics<Stats = S>>(
         &mut self,
         labels: &L,
-        progress: Progress<'_>,
+        progress: &mut Progress<'_>,
         plant: impl Fn(usize, &dyn Fn() -> Tree) -> Option<Tree> + Sync,
     ) -> Result<()> {
         let Self { domain, store, trees, .. } = self;
@@ -477,13 +490,13 @@ fn empty_trees<S: Default>(domain: &Domain, n_trees: usize) -> Vec<(Tree, S)> {
 }
 
 /// Works on a few trees at a time, told the number of the first, so that somebody who waits hears of it and can stop it.
-fn in_chunks<T>(trees: &mut [T], progress: Progress<'_>, work: impl Fn(usize, &mut [T])) -> Result<()> {
+fn in_chunks<T>(trees: &mut [T], progress: &mut Progress<'_>, work: impl Fn(usize, &mut [T])) -> Result<()> {
     let (total, mut done) = (trees.len(), 0);
     // Two per thread, so that uneven trees are balanced over the threads.
     for some in trees.chunks_mut(2 * rayon::current_num_threads()) {
         work(done, some);
         done += some.len();
-        report(progress, done as f64 / total as f64)?;
+        progress.report(done as f64 / total as f64)?;
     }
     Ok(())
 }

@@ -17,6 +17,12 @@ pub enum LifetimeChoice {
     Value(Lifetime),
 }
 
+impl From<Lifetime> for LifetimeChoice {
+    fn from(lifetime: Lifetime) -> Self {
+        Self::Value(lifetime)
+    }
+}
+
 /// Which measure the process runs under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -53,6 +59,12 @@ pub enum GammaChoice {
     Auto,
     /// This one: finite and above 0.
     Value(f64),
+}
+
+impl From<f64> for GammaChoice {
+    fn from(gamma: f64) -> Self {
+        Self::Value(gamma)
+    }
 }
 
 /// How a prediction treats cuts that no training point has made anybody look at.
@@ -109,6 +121,67 @@ impl Default for ForestParams {
         }
     }
 }
+
+/// The builder methods of the parameters that every forest shares: for a type with a field of [`ForestParams`], or for
+/// that type itself.
+macro_rules! forest_builder {
+    ($params:ty $(, $field:ident)?) => {
+        impl $params {
+            /// Number of trees M.
+            #[must_use]
+            pub fn n_trees(mut self, n_trees: usize) -> Self {
+                self $(.$field)? .n_trees = n_trees;
+                self
+            }
+
+            /// The lifetime λ, by value or [automatic](crate::LifetimeChoice::Auto).
+            #[must_use]
+            pub fn lifetime(mut self, lifetime: impl Into<$crate::forest::LifetimeChoice>) -> Self {
+                self $(.$field)? .lifetime = lifetime.into();
+                self
+            }
+
+            /// The seed: all randomness follows from it.
+            #[must_use]
+            pub fn seed(mut self, seed: u64) -> Self {
+                self $(.$field)? .seed = seed;
+                self
+            }
+
+            /// The root box in raw units, instead of the first data's.
+            #[must_use]
+            pub fn bounds(mut self, bounds: impl Into<Option<$crate::process::Bounds>>) -> Self {
+                self $(.$field)? .bounds = bounds.into();
+                self
+            }
+
+            /// What lengths mean.
+            #[must_use]
+            pub fn measure(mut self, measure: $crate::forest::MeasureChoice) -> Self {
+                self $(.$field)? .measure = measure;
+                self
+            }
+
+            /// One factor per dimension on the measure.
+            #[must_use]
+            pub fn measure_weights(mut self, weights: $crate::forest::WeightsChoice) -> Self {
+                self $(.$field)? .weights = weights;
+                self
+            }
+
+            /// What an automatic lifetime is chosen on.
+            #[must_use]
+            pub fn validation(mut self, validation: $crate::select::Validation) -> Self {
+                self $(.$field)? .validation = validation;
+                self
+            }
+        }
+    };
+}
+
+pub(crate) use forest_builder;
+
+forest_builder!(ForestParams);
 
 /// More trees than this are refused.
 const MAX_TREES: usize = 1 << 24;

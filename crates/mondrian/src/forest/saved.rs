@@ -113,7 +113,7 @@ impl Saved for RegressionForest {
 impl RegressionForest {
     /// All that a file holds but how the trees came out.
     fn write_rows(&self, archive: &mut Archive) -> Result<()> {
-        archive.set_params("regression", self.params())?;
+        archive.set_params("regression", self.fitted_params())?;
         archive.set_params("lifetime", &self.lifetime())?;
         self.forest().write_ground(archive)?;
         let (mut points, mut y, mut weights) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,15 +1,14 @@
 //! The grid's estimator: lifetimes found on held-out rows, then ridge on the cells of all rows.
 
-use std::ops::ControlFlow;
-
 use crate::features::MondrianGrid;
-use crate::grid::search::{Search, SearchKind, SearchLimits};
+use crate::grid::search::{Outcome, Search, SearchKind, SearchLimits};
 use crate::grid::{GridSolution, GridState};
 use crate::laplace::{LifetimesChoice, TuningParams, tune, tuned_on_path};
 use crate::linalg::Threads;
 use crate::process::{NodeKey, Weights};
+use crate::progress::{FitOptions, Progress};
+use crate::select::Trajectory;
 use crate::select::split::{gather, keyed_order, spreads};
-use crate::select::{Step, Trajectory};
 use crate::{Error, Points, Result};
 
 /// Below so many rows none is held out and lifetimes are one over D times the spread.
@@ -66,14 +65,80 @@ impl Default for GridRidgeParams {
     }
 }
 
+impl GridRidgeParams {
+    /// Number of grids M.
+    #[must_use]
+    pub fn n_grids(self, n_grids: usize) -> Self {
+        Self { n_grids, ..self }
+    }
+
+    /// The lifetimes: searched for, or given.
+    #[must_use]
+    pub fn lifetimes(self, lifetimes: LifetimesChoice) -> Self {
+        Self { lifetimes, ..self }
+    }
+
+    /// The optimizer.
+    #[must_use]
+    pub fn search(self, search: SearchKind) -> Self {
+        Self { search, ..self }
+    }
+
+    /// When the search ends.
+    #[must_use]
+    pub fn limits(self, limits: SearchLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The most rows searched on.
+    #[must_use]
+    pub fn search_rows(self, search_rows: usize) -> Self {
+        Self { search_rows, ..self }
+    }
+
+    /// Whether to centre the targets.
+    #[must_use]
+    pub fn fit_intercept(self, fit_intercept: bool) -> Self {
+        Self { fit_intercept, ..self }
+    }
+
+    /// The seed of the grids and of the rows held out.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// α, the report's δ²; `None` takes the exact kernel's.
+    #[must_use]
+    pub fn alpha(self, alpha: impl Into<Option<f64>>) -> Self {
+        Self { alpha: alpha.into(), ..self }
+    }
+
+    /// Searches for what is automatic and solves on all rows.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::Empty`], [`Error::NotFinite`] in the targets, [`Error::InvalidParameter`].
+    pub fn fit(&self, points: Points<'_>, targets: &[f64]) -> Result<GridRidge> {
+        self.fit_with(points, targets, FitOptions::default())
+    }
+
+    /// As [`GridRidgeParams::fit`], with a progress callback, which is told every step of the search.
+    ///
+    /// # Errors
+    /// As [`GridRidgeParams::fit`], [`Error::NoWeights`] and [`Error::Cancelled`].
+    pub fn fit_with(&self, points: Points<'_>, targets: &[f64], options: FitOptions<'_>) -> Result<GridRidge> {
+        let mut progress = options.unweighted("grid ridge")?;
+        GridRidge::fitted(self, points, targets, &mut progress)
+    }
+}
+
 /// Ridge regression on Mondrian-grid features with a lifetime for every dimension.
 ///
 /// ```
-/// use mondrian::Points;
-/// use mondrian::{GridRidge, GridRidgeParams};
+/// use mondrian::{GridRidge, Points};
 /// let x: Vec<f64> = (0..200).flat_map(|i| [f64::from(i) / 200.0, f64::from(i * 83 % 200) / 200.0]).collect();
 /// let y: Vec<f64> = x.chunks(2).map(|row| (9.0 * row[0]).sin()).collect();
-/// let model = GridRidge::fit(Points::row_major(&x, 2)?, &y, &GridRidgeParams::default())?;
+/// let model = GridRidge::params().fit(Points::row_major(&x, 2)?, &y)?;
 /// assert_eq!(model.ranking()[0], 0);
 /// assert!(model.lifetimes()[0] > 10.0 * model.lifetimes()[1]);
 /// # Ok::<(), mondrian::Error>(())
@@ -86,23 +151,16 @@ pub struct GridRidge {
 }
 
 impl GridRidge {
-    /// Searches for what is automatic and solves on all rows.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`], [`Error::Empty`], [`Error::NotFinite`] in the targets, [`Error::InvalidParameter`].
-    pub fn fit(points: Points<'_>, targets: &[f64], params: &GridRidgeParams) -> Result<Self> {
-        Self::fit_with_progress(points, targets, params, &mut |_| ControlFlow::Continue(()))
+    /// Parameters, to be fitted.
+    pub fn params() -> GridRidgeParams {
+        GridRidgeParams::default()
     }
 
-    /// The same, reporting every step of the search to `progress`.
-    ///
-    /// # Errors
-    /// As for [`GridRidge::fit`], and [`Error::Cancelled`] if the callback breaks off.
-    pub fn fit_with_progress(
+    fn fitted(
+        params: &GridRidgeParams,
         points: Points<'_>,
         targets: &[f64],
-        params: &GridRidgeParams,
-        progress: &mut dyn FnMut(&Step) -> ControlFlow<()>,
+        progress: &mut Progress<'_>,
     ) -> Result<Self> {
         let grid = MondrianGrid::new(params.n_grids, params.seed)?;
         if targets.len() != points.n_rows() {
@@ -207,7 +265,7 @@ fn exact_alpha(
 ) -> Result<f64> {
     let GridRidgeParams { fit_intercept, seed, .. } = *params;
     let tuning = TuningParams { lifetimes, fit_intercept, seed, ..TuningParams::default() };
-    Ok(tune(points, targets, &tuning, &mut |_| ControlFlow::Continue(()))?.alpha)
+    Ok(tune(points, targets, &tuning, &mut Progress::none())?.alpha)
 }
 
 fn search(
@@ -216,7 +274,7 @@ fn search(
     targets: &[f64],
     alpha: f64,
     params: &GridRidgeParams,
-    progress: &mut dyn FnMut(&Step) -> ControlFlow<()>,
+    progress: &mut Progress<'_>,
 ) -> Result<Trajectory> {
     let mut order = keyed_order(points, NodeKey::root(params.seed, 0).fork(0x686F_6C64));
     order.truncate(params.search_rows.max(TINY));
@@ -227,12 +285,8 @@ fn search(
     let (train, held) = (Points::row_major(&x, width)?, Points::row_major(&x_held, width)?);
     let state = GridState::new(grid, train, &y, held, &y_held, alpha, params.fit_intercept)?;
     let mut search = Search::new(state, params.search.optimizer(params.seed));
-    let mut stopped = false;
-    let mut watch = |step: &Step| {
-        let flow = progress(step);
-        stopped |= flow.is_break();
-        flow
-    };
-    search.run(params.limits, &mut watch)?;
-    if stopped { Err(Error::Cancelled) } else { Ok(search.trajectory().clone()) }
+    match search.run(params.limits, progress)? {
+        Outcome::Stopped => Err(Error::Cancelled),
+        _ => Ok(search.trajectory().clone()),
+    }
 }

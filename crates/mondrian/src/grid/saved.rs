@@ -170,7 +170,7 @@ mod tests {
         let x: Vec<f64> = (0..120).map(|i| NodeKey::root(4, i).draw(0).uniform()).collect();
         let y: Vec<f64> = x.chunks(2).map(|row| (5.0 * row[0]).sin()).collect();
         let points = Points::row_major(&x, 2).unwrap();
-        let model = GridRidge::fit(points, &y, &GridRidgeParams::default()).unwrap();
+        let model = GridRidgeParams::default().fit(points, &y).unwrap();
         let bytes = model.to_bytes().unwrap();
         let back = GridRidge::from_bytes(&bytes).unwrap();
         let far = [0.5, 0.5, 40.0, -1.0];

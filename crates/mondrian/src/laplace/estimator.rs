@@ -1,18 +1,17 @@
 //! The estimator a newcomer should reach for first: Laplace-kernel ridge whose lifetimes and α find themselves.
 
-use std::ops::ControlFlow;
-
 use crate::features::MondrianGrid;
 use crate::grid::GridSolution;
 use crate::laplace::{LaplaceKernel, LaplaceRidge};
 use crate::laplace::{Tuned, TuningParams, tune};
 use crate::linalg::Threads;
 use crate::process::{NodeKey, Weights};
+use crate::progress::{FitOptions, Progress, Step};
 use crate::ridge::KernelRidge;
+use crate::select::Trajectory;
 use crate::select::Validation;
 use crate::select::split::{gather, keyed_order, spreads};
-use crate::select::{Step, Trajectory};
-use crate::{Error, Points, Result};
+use crate::{Error, Lifetime, Points, Prediction, Result};
 
 /// Where the lifetimes come from.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,9 +20,9 @@ pub enum LifetimesChoice {
     #[default]
     Auto,
     /// The same for all dimensions.
-    Common(f64),
+    Common(Lifetime),
     /// One a dimension, given.
-    Each(Vec<f64>),
+    Each(Vec<Lifetime>),
     /// One for all dimensions in units of their standard deviations, chosen on the path of the kernel's Mondrian
     /// approximation together with an automatic α: the conclusion of the report's chapter 4. Cheaper than tuning one a
     /// dimension, and cruder.
@@ -35,8 +34,8 @@ impl LifetimesChoice {
     pub(crate) fn given(&self, n_dims: usize) -> Option<Vec<f64>> {
         match self {
             Self::Auto | Self::Path(_) => None,
-            Self::Common(lifetime) => Some(vec![*lifetime; n_dims]),
-            Self::Each(lifetimes) => Some(lifetimes.clone()),
+            Self::Common(lifetime) => Some(vec![lifetime.get(); n_dims]),
+            Self::Each(lifetimes) => Some(lifetimes.iter().map(|lifetime| lifetime.get()).collect()),
         }
     }
 }
@@ -101,18 +100,79 @@ impl Default for LaplaceKernelRidgeParams {
     }
 }
 
+impl LaplaceKernelRidgeParams {
+    /// The lifetimes: tuned, or given.
+    #[must_use]
+    pub fn lifetime(self, lifetime: LifetimesChoice) -> Self {
+        Self { lifetime, ..self }
+    }
+
+    /// α, or `None` for tuned.
+    #[must_use]
+    pub fn alpha(self, alpha: impl Into<Option<f64>>) -> Self {
+        Self { alpha: alpha.into(), ..self }
+    }
+
+    /// The most rows solved exactly.
+    #[must_use]
+    pub fn exact_rows(self, exact_rows: usize) -> Self {
+        Self { exact_rows, ..self }
+    }
+
+    /// Grids that stand in for the exact kernel beyond the exact rows.
+    #[must_use]
+    pub fn n_grids(self, n_grids: usize) -> Self {
+        Self { n_grids, ..self }
+    }
+
+    /// How automatic values are found.
+    #[must_use]
+    pub fn tuning(self, tuning: TuningParams) -> Self {
+        Self { tuning, ..self }
+    }
+
+    /// The seed.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { tuning: TuningParams { seed, ..self.tuning }, ..self }
+    }
+
+    /// Whether to centre the targets.
+    #[must_use]
+    pub fn fit_intercept(self, fit_intercept: bool) -> Self {
+        Self { tuning: TuningParams { fit_intercept, ..self.tuning }, ..self }
+    }
+
+    /// Tunes what is automatic on some of the rows, then solves on all of them.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::Empty`], [`Error::NotFinite`] in the targets, [`Error::InvalidParameter`],
+    /// [`Error::NotPositiveDefinite`] if a given α is too small.
+    pub fn fit(&self, points: Points<'_>, targets: &[f64]) -> Result<LaplaceKernelRidge> {
+        self.fit_with(points, targets, FitOptions::default())
+    }
+
+    /// As [`LaplaceKernelRidgeParams::fit`], with a progress callback, which is told every evaluation of the tuning.
+    ///
+    /// # Errors
+    /// As [`LaplaceKernelRidgeParams::fit`], [`Error::NoWeights`] and [`Error::Cancelled`].
+    pub fn fit_with(&self, points: Points<'_>, targets: &[f64], options: FitOptions<'_>) -> Result<LaplaceKernelRidge> {
+        let mut progress = options.unweighted("Laplace kernel ridge")?;
+        LaplaceKernelRidge::fitted(self, points, targets, &mut progress)
+    }
+}
+
 /// Ridge regression with the exact general Laplace kernel exp(−Σ λ_d |x_d − x'_d|), λ and α tuned if asked.
 ///
 /// ```
-/// use mondrian::Points;
-/// use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
+/// use mondrian::{LaplaceKernelRidge, Points};
 /// // The second input is noise.
 /// let x: Vec<f64> = (0..60).flat_map(|i| [f64::from(i) / 60.0, f64::from(i * 37 % 60) / 60.0]).collect();
 /// let y: Vec<f64> = x.chunks(2).map(|row| (9.0 * row[0]).sin()).collect();
-/// let model = LaplaceKernelRidge::fit(Points::row_major(&x, 2)?, &y, &LaplaceKernelRidgeParams::default())?;
+/// let model = LaplaceKernelRidge::params().fit(Points::row_major(&x, 2)?, &y)?;
 /// assert_eq!(model.support(0.01), [true, false]);
-/// let (mean, std) = model.predict_with_std(Points::row_major(&[0.5, 0.9], 2)?)?;
-/// assert!((mean[0] - 4.5_f64.sin()).abs() < 0.1 && std[0] < 0.5);
+/// let predicted = model.predict_with_std(Points::row_major(&[0.5, 0.9], 2)?)?;
+/// assert!((predicted.mean[0] - 4.5_f64.sin()).abs() < 0.1 && predicted.std[0] < 0.5);
 /// # Ok::<(), mondrian::Error>(())
 /// ```
 ///
@@ -138,24 +198,16 @@ pub enum LaplaceSolution {
 }
 
 impl LaplaceKernelRidge {
-    /// Tunes what is automatic on some of the rows, then solves on all of them.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`], [`Error::Empty`], [`Error::NotFinite`] in the targets, [`Error::InvalidParameter`],
-    /// [`Error::NotPositiveDefinite`] if a given α is too small.
-    pub fn fit(points: Points<'_>, targets: &[f64], params: &LaplaceKernelRidgeParams) -> Result<Self> {
-        Self::fit_with_progress(points, targets, params, &mut |_| ControlFlow::Continue(()))
+    /// Parameters, to be fitted.
+    pub fn params() -> LaplaceKernelRidgeParams {
+        LaplaceKernelRidgeParams::default()
     }
 
-    /// The same, telling every evaluation of the tuning to `progress`.
-    ///
-    /// # Errors
-    /// As for [`LaplaceKernelRidge::fit`], and [`Error::Cancelled`] if the callback breaks off.
-    pub fn fit_with_progress(
+    fn fitted(
+        params: &LaplaceKernelRidgeParams,
         points: Points<'_>,
         targets: &[f64],
-        params: &LaplaceKernelRidgeParams,
-        progress: &mut dyn FnMut(&Step) -> ControlFlow<()>,
+        progress: &mut Progress<'_>,
     ) -> Result<Self> {
         let lifetimes = params.lifetime.given(points.n_columns());
         // Placeholders for what is automatic, so that everything given is checked before the work starts.
@@ -280,10 +332,11 @@ impl LaplaceKernelRidge {
     ///
     /// # Errors
     /// As for [`LaplaceKernelRidge::predict`], and [`Error::NotExact`] if the solution is on features.
-    pub fn predict_with_std(&self, points: Points<'_>) -> Result<(Vec<f64>, Vec<f64>)> {
+    pub fn predict_with_std(&self, points: Points<'_>) -> Result<Prediction> {
         let exact = self.exact()?;
         let variances = exact.predict_variance(points)?.into_vec();
-        Ok((exact.predict(points)?.into_vec(), variances.into_iter().map(f64::sqrt).collect()))
+        let mean = exact.predict(points)?.into_vec();
+        Ok(Prediction { mean, std: variances.into_iter().map(f64::sqrt).collect() })
     }
 
     /// The smoothing matrix, row-major, one row per query and one column per training row.

@@ -93,7 +93,7 @@ mod tests {
         let x: Vec<f64> = (0..120).map(|i| NodeKey::root(4, i).draw(0).uniform()).collect();
         let y: Vec<f64> = x.chunks(2).map(|row| (5.0 * row[0]).sin()).collect();
         let points = Points::row_major(&x, 2).unwrap();
-        let model = LaplaceKernelRidge::fit(points, &y, &LaplaceKernelRidgeParams::default()).unwrap();
+        let model = LaplaceKernelRidgeParams::default().fit(points, &y).unwrap();
         let bytes = model.to_bytes().unwrap();
         let back = LaplaceKernelRidge::from_bytes(&bytes).unwrap();
         assert_eq!(back.predict_with_std(points).unwrap(), model.predict_with_std(points).unwrap());
@@ -107,7 +107,7 @@ mod tests {
         let y: Vec<f64> = x.chunks(2).map(|row| (5.0 * row[0]).sin()).collect();
         let points = Points::row_major(&x, 2).unwrap();
         let params = LaplaceKernelRidgeParams { exact_rows: 10, n_grids: 20, ..LaplaceKernelRidgeParams::default() };
-        let model = LaplaceKernelRidge::fit(points, &y, &params).unwrap();
+        let model = params.fit(points, &y).unwrap();
         let back = LaplaceKernelRidge::from_bytes(&model.to_bytes().unwrap()).unwrap();
         assert!(!back.is_exact());
         assert_eq!(back.predict(points).unwrap(), model.predict(points).unwrap());

@@ -3,7 +3,7 @@
 use crate::forest::{LifetimeChoice, keyed_hash};
 use crate::linalg::{Matrix, MatrixRef};
 use crate::path::RegularizationPath;
-use crate::progress::{Progress, part_of, report};
+use crate::progress::Progress;
 use crate::ridge::{KernelRidge, KernelRidgeParams, PathMethod};
 use crate::{Lifetime, Points, Result};
 
@@ -39,7 +39,7 @@ pub(crate) fn choose(
     params: &KernelRidgeParams,
     points: Points<'_>,
     targets: MatrixRef<'_>,
-    progress: Progress<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<Choice> {
     let alphas = if params.has_auto_alpha() { ALPHAS.to_vec() } else { vec![params.ridge_params().alpha_value()] };
     let rounds = rounds(params, points, targets)?;
@@ -60,11 +60,11 @@ fn alpha_at(
     alphas: &[f64],
     params: &KernelRidgeParams,
     rounds: &[Round],
-    progress: Progress<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<Choice> {
     let mut best: Option<Choice> = None;
     for (at, &alpha) in alphas.iter().enumerate() {
-        report(progress, at as f64 / alphas.len() as f64)?;
+        progress.report(at as f64 / alphas.len() as f64)?;
         let (mut squares, mut count) = (0.0, 0.0);
         for round in rounds {
             let predicted = round.fit(params, lifetime, alpha)?.predict(round.held()?)?;
@@ -88,7 +88,7 @@ fn on_the_path(
     params: &KernelRidgeParams,
     rounds: &[Round],
     n_dims: usize,
-    progress: Progress<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<Choice> {
     let one = Lifetime::new(1.0)?;
     let mut best = unjudged(one, alphas);
@@ -106,7 +106,7 @@ fn on_the_path(
         let mut here: Option<(Choice, RegularizationPath)> = None;
         for (at, &alpha) in alphas.iter().enumerate() {
             let part = |done: usize| share(done as f64 / alphas.len() as f64);
-            let path = pooled_path(rounds, &models, alpha, &mut part_of(progress, part(at), part(at + 1)))?;
+            let path = pooled_path(rounds, &models, alpha, &mut progress.part(part(at), part(at + 1)))?;
             let error = path.selecting()[path.best_index()];
             if here.as_ref().is_none_or(|(before, _)| error < before.error) {
                 here = Some((Choice { lifetime: path.best_lifetime(), alpha, error }, path));
@@ -159,7 +159,7 @@ impl Round {
 
     fn fit(&self, params: &KernelRidgeParams, lifetime: Lifetime, alpha: f64) -> Result<KernelRidge> {
         let params = params.clone().alpha(alpha).tuning(MAX_TREES, lifetime);
-        params.fit_many(Points::row_major(&self.x, self.n_dims())?, self.y.view())
+        params.solve(Points::row_major(&self.x, self.n_dims())?, self.y.view(), &mut Progress::none())
     }
 }
 
@@ -168,13 +168,13 @@ fn pooled_path(
     rounds: &[Round],
     models: &[KernelRidge],
     alpha: f64,
-    progress: Progress<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<RegularizationPath> {
     let mut paths = Vec::with_capacity(rounds.len());
     let share = |done: usize| done as f64 / rounds.len() as f64;
     for (at, (round, model)) in rounds.iter().zip(models).enumerate() {
         let held = round.held()?;
-        let progress = &mut part_of(progress, share(at), share(at + 1));
+        let progress = &mut progress.part(share(at), share(at + 1));
         let found = model.path_with(alpha, &[(held, &round.y_held)], &PathMethod::Removal, progress)?;
         paths.push((found.path, held.n_rows() as f64));
     }

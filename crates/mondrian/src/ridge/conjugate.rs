@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::linalg::dot;
-use crate::progress::{Progress, no_progress, report};
+use crate::progress::Progress;
 use crate::ridge::Design;
 
 /// When conjugate gradients stop.
@@ -45,7 +45,7 @@ pub fn conjugate_gradients(
     start: Option<&[f64]>,
     options: CgOptions,
 ) -> CgResult {
-    conjugate_gradients_with_progress(design, alpha, b, start, options, &mut no_progress()).expect("never cancelled")
+    conjugate_gradients_with_progress(design, alpha, b, start, options, &mut Progress::none()).expect("never cancelled")
 }
 
 /// As [`conjugate_gradients`], with a report after every step: the share of the requested digits reached so far.
@@ -55,7 +55,7 @@ pub(crate) fn conjugate_gradients_with_progress(
     b: &[f64],
     start: Option<&[f64]>,
     options: CgOptions,
-    progress: Progress<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<CgResult> {
     let c = design.n_columns();
     assert_eq!(b.len(), c, "one entry per column");
@@ -93,7 +93,7 @@ pub(crate) fn conjugate_gradients_with_progress(
         steps += 1;
         // The residual may rise again on its way down.
         share = share.max(libm::log(relative(squares).min(1.0)) / libm::log(options.tolerance)).min(1.0);
-        report(progress, share)?;
+        progress.report(share)?;
     }
     Ok(CgResult { solution: theta, steps, residual: relative(squares) })
 }

@@ -1,7 +1,7 @@
 //! The fitted model.
 
 use crate::linalg::{Cholesky, Matrix, MatrixRef, Threads};
-use crate::progress::{Progress, no_progress, part_of, report};
+use crate::progress::{FitOptions, Progress};
 use crate::ridge::centred::{Centred, check_alpha, intercept_smoother};
 use crate::ridge::conjugate::conjugate_gradients_with_progress;
 use crate::ridge::{CgOptions, Costs, Design, Features, SolveReport, Solver, conjugate_gradients};
@@ -87,33 +87,33 @@ impl FeatureRidgeParams {
         self.threads
     }
 
-    /// Fits one target.
-    ///
-    /// # Errors
-    /// As for [`FeatureRidgeParams::fit_many`].
-    pub fn fit(&self, features: Features, targets: &[f64]) -> Result<FeatureRidge> {
-        self.fit_many(features, MatrixRef::new(targets, targets.len(), 1))
-    }
-
-    /// Fits several targets, one per column.
+    /// Fits a model; `targets` is row-major, with the same number of targets for every row.
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] for an `alpha` that is not positive: the cells of several trees overlap, so
     /// without it the coefficients are not unique. [`Error::LengthMismatch`], [`Error::Empty`],
     /// [`Error::NotFinite`] in the targets, [`Error::NotPositiveDefinite`] when `alpha` is lost in rounding.
-    pub fn fit_many(&self, features: Features, targets: MatrixRef<'_>) -> Result<FeatureRidge> {
-        self.fit_many_with_progress(features, targets, &mut no_progress())
+    pub fn fit(&self, features: Features, targets: &[f64]) -> Result<FeatureRidge> {
+        self.fit_with(features, targets, FitOptions::default())
     }
 
-    /// As [`FeatureRidgeParams::fit_many`]; conjugate gradients report every step and can be cancelled.
+    /// As [`FeatureRidgeParams::fit`], with a progress callback: conjugate gradients report every step and can be
+    /// cancelled.
     ///
     /// # Errors
-    /// As for [`FeatureRidgeParams::fit_many`], and [`Error::Cancelled`].
-    pub fn fit_many_with_progress(
+    /// As for [`FeatureRidgeParams::fit`], [`Error::NoWeights`] and [`Error::Cancelled`].
+    pub fn fit_with(&self, features: Features, targets: &[f64], options: FitOptions<'_>) -> Result<FeatureRidge> {
+        let mut progress = options.unweighted("feature ridge")?;
+        let targets = by_column(features.n_rows(), targets)?;
+        self.solve(features, targets.view(), &mut progress)
+    }
+
+    /// Fits several targets, one per column.
+    pub(crate) fn solve(
         &self,
         features: Features,
         targets: MatrixRef<'_>,
-        progress: Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<FeatureRidge> {
         check_alpha(self.alpha, false)?;
         if features.n_rows() == 0 {
@@ -133,7 +133,7 @@ impl FeatureRidgeParams {
         let (theta, steps) = kept.coefficients(&features, self.alpha, &targets, progress)?;
         let residuals = residuals(&features, self.alpha, &targets, &theta);
         let prior_variances = prior_variances(&features, self.alpha, &targets, &theta);
-        report(progress, 1.0)?;
+        progress.report(1.0)?;
         let report = SolveReport { solver, residuals, steps, costs };
         Ok(FeatureRidge { params: self.clone(), features, theta, means, prior_variances, kept, report })
     }
@@ -170,7 +170,7 @@ impl Kept {
         features: &Features,
         alpha: f64,
         targets: &Matrix,
-        progress: Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<(Matrix, usize)> {
         let (c, n_targets) = (features.n_columns(), targets.n_columns());
         let mut theta = Matrix::zeros(c, n_targets);
@@ -187,7 +187,7 @@ impl Kept {
             Self::Nothing(options) => {
                 for t in 0..n_targets {
                     let (b, share) = (theta.column(t), |t: usize| t as f64 / n_targets as f64);
-                    let progress = &mut part_of(progress, share(t), share(t + 1));
+                    let progress = &mut progress.part(share(t), share(t + 1));
                     let found = conjugate_gradients_with_progress(features, alpha, b, None, *options, progress)?;
                     theta.column_mut(t).copy_from_slice(&found.solution);
                     steps += found.steps;
@@ -429,4 +429,13 @@ fn prior_variances(features: &Features, alpha: f64, targets: &Matrix, theta: &Ma
             (y.iter().zip(&fitted).map(|(y, f)| y * (y - f)).sum::<f64>() / (alpha * n as f64)).max(0.0)
         })
         .collect()
+}
+
+/// Row-major targets as a matrix of one column per target.
+pub(crate) fn by_column(n_rows: usize, targets: &[f64]) -> Result<Matrix> {
+    let n_targets = (targets.len() / n_rows.max(1)).max(1);
+    if targets.len() != n_rows * n_targets {
+        return Err(Error::LengthMismatch { what: "targets", expected: n_rows * n_targets, found: targets.len() });
+    }
+    Ok(Matrix::from_fn(n_rows, n_targets, |row, target| targets[row * n_targets + target]))
 }

@@ -1,12 +1,12 @@
 //! Kernel ridge regression on Mondrian features.
 
 use crate::features::{FeatureMap, MondrianFeatures};
-use crate::forest::{ForestParams, LifetimeChoice, WeightsChoice};
+use crate::forest::{ForestParams, LifetimeChoice, WeightsChoice, forest_builder};
 use crate::linalg::{Matrix, MatrixRef};
-use crate::progress::{Progress, no_progress, part_of};
+use crate::progress::{FitOptions, Progress};
 use crate::ridge::automatic::Choice;
+use crate::ridge::model::by_column;
 use crate::ridge::{FeatureRidge, FeatureRidgeParams, SolveReport};
-use crate::select::Validation;
 use crate::{Lifetime, Points, Result};
 
 /// How [`KernelRidge`] is fitted.
@@ -23,6 +23,8 @@ pub struct KernelRidgeParams {
     auto_alpha: bool,
 }
 
+forest_builder!(KernelRidgeParams, trees);
+
 impl KernelRidgeParams {
     /// All parameters of the trees.
     #[must_use]
@@ -36,24 +38,6 @@ impl KernelRidgeParams {
         Self { ridge, ..self }
     }
 
-    /// Number of trees M.
-    #[must_use]
-    pub fn n_trees(self, n_trees: usize) -> Self {
-        Self { trees: ForestParams { n_trees, ..self.trees }, ..self }
-    }
-
-    /// The lifetime λ.
-    #[must_use]
-    pub fn lifetime(self, lifetime: Lifetime) -> Self {
-        Self { trees: ForestParams { lifetime: LifetimeChoice::Value(lifetime), ..self.trees }, ..self }
-    }
-
-    /// The seed.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Self {
-        Self { trees: ForestParams { seed, ..self.trees }, ..self }
-    }
-
     /// δ².
     #[must_use]
     pub fn alpha(self, alpha: f64) -> Self {
@@ -65,12 +49,6 @@ impl KernelRidgeParams {
     #[must_use]
     pub fn auto_alpha(self) -> Self {
         Self { auto_alpha: true, ..self }
-    }
-
-    /// What an automatic lifetime or α is chosen on.
-    #[must_use]
-    pub fn validation(self, validation: Validation) -> Self {
-        Self { trees: ForestParams { validation, ..self.trees }, ..self }
     }
 
     /// Whether to centre the targets.
@@ -103,7 +81,7 @@ impl KernelRidgeParams {
 
     /// The parameters with everything automatic chosen; the trees then run in units of the columns' deviations, unless
     /// told otherwise.
-    fn resolved(&self, points: Points<'_>, targets: MatrixRef<'_>, progress: Progress<'_>) -> Result<Self> {
+    fn resolved(&self, points: Points<'_>, targets: MatrixRef<'_>, progress: &mut Progress<'_>) -> Result<Self> {
         if !self.is_automatic() {
             return Ok(self.clone());
         }
@@ -120,44 +98,47 @@ impl KernelRidgeParams {
         let trees =
             ForestParams { lifetime: LifetimeChoice::Auto, weights: WeightsChoice::Deviation, ..self.trees.clone() };
         let params = Self { trees, ..self.clone() };
-        crate::ridge::automatic::choose(&params, points, MatrixRef::new(targets, targets.len(), 1), &mut no_progress())
+        crate::ridge::automatic::choose(
+            &params,
+            points,
+            MatrixRef::new(targets, targets.len(), 1),
+            &mut Progress::none(),
+        )
     }
 
-    /// Fits one target.
+    /// Fits a model; `targets` is row-major, with the same number of targets for every row.
     ///
     /// # Errors
-    /// As for [`KernelRidgeParams::fit_many`].
+    /// As for [`MondrianFeatures::on`] and [`FeatureRidgeParams::fit`].
     pub fn fit(&self, points: Points<'_>, targets: &[f64]) -> Result<KernelRidge> {
-        self.fit_many(points, MatrixRef::new(targets, targets.len(), 1))
+        self.fit_with(points, targets, FitOptions::default())
+    }
+
+    /// As [`KernelRidgeParams::fit`], with a progress callback; a factorisation is not interrupted.
+    ///
+    /// # Errors
+    /// As for [`KernelRidgeParams::fit`], [`crate::Error::NoWeights`] and [`crate::Error::Cancelled`].
+    pub fn fit_with(&self, points: Points<'_>, targets: &[f64], options: FitOptions<'_>) -> Result<KernelRidge> {
+        let mut progress = options.unweighted("kernel ridge")?;
+        self.solve(points, by_column(points.n_rows(), targets)?.view(), &mut progress)
     }
 
     /// Fits several targets, one per column.
-    ///
-    /// # Errors
-    /// As for [`MondrianFeatures::on`] and [`FeatureRidgeParams::fit_many`].
-    pub fn fit_many(&self, points: Points<'_>, targets: MatrixRef<'_>) -> Result<KernelRidge> {
-        self.fit_many_with_progress(points, targets, &mut no_progress())
-    }
-
-    /// As [`KernelRidgeParams::fit_many`], open to being watched and cancelled; a factorisation is not interrupted.
-    ///
-    /// # Errors
-    /// As for [`KernelRidgeParams::fit_many`], and [`crate::Error::Cancelled`].
-    pub fn fit_many_with_progress(
+    pub(crate) fn solve(
         &self,
         points: Points<'_>,
         targets: MatrixRef<'_>,
-        progress: Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<KernelRidge> {
-        let Self { trees, ridge, .. } = self.resolved(points, targets, &mut part_of(progress, 0.0, 0.5))?;
+        let Self { trees, ridge, .. } = self.resolved(points, targets, &mut progress.part(0.0, 0.5))?;
         let lifetime = match trees.lifetime {
             LifetimeChoice::Value(lifetime) => lifetime,
             LifetimeChoice::Auto => unreachable!("an automatic lifetime was just chosen"),
         };
         let mut features = MondrianFeatures::on(&trees, points, lifetime)?;
         let tuned = if self.is_automatic() { 0.5 } else { 0.0 };
-        let z = features.learn_with_progress(points, &mut part_of(progress, tuned, 0.7))?;
-        let model = ridge.fit_many_with_progress(z, targets, &mut part_of(progress, 0.7, 1.0))?;
+        let z = features.learn_with_progress(points, &mut progress.part(tuned, 0.7))?;
+        let model = ridge.solve(z, targets, &mut progress.part(0.7, 1.0))?;
         Ok(KernelRidge { params: ridge, features, model, targets: targets.to_owned() })
     }
 }
@@ -249,7 +230,7 @@ impl KernelRidge {
         let wide = forest.widened_for(&(), &[&forest.coordinates(points)?])?;
         let forest = wide.map_or_else(|| forest.clone(), Into::into);
         let features = MondrianFeatures::of_forest(forest, self.features.rows().to_vec(), self.features.lifetime())?;
-        let model = self.params.fit_many(features.training()?.into(), self.targets.view())?;
+        let model = self.params.solve(features.training()?.into(), self.targets.view(), &mut Progress::none())?;
         Ok(Self { params: self.params.clone(), features, model, targets: self.targets.clone() })
     }
 
@@ -267,7 +248,7 @@ impl KernelRidge {
         features: MondrianFeatures,
         targets: MatrixRef<'_>,
     ) -> Result<Self> {
-        let model = params.fit_many(features.training()?.into(), targets)?;
+        let model = params.solve(features.training()?.into(), targets, &mut Progress::none())?;
         Ok(Self { params, features, model, targets: targets.to_owned() })
     }
 }

@@ -4,6 +4,6 @@ pub(crate) mod split;
 mod trajectory;
 mod validation;
 
-pub use trajectory::{Step, Trajectory};
+pub use trajectory::Trajectory;
 pub(crate) use validation::Rounds;
 pub use validation::Validation;

@@ -2,20 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One evaluation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Step {
-    /// The lifetimes, one per dimension.
-    pub lifetimes: Vec<f64>,
-    /// α, the report's δ².
-    pub alpha: f64,
-    /// The error there: root mean squared, on validation rows or by leave-one-out, in the units of the target.
-    pub error: f64,
-    /// Estimated floating-point operations spent so far. The library reads no clock, so that runs can be compared.
-    pub cost: f64,
-    /// Training rows behind the error. Errors compare only among steps with the same rows.
-    pub rows: usize,
-}
+use crate::progress::Step;
 
 /// Every configuration a search has evaluated, in order.
 ///

@@ -6,7 +6,7 @@ use mondrian::process::Bounds;
 use mondrian::{Error, Lifetime, Points};
 use mondrian::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
 use mondrian::{FeatureRidge, Features};
-use mondrian::{ForestParams, LeafModel, LifetimeChoice, Prior, RegressionForest, RegressionParams, WeightsChoice};
+use mondrian::{ForestParams, LeafModel, LifetimeChoice, Prior, RegressionParams, WeightsChoice};
 use mondrian::{LaplaceKernel, LaplaceRidge};
 
 use super::{normals, points, uniforms, worst};
@@ -280,7 +280,7 @@ fn one_tree_is_a_forest_of_one_tree() {
         // Twice δ² over twice: only the ratio may count.
         let prior = Prior { mean: Some(0.0), variance: Some(2.0), noise: Some(2.0 * alpha) };
         let params = RegressionParams { forest, prior, leaf_model: LeafModel::Independent, ..Default::default() };
-        let leaves = RegressionForest::fit(params, points(&x, 2), &y, None).unwrap();
+        let leaves = params.fit(points(&x, 2), &y).unwrap();
         let by_ridge = ridge.predict(points(&q, 2)).unwrap();
         let by_forest = leaves.predict(points(&q, 2)).unwrap();
         let error = worst(by_ridge.as_slice(), &by_forest);

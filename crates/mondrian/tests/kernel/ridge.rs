@@ -81,7 +81,8 @@ fn all_solvers_agree() {
         let y = Matrix::from_column_major(normals(30 + k as u64, 2 * n_rows), n_rows, 2).unwrap();
         for (alpha, intercept) in [(1.0, true), (1e-3, false)] {
             let params = FeatureRidge::params().alpha(alpha).fit_intercept(intercept);
-            let fit = |solver: Solver, z: Features| params.clone().solver(solver).fit_many(z, y.view()).unwrap();
+            let fit =
+                |solver: Solver, z: Features| params.clone().solver(solver).fit(z, y.transposed().as_slice()).unwrap();
             let z: Features = cells.clone().into();
             let reference = fit(Solver::Primal, dense(&cells).into());
             let expected = reference.predict(&dense(&cells).into()).unwrap();

@@ -1,9 +1,9 @@
 //! A density of the map's points, tuned by leave-one-out.
 
+use mondrian::DensityParams;
 use mondrian::ForestParams;
+use mondrian::Progress;
 use mondrian::Validation;
-use mondrian::internals::progress::no_progress;
-use mondrian::{DensityForest, DensityParams};
 use mondrian::{Lifetime, Points};
 
 use super::{Data, Part, Tour};
@@ -16,9 +16,9 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let (train, held_out) = (Points::row_major(&train, 2)?, Points::row_major(&held_out, 2)?);
     let forest = ForestParams { n_trees: 50, seed: tour.seed, ..ForestParams::default() };
     let params = DensityParams::from(ForestParams { validation: Validation::LeaveOneOut, ..forest });
-    let mut model = DensityForest::fit(&params, train)?;
+    let mut model = params.fit(train)?;
     model.set_lifetime(Lifetime::new(4.0 * model.lifetime().get().max(0.25))?)?;
-    let found = model.path(&[held_out], &mut no_progress())?;
+    let found = model.path(&[held_out], &mut Progress::none())?;
     let best = found.path.best_lifetime();
     tour.report.sections.push(Section::new(
         "A density, left out one by one",

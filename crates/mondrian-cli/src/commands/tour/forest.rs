@@ -1,9 +1,10 @@
 //! A forest and its whole path.
 
+use mondrian::FitOptions;
 use mondrian::Lifetime;
-use mondrian::internals::progress::no_progress;
+use mondrian::Progress;
 use mondrian::process::{Bounds, Mondrian, NodeKey};
-use mondrian::{ForestParams, RegressionForest, RegressionParams, WeightsChoice};
+use mondrian::{ForestParams, RegressionParams, WeightsChoice};
 
 use super::{Data, Tour};
 use crate::failure::Outcome;
@@ -23,10 +24,10 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     };
     let params = RegressionParams { forest, ..RegressionParams::default() };
     let (train, held_out) = (data.train.points()?, data.held_out.points()?);
-    let model = RegressionForest::fit_at(params, Lifetime::INFINITE, train, &data.train.y, None)?;
-    let path = model.path(&[(held_out, data.held_out.y.as_slice())], &mut no_progress())?;
+    let model = params.fit_at(Lifetime::INFINITE, train, &data.train.y, FitOptions::default())?;
+    let path = model.path(&[(held_out, data.held_out.y.as_slice())], &mut Progress::none())?;
     let best = path.best_lifetime();
-    let model = model.at(best);
+    let model = model.at(best)?;
     let error = rmse(&data.held_out.y, &model.predict(held_out)?);
     let relevance = model.relevance();
     let order = ranked(&relevance);

@@ -1,6 +1,6 @@
 //! A grid search that finds out which input is a coin.
 
-use mondrian::{GridRidge, GridRidgeParams};
+use mondrian::GridRidgeParams;
 
 use super::{Data, Tour};
 use crate::failure::Outcome;
@@ -9,7 +9,7 @@ use crate::report::{Block, Section, Series};
 
 pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let params = GridRidgeParams { seed: tour.seed, alpha: Some(0.1), ..GridRidgeParams::default() };
-    let model = GridRidge::fit(data.train.points()?, &data.train.y, &params)?;
+    let model = params.fit(data.train.points()?, &data.train.y)?;
     let error = rmse(&data.held_out.y, &model.predict(data.held_out.points()?)?);
     let names = data.preparation.features();
     let steps = model.trajectory().steps();

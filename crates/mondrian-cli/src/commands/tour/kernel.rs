@@ -2,7 +2,7 @@
 
 use mondrian::FeatureMap;
 use mondrian::Lifetime;
-use mondrian::internals::progress::no_progress;
+use mondrian::Progress;
 use mondrian::{KernelRidge, PathMethod};
 
 use super::{Data, Tour};
@@ -14,7 +14,7 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let params = KernelRidge::params().n_trees(30).lifetime(Lifetime::new(2.0)?).alpha(0.1).seed(tour.seed);
     let model = params.fit(data.train.points()?, &data.train.y)?;
     let validation = [(data.held_out.points()?, data.held_out.y.as_slice())];
-    let found = model.path(&validation, &PathMethod::default(), &mut no_progress())?;
+    let found = model.path(&validation, &PathMethod::default(), &mut Progress::none())?;
     let (path, best) = (&found.path, found.path.best_lifetime());
     let error = path.value_at(best);
     tour.report.sections.push(Section::new(

@@ -1,6 +1,7 @@
 //! The tuned Laplace kernel: one lifetime an input, found by derivatives of the leave-one-out error.
 
 use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
+use mondrian::{Lifetime, Prediction};
 
 use super::{Data, Tour};
 use crate::failure::Outcome;
@@ -11,8 +12,8 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let one = one_lifetime(tour, data)?;
     let tuning = TuningParams { seed: tour.seed, ..TuningParams::default() };
     let params = LaplaceKernelRidgeParams { tuning, ..LaplaceKernelRidgeParams::default() };
-    let model = LaplaceKernelRidge::fit(data.train.points()?, &data.train.y, &params)?;
-    let (mean, std) = model.predict_with_std(data.held_out.points()?)?;
+    let model = params.fit(data.train.points()?, &data.train.y)?;
+    let Prediction { mean, std } = model.predict_with_std(data.held_out.points()?)?;
     let truth = &data.held_out.y;
     let error = rmse(truth, &mean);
     let names = data.preparation.features();
@@ -53,9 +54,12 @@ fn one_lifetime(tour: &Tour, data: &Data) -> Outcome<(f64, f64)> {
     for step in -8..=6 {
         let lifetime = 2.0_f64.powi(step);
         let tuning = TuningParams { seed: tour.seed, ..TuningParams::default() };
-        let params =
-            LaplaceKernelRidgeParams { lifetime: LifetimesChoice::Common(lifetime), tuning, ..Default::default() };
-        let model = LaplaceKernelRidge::fit(data.train.points()?, &data.train.y, &params)?;
+        let params = LaplaceKernelRidgeParams {
+            lifetime: LifetimesChoice::Common(Lifetime::new(lifetime)?),
+            tuning,
+            ..Default::default()
+        };
+        let model = params.fit(data.train.points()?, &data.train.y)?;
         let error = model.trajectory().best().map_or(f64::INFINITY, |s| s.error);
         if best.as_ref().is_none_or(|(least, ..)| error < *least) {
             best = Some((error, lifetime, model));

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::forest::classification::path::{automatic_grid, held_out_losses};
 use crate::forest::classification::{ClassificationForest, GammaChoice, subset};
-use crate::progress::{Progress, part_of};
+use crate::progress::Progress;
 use crate::{Lifetime, Result};
 
 /// Trees of the forest that the lifetime is chosen with.
@@ -13,7 +13,7 @@ const TREES: usize = 32;
 const ENOUGH: usize = 20;
 
 /// The lifetime of smallest log loss on the held-out points; infinite where there are too few of them.
-pub(crate) fn lifetime(model: &ClassificationForest, progress: Progress<'_>) -> Result<Lifetime> {
+pub(crate) fn lifetime(model: &ClassificationForest, progress: &mut Progress<'_>) -> Result<Lifetime> {
     let store = model.trained.forest.store();
     let rounds = model.params.forest.validation.rounds()?;
     let part = |(hash, point): (u128, u32)| ((hash % u128::from(rounds.parts)) as u64, point);
@@ -28,7 +28,7 @@ pub(crate) fn lifetime(model: &ClassificationForest, progress: Progress<'_>) -> 
     let mut sums: Vec<f64> = Vec::new();
     let share = 1.0 / rounds.len() as f64;
     for (round, (kept, held_out)) in rounds.into_iter().enumerate() {
-        let progress = &mut part_of(progress, round as f64 * share, (round + 1) as f64 * share);
+        let progress = &mut progress.part(round as f64 * share, (round + 1) as f64 * share);
         let trained = model.trained.with_points(&kept, TREES)?;
         let (gamma, lifetime) = (OnceLock::new(), OnceLock::new());
         let view = Some(Lifetime::INFINITE);

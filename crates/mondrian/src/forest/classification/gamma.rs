@@ -207,7 +207,7 @@ impl<'a> Path<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forest::classification::{ClassificationForest, ClassificationParams, GammaChoice};
+    use crate::forest::classification::{ClassificationParams, GammaChoice};
     use crate::forest::{ForestParams, LifetimeChoice};
     use crate::process::NodeKey;
     use crate::{Lifetime, Points};
@@ -226,7 +226,7 @@ mod tests {
             let forest = ForestParams { n_trees: 4, lifetime, ..ForestParams::default() };
             let fit = |gamma| {
                 let params = ClassificationParams { forest: forest.clone(), gamma, ..ClassificationParams::default() };
-                ClassificationForest::fit(params, points, &labels, n_classes, None).unwrap()
+                params.n_classes(n_classes).fit(points, &labels).unwrap()
             };
             let fast = leave_one_out(&fit(GammaChoice::Auto).trained, &gammas);
             for (gamma, fast) in gammas.iter().zip(fast) {

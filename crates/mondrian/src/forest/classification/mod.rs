@@ -3,11 +3,10 @@
 //!
 //! ```
 //! use mondrian::Points;
-//! use mondrian::{ClassificationForest, ClassificationParams};
+//! use mondrian::ClassificationForest;
 //!
 //! let x = [0.0, 0.1, 0.2, 0.8, 0.9, 1.0];
-//! let params = ClassificationParams::default();
-//! let model = ClassificationForest::fit(params, Points::row_major(&x, 1)?, &[0, 0, 0, 1, 1, 1], 2, None)?;
+//! let model = ClassificationForest::params().fit(Points::row_major(&x, 1)?, &[0, 0, 0, 1, 1, 1])?;
 //! assert_eq!(model.predict(Points::row_major(&[0.05, 0.95], 1)?)?, [0, 1]);
 //! # Ok::<(), mondrian::Error>(())
 //! ```
@@ -34,7 +33,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use crate::forest::{Forest, LifetimeChoice, RowBatch};
-use crate::progress::{Progress, no_progress};
+use crate::progress::{FitOptions, Progress};
 use crate::{Error, Lifetime, Points, Result};
 use masks::{PointClasses, check_labels};
 use predict::{Rows, Scene};
@@ -65,52 +64,33 @@ pub struct ClassificationForest {
 }
 
 impl ClassificationForest {
-    /// The forest of labelled rows; labels are class numbers below `n_classes`.
-    ///
-    /// The counts of the stable process are counts of rows, so a weight is a number of repetitions; rows of weight 0 are
-    /// left out before box and measure are fixed.
-    ///
-    /// # Errors
-    /// [`Error::Empty`] without rows, [`Error::LengthMismatch`], [`Error::InvalidParameter`] for a label that is no class
-    /// number or a weight that is no whole number ≥ 0, and what the parameters refuse.
-    pub fn fit(
-        params: ClassificationParams,
-        points: Points<'_>,
-        labels: &[u32],
-        n_classes: usize,
-        weights: Option<&[f64]>,
-    ) -> Result<Self> {
-        Self::fit_with_progress(params, points, labels, n_classes, weights, &mut no_progress())
+    /// Parameters, to be fitted.
+    pub fn params() -> ClassificationParams {
+        ClassificationParams::default()
     }
 
-    /// As [`ClassificationForest::fit`], open to being watched and cancelled.
-    ///
-    /// # Errors
-    /// As [`ClassificationForest::fit`], and [`Error::Cancelled`].
-    pub fn fit_with_progress(
-        params: ClassificationParams,
+    pub(in crate::forest) fn fitted(
+        params: &ClassificationParams,
         points: Points<'_>,
         labels: &[u32],
-        n_classes: usize,
-        weights: Option<&[f64]>,
-        progress: Progress<'_>,
+        options: FitOptions<'_>,
     ) -> Result<Self> {
+        let n_classes = params.n_classes.unwrap_or_else(|| classes_of(labels).max(1));
         check_labels(points.n_rows(), labels, n_classes)?;
+        let FitOptions { weights, mut progress } = options;
         let Some(weights) = weights else {
-            let mut model = Self::unfitted(params, points, n_classes)?;
-            model.learn_rows(points, labels, n_classes, progress)?;
+            let mut model = Self::on(params, points, n_classes)?;
+            model.learn_rows(points, labels, n_classes, &mut progress)?;
             return Ok(model);
         };
         let (rows, labels) = repeated(points, labels, weights)?;
         let points = Points::row_major(&rows, points.n_columns())?;
-        Self::fit_with_progress(params, points, &labels, n_classes, None, progress)
+        let params = params.clone().n_classes(n_classes);
+        Self::fitted(&params, points, &labels, FitOptions::watched(progress))
     }
 
-    /// A forest on the box and measure of `first`, without rows yet: what online learning starts from.
-    ///
-    /// # Errors
-    /// As [`ClassificationForest::fit`].
-    pub fn unfitted(params: ClassificationParams, first: Points<'_>, n_classes: usize) -> Result<Self> {
+    /// A forest on the box and measure of `first`, without rows yet.
+    pub(in crate::forest) fn on(params: &ClassificationParams, first: Points<'_>, n_classes: usize) -> Result<Self> {
         params.check()?;
         check_labels(0, &[], n_classes)?;
         let (terminal, view) = match params.forest.lifetime {
@@ -119,41 +99,55 @@ impl ClassificationForest {
         };
         let forest = Forest::with_domain(&params.forest, first, terminal)?;
         let trained = Arc::new(TrainedTrees { forest, classes: PointClasses::new(n_classes) });
+        // How many classes there are is the model's to know: later rows may bring more.
+        let params = ClassificationParams { n_classes: None, ..params.clone() };
         Ok(Self { params, trained, view, gamma: OnceLock::new(), lifetime: OnceLock::new() })
     }
 
-    /// Learns more rows, online, with weights as in [`ClassificationForest::fit`]. `n_classes` may have grown since.
+    /// Learns more rows, online. A label that no row had so far is a new class.
     ///
     /// An automatic lifetime becomes infinite: it cannot be chosen anew with every row.
     ///
     /// # Errors
-    /// As [`ClassificationForest::fit`]; the model is then as before.
-    pub fn learn(
-        &mut self,
-        points: Points<'_>,
-        labels: &[u32],
-        n_classes: usize,
-        weights: Option<&[f64]>,
-    ) -> Result<()> {
-        self.learn_in_place(points, labels, n_classes, weights, &mut no_progress())
+    /// As [`ClassificationParams::fit`]; the model is then as before.
+    pub fn learn(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
+        self.learn_with(points, labels, FitOptions::default())
     }
 
-    /// As [`ClassificationForest::learn`], open to being watched and cancelled. It learns in a copy, so that nothing has
-    /// changed if it is cancelled: for batches large enough to pay for one.
+    /// As [`ClassificationForest::learn`], with weights as in [`ClassificationParams::fit_with`] or a progress callback.
+    /// With a callback it learns in a copy, so that nothing has changed if it is cancelled: for batches large enough to
+    /// pay for one.
     ///
     /// # Errors
     /// As [`ClassificationForest::learn`], and [`Error::Cancelled`]; on error the model is as before.
-    pub fn learn_with_progress(
-        &mut self,
-        points: Points<'_>,
-        labels: &[u32],
-        n_classes: usize,
-        weights: Option<&[f64]>,
-        progress: Progress<'_>,
-    ) -> Result<()> {
+    pub fn learn_with(&mut self, points: Points<'_>, labels: &[u32], options: FitOptions<'_>) -> Result<()> {
+        let FitOptions { weights, mut progress } = options;
+        let n_classes = classes_of(labels);
+        if progress.is_none() {
+            return self.learn_in_place(points, labels, n_classes, weights, &mut progress);
+        }
         let mut next = self.clone();
-        next.learn_in_place(points, labels, n_classes, weights, progress)?;
+        next.learn_in_place(points, labels, n_classes, weights, &mut progress)?;
         *self = next;
+        Ok(())
+    }
+
+    /// Makes known classes that no row has had so far; fewer than there are change nothing.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] for more classes than there can be; the model is then as before.
+    pub fn grow_classes(&mut self, n_classes: usize) -> Result<()> {
+        let n_classes = n_classes.max(self.n_classes());
+        check_labels(0, &[], n_classes)?;
+        if n_classes > self.n_classes() {
+            let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
+            let n_words = classes.n_words();
+            classes.set_n_classes(n_classes);
+            if classes.n_words() != n_words {
+                forest.gather(classes);
+            }
+            self.forget_automatic();
+        }
         Ok(())
     }
 
@@ -163,7 +157,7 @@ impl ClassificationForest {
         labels: &[u32],
         n_classes: usize,
         weights: Option<&[f64]>,
-        progress: Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<()> {
         match weights {
             None => self.learn_rows(points, labels, n_classes, progress)?,
@@ -182,7 +176,7 @@ impl ClassificationForest {
         points: Points<'_>,
         labels: &[u32],
         n_classes: usize,
-        progress: Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<()> {
         let n_classes = n_classes.max(self.n_classes());
         check_labels(points.n_rows(), labels, n_classes)?;
@@ -191,7 +185,13 @@ impl ClassificationForest {
     }
 
     /// Takes rows. On error nothing has changed, unless it was cancelled.
-    fn take(&mut self, row_batch: RowBatch, labels: &[u32], n_classes: usize, progress: Progress<'_>) -> Result<()> {
+    fn take(
+        &mut self,
+        row_batch: RowBatch,
+        labels: &[u32],
+        n_classes: usize,
+        progress: &mut Progress<'_>,
+    ) -> Result<()> {
         let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
         let rung = forest.domain().rung();
         let learned = forest.take_rows(row_batch)?;
@@ -217,10 +217,11 @@ impl ClassificationForest {
     }
 
     /// Grows all trees from the store.
-    pub(in crate::forest) fn grow_staged(&mut self, progress: &(dyn Fn(usize) + Sync)) {
+    pub(in crate::forest) fn grow_staged(&mut self, progress: &mut Progress<'_>) -> Result<()> {
         let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
-        forest.regrow_counting(classes, progress);
+        forest.regrow_with_progress(classes, progress)?;
         self.forget_automatic();
+        Ok(())
     }
 
     fn forget_automatic(&mut self) {
@@ -279,7 +280,7 @@ impl ClassificationForest {
         }
         let (coordinates, labels) = other.rows();
         let n_classes = self.n_classes().max(other.n_classes());
-        self.take(self.trained.forest.arrivals_at(coordinates), &labels, n_classes, &mut no_progress())?;
+        self.take(self.trained.forest.arrivals_at(coordinates), &labels, n_classes, &mut Progress::none())?;
         let terminal = other.trained.forest.domain().lifetime();
         if terminal > self.trained.forest.domain().lifetime() {
             let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
@@ -329,11 +330,14 @@ impl ClassificationForest {
         Ok(model)
     }
 
-    /// The forest looked at with a smaller lifetime: what a fit with it would be. A larger one than that of the trees is cut
-    /// to it. Nothing is copied.
-    #[must_use]
-    pub fn at(&self, lifetime: Lifetime) -> Self {
-        Self { view: Some(lifetime.min(self.terminal_lifetime())), ..self.clone() }
+    /// The forest looked at with a smaller lifetime: what a fit with it would be. Nothing is copied.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] for a lifetime beyond that of the trees: [`ClassificationForest::raise_lifetime`]
+    /// grows them on.
+    pub fn at(&self, lifetime: Lifetime) -> Result<Self> {
+        self.trained.forest.check_view(lifetime)?;
+        Ok(Self { view: Some(lifetime), ..self.clone() })
     }
 
     /// Cuts the trees on until a larger lifetime, if it is larger, and looks at them with it.
@@ -352,14 +356,14 @@ impl ClassificationForest {
     /// that fifth is too small to say anything.
     pub fn lifetime(&self) -> Lifetime {
         // Without anybody to cancel, nothing can go wrong that did not before the rows were learned.
-        self.find_lifetime(&mut no_progress()).unwrap_or(Lifetime::INFINITE)
+        self.find_lifetime(&mut Progress::none()).unwrap_or(Lifetime::INFINITE)
     }
 
     /// As [`ClassificationForest::lifetime`]; looking for an automatic one can be watched and cancelled.
     ///
     /// # Errors
     /// [`Error::Cancelled`].
-    pub fn find_lifetime(&self, progress: Progress<'_>) -> Result<Lifetime> {
+    pub fn find_lifetime(&self, progress: &mut Progress<'_>) -> Result<Lifetime> {
         if let Some(known) = self.view.or_else(|| self.lifetime.get().copied()) {
             return Ok(known);
         }
@@ -384,8 +388,8 @@ impl ClassificationForest {
         }
     }
 
-    /// The parameters it was made with.
-    pub fn params(&self) -> &ClassificationParams {
+    /// The parameters it was fitted with.
+    pub fn fitted_params(&self) -> &ClassificationParams {
         &self.params
     }
 
@@ -473,6 +477,11 @@ fn sum_over_trees(scene: &Scene<'_>, rows: &Rows, lifetimes: &[f64], sums: &mut 
 
 /// Most rows that weights may unfold to.
 const MAX_REPEATED: f64 = 1e8;
+
+/// The fewest classes that these labels can be of.
+fn classes_of(labels: &[u32]) -> usize {
+    labels.iter().max().map_or(0, |label| *label as usize + 1)
+}
 
 /// Rows and labels, each as often as its weight says.
 fn repeated(points: Points<'_>, labels: &[u32], weights: &[f64]) -> Result<(Vec<f64>, Vec<u32>)> {

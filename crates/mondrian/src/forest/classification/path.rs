@@ -10,7 +10,7 @@ use crate::forest::classification::loss::{Losses, losses};
 use crate::forest::classification::masks::check_labels;
 use crate::forest::classification::{ClassificationForest, GammaChoice, TrainedTrees};
 use crate::path::{Loss, PathBuilder, RegularizationPath};
-use crate::progress::{Progress, report};
+use crate::progress::Progress;
 use crate::tree::Kind;
 use crate::{Error, Lifetime, Points, Result};
 
@@ -47,7 +47,7 @@ impl ClassificationForest {
         &self,
         validation: &[(Points<'_>, &[u32])],
         lifetimes: Option<&[Lifetime]>,
-        progress: Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<ClassificationPath> {
         let mut sets = Vec::with_capacity(validation.len());
         for (points, labels) in validation {
@@ -76,7 +76,7 @@ impl ClassificationForest {
         self,
         validation: Vec<LabelledRows>,
         lifetimes: &[f64],
-        progress: Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<ClassificationPath> {
         let scene = self.scene();
         let store = scene.forest.store();
@@ -87,7 +87,7 @@ impl ClassificationForest {
         let mut done = 0;
         let mut advance = |n_rows: usize| {
             done += n_rows * n_dims;
-            report(progress, done as f64 / total as f64)
+            progress.report(done as f64 / total as f64)
         };
         let on_train = losses(&scene, &train, |row| scene.classes.of(points[row]), lifetimes, &mut advance)?;
         let mut on_validation = Vec::with_capacity(validation.len());
@@ -169,8 +169,10 @@ impl ClassificationPath {
     }
 
     /// The model, on the box that holds the validation rows too, at a lifetime up to that of its trees.
-    #[must_use]
-    pub fn at(&self, lifetime: Lifetime) -> ClassificationForest {
+    ///
+    /// # Errors
+    /// As [`ClassificationForest::at`].
+    pub fn at(&self, lifetime: Lifetime) -> Result<ClassificationForest> {
         self.model.at(lifetime)
     }
 
@@ -178,12 +180,11 @@ impl ClassificationPath {
     /// training rows without one.
     ///
     /// # Errors
-    /// None so far: evaluating a view cannot fail.
+    /// As [`ClassificationForest::at`].
     pub fn value_at(&self, loss: Loss, lifetime: Lifetime) -> Result<f64> {
-        let lifetime = lifetime.min(self.model.terminal_lifetime());
         let set = self.validation.first().cloned();
-        let progress = &mut crate::progress::no_progress();
-        let path = self.at(lifetime).path_of(set.into_iter().collect(), &[lifetime.get()], progress)?;
+        let progress = &mut Progress::none();
+        let path = self.at(lifetime)?.path_of(set.into_iter().collect(), &[lifetime.get()], progress)?;
         let curve = if loss == Loss::Error { &path.error } else { &path.log_loss };
         Ok(curve.selecting()[0])
     }
@@ -201,13 +202,13 @@ pub(crate) fn held_out_losses(
     coordinates: &[f64],
     truth: &[(u32, u32)],
     grid: &[f64],
-    progress: Progress<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<Vec<f64>> {
     let truth_of = |row: usize| std::slice::from_ref(&truth[row]);
     let (mut done, total) = (0, truth.len());
     let mut advance = |n_rows: usize| {
         done += n_rows;
-        report(progress, done as f64 / total as f64)
+        progress.report(done as f64 / total as f64)
     };
     let losses = losses(&model.scene(), coordinates, truth_of, grid, &mut advance)?;
     Ok(losses.iter().map(crate::forest::classification::loss::Losses::log_loss).collect())

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::forest::WeightsChoice;
 use crate::forest::density::{DensityForest, DensityParams};
 use crate::process::{BuiltInMeasure, Weights};
-use crate::progress::{Progress, no_progress, part_of};
+use crate::progress::{FitOptions, Progress};
 use crate::{Error, Points, Result};
 
 /// How probable each class is before a point is seen.
@@ -19,16 +19,67 @@ pub enum ClassPrior {
     Equal,
 }
 
+/// How a [`DensityClassifier`] is fitted.
+///
+/// | name | default | meaning |
+/// | --- | --- | --- |
+/// | `density` | [`DensityParams::default`] | the density of each class |
+/// | `prior` | frequency | how probable each class is before a point is seen |
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DensityClassifierParams {
+    density: DensityParams,
+    prior: ClassPrior,
+}
+
+impl DensityClassifierParams {
+    /// Parameters of the density of each class.
+    #[must_use]
+    pub fn density(self, density: DensityParams) -> Self {
+        Self { density, ..self }
+    }
+
+    /// How probable each class is before a point is seen.
+    #[must_use]
+    pub fn prior(self, prior: ClassPrior) -> Self {
+        Self { prior, ..self }
+    }
+
+    /// Fits a density to the rows of each label. Box and measure come from all rows; automatic lifetimes and γ are
+    /// each class's own.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] unless there is a label per row, and those of [`DensityParams::fit`].
+    pub fn fit(&self, points: Points<'_>, labels: &[u32]) -> Result<DensityClassifier> {
+        self.fit_with(points, labels, FitOptions::default())
+    }
+
+    /// As [`DensityClassifierParams::fit`], with a progress callback.
+    ///
+    /// # Errors
+    /// As [`DensityClassifierParams::fit`], [`Error::NoWeights`] and [`Error::Cancelled`].
+    pub fn fit_with(&self, points: Points<'_>, labels: &[u32], options: FitOptions<'_>) -> Result<DensityClassifier> {
+        let mut progress = options.unweighted("a density classifier")?;
+        check_labels(points, labels)?;
+        if points.n_rows() == 0 {
+            return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
+        }
+        let domain = DensityForest::with_domain(&shared(&self.density, points)?, points)?;
+        let mut classifier = DensityClassifier { prior: self.prior, domain, classes: Vec::new() };
+        classifier.learn_with_progress(points, labels, &mut progress)?;
+        Ok(classifier)
+    }
+}
+
 /// One [`DensityForest`] a class, on one box and one measure.
 ///
 /// ```
 /// use mondrian::Points;
-/// use mondrian::{ClassPrior, DensityClassifier, DensityParams};
+/// use mondrian::DensityClassifier;
 ///
 /// let data: Vec<f64> = (0..80).map(|i| f64::from(i % 40) * 0.1 + if i < 40 { 0.0 } else { 5.0 }).collect();
 /// let labels: Vec<u32> = (0..80).map(|i| u32::from(i >= 40)).collect();
 /// let points = Points::row_major(&data, 1)?;
-/// let classifier = DensityClassifier::fit(&DensityParams::default(), ClassPrior::Frequency, points, &labels)?;
+/// let classifier = DensityClassifier::params().fit(points, &labels)?;
 /// assert_eq!(classifier.predict(Points::row_major(&[1.0, 7.0], 1)?)?, [0, 1]);
 /// # Ok::<(), mondrian::Error>(())
 /// ```
@@ -42,34 +93,9 @@ pub struct DensityClassifier {
 }
 
 impl DensityClassifier {
-    /// Fits a density to the rows of each label. Box and measure come from all rows; automatic lifetimes and γ are
-    /// each class's own.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] unless there is a label a row, and those of [`DensityForest::fit`].
-    pub fn fit(params: &DensityParams, prior: ClassPrior, points: Points<'_>, labels: &[u32]) -> Result<Self> {
-        Self::fit_with_progress(params, prior, points, labels, &mut no_progress())
-    }
-
-    /// As [`DensityClassifier::fit`], open to being watched and cancelled.
-    ///
-    /// # Errors
-    /// As [`DensityClassifier::fit`], and [`Error::Cancelled`].
-    pub fn fit_with_progress(
-        params: &DensityParams,
-        prior: ClassPrior,
-        points: Points<'_>,
-        labels: &[u32],
-        progress: Progress<'_>,
-    ) -> Result<Self> {
-        check_labels(points, labels)?;
-        if points.n_rows() == 0 {
-            return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
-        }
-        let domain = DensityForest::with_domain(&shared(params, points)?, points)?;
-        let mut classifier = Self { prior, domain, classes: Vec::new() };
-        classifier.learn_with_progress(points, labels, progress)?;
-        Ok(classifier)
+    /// Parameters, to be fitted.
+    pub fn params() -> DensityClassifierParams {
+        DensityClassifierParams::default()
     }
 
     /// Learns more rows. A class that is there keeps its lifetime; one seen for the first time gets its own density.
@@ -77,16 +103,16 @@ impl DensityClassifier {
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::OutsideBox`]; nothing has changed then.
     pub fn learn(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
-        self.learn_with_progress(points, labels, &mut no_progress())
+        self.learn_with_progress(points, labels, &mut Progress::none())
     }
 
-    fn learn_with_progress(&mut self, points: Points<'_>, labels: &[u32], progress: Progress<'_>) -> Result<()> {
+    fn learn_with_progress(&mut self, points: Points<'_>, labels: &[u32], progress: &mut Progress<'_>) -> Result<()> {
         check_labels(points, labels)?;
         self.domain.check_all_inside(points)?;
         let mut done = 0.0;
         for (label, rows) in by_label(points, labels) {
             let share = rows.len() as f64 / (points.n_rows() * points.n_columns()) as f64;
-            let progress = &mut part_of(progress, done, done + share);
+            let progress = &mut progress.part(done, done + share);
             done += share;
             let rows = Points::row_major(&rows, points.n_columns())?;
             match self.classes.binary_search_by_key(&label, |(known, _)| *known) {

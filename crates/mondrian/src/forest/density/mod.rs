@@ -22,7 +22,7 @@ mod wide;
 
 pub use crate::forest::GammaChoice;
 pub use cells::DensityCell;
-pub use classifier::{ClassPrior, DensityClassifier};
+pub use classifier::{ClassPrior, DensityClassifier, DensityClassifierParams};
 pub use params::DensityParams;
 pub use path::DensityPath;
 pub use view::{DensityScore, DensityView};
@@ -31,18 +31,17 @@ use std::sync::OnceLock;
 
 use crate::forest::{Forest, LifetimeChoice, RowBatch};
 use crate::process::Bounds;
-use crate::progress::{Progress, no_progress, part_of};
+use crate::progress::{FitOptions, Progress};
 use crate::tree::PointStore;
 use crate::{Error, Lifetime, Points, Result};
 
 /// A density: the average over Mondrian trees of Pólya-tree densities on a bounded box.
 ///
 /// ```
-/// use mondrian::{DensityForest, DensityParams};
-/// use mondrian::Points;
+/// use mondrian::{DensityForest, Points};
 ///
 /// let data: Vec<f64> = (0..60).map(|i| f64::from(i % 30) + 0.3 * f64::from(i % 7)).collect();
-/// let density = DensityForest::fit(&DensityParams::default(), Points::row_major(&data, 1)?)?;
+/// let density = DensityForest::params().fit(Points::row_major(&data, 1)?)?;
 /// let logs = density.log_density(Points::row_major(&[15.0, 1e3], 1)?)?;
 /// assert!(logs[0] > -5.0 && logs[1] == f64::NEG_INFINITY);
 /// let fresh = density.sample(3, 1);
@@ -62,36 +61,19 @@ pub struct DensityForest {
 }
 
 impl DensityForest {
-    /// Fits a density to rows.
-    ///
-    /// Without a given box, it is the data's widened by the margin. An automatic lifetime is chosen on all rows, here
-    /// and now; learning and forgetting later keep it, and [`DensityForest::select_lifetime`] chooses anew.
-    ///
-    /// # Errors
-    /// [`Error::InvalidParameter`] for an infinite lifetime among others, [`Error::ZeroWidth`] for a box without
-    /// volume, [`Error::OutsideBox`] naming the first row outside a given box, [`Error::Empty`] without rows and box.
-    pub fn fit(params: &DensityParams, points: Points<'_>) -> Result<Self> {
-        Self::fit_with_progress(params, points, &mut no_progress())
-    }
-
-    /// As [`DensityForest::fit`], open to being watched and cancelled.
-    ///
-    /// # Errors
-    /// As [`DensityForest::fit`], and [`Error::Cancelled`].
-    pub fn fit_with_progress(params: &DensityParams, points: Points<'_>, progress: Progress<'_>) -> Result<Self> {
-        let mut model = Self::with_domain(params, points)?;
-        model.learn_first(points, progress)?;
-        Ok(model)
+    /// Parameters, to be fitted.
+    pub fn params() -> DensityParams {
+        DensityParams::default()
     }
 
     /// Learns rows and chooses an automatic lifetime on them.
-    pub(crate) fn learn_first(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<()> {
+    pub(crate) fn learn_first(&mut self, points: Points<'_>, progress: &mut Progress<'_>) -> Result<()> {
         let automatic = self.params.forest.lifetime == LifetimeChoice::Auto;
         // Trees that are not cut yet are grown in no time.
         let grown = if automatic { 0.01 } else { 1.0 };
-        self.learn_in_place(points, &mut part_of(progress, 0.0, grown))?;
+        self.learn_in_place(points, &mut progress.part(0.0, grown))?;
         if automatic {
-            let path = tuning::selecting_path(self, &mut part_of(progress, grown, 1.0))?;
+            let path = tuning::selecting_path(self, &mut progress.part(grown, 1.0))?;
             self.set_lifetime(path.path.best_lifetime())?;
         }
         Ok(())
@@ -111,8 +93,8 @@ impl DensityForest {
         Ok(Self { params: params.clone(), bounds, forest, lifetime, resolved_gamma: OnceLock::new() })
     }
 
-    /// The parameters it was made with.
-    pub fn params(&self) -> &DensityParams {
+    /// The parameters it was fitted with.
+    pub fn fitted_params(&self) -> &DensityParams {
         &self.params
     }
 
@@ -158,27 +140,31 @@ impl DensityForest {
     /// # Errors
     /// [`Error::OutsideBox`] naming the first row outside the box, [`Error::LengthMismatch`]; nothing has changed then.
     pub fn learn(&mut self, points: Points<'_>) -> Result<()> {
-        self.learn_in_place(points, &mut no_progress())
+        self.learn_with(points, FitOptions::default())
     }
 
-    /// As [`DensityForest::learn`], open to being watched and cancelled. It learns in a copy, so that nothing has
-    /// changed if it is cancelled: for batches large enough to pay for one.
+    /// As [`DensityForest::learn`], with a progress callback: then it learns in a copy, so that nothing has changed if it
+    /// is cancelled, which pays for large batches.
     ///
     /// # Errors
-    /// As [`DensityForest::learn`], and [`Error::Cancelled`]; nothing has changed then.
-    pub fn learn_with_progress(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<()> {
+    /// As [`DensityForest::learn`], [`Error::NoWeights`] and [`Error::Cancelled`]; nothing has changed then.
+    pub fn learn_with(&mut self, points: Points<'_>, options: FitOptions<'_>) -> Result<()> {
+        let mut progress = options.unweighted("a density forest")?;
+        if progress.is_none() {
+            return self.learn_in_place(points, &mut progress);
+        }
         let mut next = self.clone();
-        next.learn_in_place(points, progress)?;
+        next.learn_in_place(points, &mut progress)?;
         *self = next;
         Ok(())
     }
 
-    fn learn_in_place(&mut self, points: Points<'_>, progress: Progress<'_>) -> Result<()> {
+    fn learn_in_place(&mut self, points: Points<'_>, progress: &mut Progress<'_>) -> Result<()> {
         self.check_all_inside(points)?;
         self.take(self.forest.row_batch(points)?, progress)
     }
 
-    fn take(&mut self, row_batch: RowBatch, progress: Progress<'_>) -> Result<()> {
+    fn take(&mut self, row_batch: RowBatch, progress: &mut Progress<'_>) -> Result<()> {
         let rung = self.forest.domain().rung();
         let learned = self.forest.take_rows(row_batch)?;
         self.forest.grow(&(), &learned, rung, progress)?;
@@ -221,7 +207,7 @@ impl DensityForest {
                 coordinates.extend_from_slice(store.point(point));
             }
         }
-        self.take(self.forest.arrivals_at(coordinates), &mut no_progress())
+        self.take(self.forest.arrivals_at(coordinates), &mut Progress::none())
     }
 
     /// Forgets rows: the model that never saw them, on this box with this lifetime.
@@ -263,7 +249,7 @@ impl DensityForest {
     /// # Errors
     /// [`Error::NotFitted`] without rows.
     pub fn select_lifetime(&mut self) -> Result<DensityPath> {
-        let path = tuning::selecting_path(self, &mut no_progress())?;
+        let path = tuning::selecting_path(self, &mut Progress::none())?;
         self.set_lifetime(path.path.best_lifetime())?;
         Ok(path)
     }
@@ -273,10 +259,7 @@ impl DensityForest {
     /// # Errors
     /// [`Error::InvalidParameter`] for a larger one: [`DensityForest::set_lifetime`] grows the trees on.
     pub fn at(&self, lifetime: Lifetime) -> Result<DensityView<'_>> {
-        if lifetime > self.forest.domain().lifetime() {
-            let expected = "at most the lifetime that the trees are grown to";
-            return Err(Error::InvalidParameter { name: "lifetime", value: lifetime.get(), expected });
-        }
+        self.forest.check_view(lifetime)?;
         Ok(DensityView { model: self, lifetime })
     }
 
@@ -322,7 +305,7 @@ impl DensityForest {
     /// # Errors
     /// [`Error::NotFitted`] without rows, [`Error::Empty`] for a validation set without rows in the box,
     /// [`Error::LengthMismatch`], [`Error::Cancelled`].
-    pub fn path(&self, validation: &[Points<'_>], progress: Progress<'_>) -> Result<DensityPath> {
+    pub fn path(&self, validation: &[Points<'_>], progress: &mut Progress<'_>) -> Result<DensityPath> {
         let mut sets = Vec::with_capacity(validation.len());
         let mut n_outside = Vec::with_capacity(validation.len());
         for points in validation {
@@ -376,7 +359,7 @@ impl DensityForest {
             .zip(rows)
             .flat_map(|(x, n)| std::iter::repeat_n(x, *n as usize).flatten().copied())
             .collect();
-        self.take(self.forest.arrivals_at(repeated), &mut no_progress())
+        self.take(self.forest.arrivals_at(repeated), &mut Progress::none())
     }
 }
 

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::forest::{ForestParams, GammaChoice, LifetimeChoice};
+use crate::forest::density::DensityForest;
+use crate::forest::{ForestParams, GammaChoice, LifetimeChoice, forest_builder};
 use crate::process::Bounds;
+use crate::progress::FitOptions;
 use crate::{Error, Points, Result};
 
 /// Parameters of a density; defaults in [`DensityParams::default`].
@@ -35,7 +37,44 @@ impl From<ForestParams> for DensityParams {
     }
 }
 
+forest_builder!(DensityParams, forest);
+
 impl DensityParams {
+    /// The weight γ of the prior, by value or [automatic](GammaChoice::Auto).
+    #[must_use]
+    pub fn gamma(self, gamma: impl Into<GammaChoice>) -> Self {
+        Self { gamma: gamma.into(), ..self }
+    }
+
+    /// Margin around the data, as a share of their width, where no box is given.
+    #[must_use]
+    pub fn margin(self, margin: f64) -> Self {
+        Self { margin, ..self }
+    }
+
+    /// Fits a density to rows.
+    ///
+    /// Without a given box, it is the data's widened by the margin. An automatic lifetime is chosen on all rows, here
+    /// and now; learning and forgetting later keep it, and [`DensityForest::select_lifetime`] chooses anew.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] for an infinite lifetime among others, [`Error::ZeroWidth`] for a box without
+    /// volume, [`Error::OutsideBox`] naming the first row outside a given box, [`Error::Empty`] without rows and box.
+    pub fn fit(&self, points: Points<'_>) -> Result<DensityForest> {
+        self.fit_with(points, FitOptions::default())
+    }
+
+    /// As [`DensityParams::fit`], with a progress callback.
+    ///
+    /// # Errors
+    /// As [`DensityParams::fit`], [`Error::NoWeights`] and [`Error::Cancelled`].
+    pub fn fit_with(&self, points: Points<'_>, options: FitOptions<'_>) -> Result<DensityForest> {
+        let mut progress = options.unweighted("a density forest")?;
+        let mut model = DensityForest::with_domain(self, points)?;
+        model.learn_first(points, &mut progress)?;
+        Ok(model)
+    }
+
     /// Checks what can be checked without data.
     ///
     /// # Errors

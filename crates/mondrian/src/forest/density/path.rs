@@ -18,7 +18,7 @@ use crate::forest::density::polya::{Polya, Split};
 use crate::forest::density::wide::{DoubleDouble, Wide, WideSum};
 use crate::forest::density::{DensityForest, DensityView};
 use crate::path::{Loss, PathBuilder, RegularizationPath};
-use crate::progress::{Progress, report};
+use crate::progress::Progress;
 use crate::{Error, Lifetime, Result};
 
 /// A density's path, and what it could not count.
@@ -123,7 +123,7 @@ pub(crate) struct Trace<'v> {
 pub(crate) fn trace(
     model: &DensityForest,
     validation: &[Vec<f64>],
-    progress: Progress<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<RegularizationPath> {
     let mut trace = Trace::new(model, validation, Curves::All)?;
     trace.extend(model, progress)?;
@@ -182,7 +182,7 @@ impl<'v> Trace<'v> {
     }
 
     /// Goes on to the lifetime that the model's trees are grown to; only this may have changed since the start.
-    pub(crate) fn extend(&mut self, model: &DensityForest, progress: Progress<'_>) -> Result<()> {
+    pub(crate) fn extend(&mut self, model: &DensityForest, progress: &mut Progress<'_>) -> Result<()> {
         let end = model.forest.domain().lifetime().get();
         let mut stop = end;
         while self.reached < end {
@@ -192,7 +192,7 @@ impl<'v> Trace<'v> {
                     let width = stop - self.reached;
                     self.reached = stop;
                     stop = (stop + 1.5 * width).min(end);
-                    report(progress, self.reached / end)?;
+                    progress.report(self.reached / end)?;
                 }
                 None => stop = self.reached + (stop - self.reached) / 2.0,
             }
@@ -298,7 +298,7 @@ mod tests {
     use crate::forest::density::{DensityParams, GammaChoice};
     use crate::forest::{ForestParams, LifetimeChoice};
     use crate::process::NodeKey;
-    use crate::progress::no_progress;
+    use crate::progress::Progress;
 
     #[test]
     fn windows_of_time_change_nothing() {
@@ -307,12 +307,12 @@ mod tests {
         let lifetime = LifetimeChoice::Value(Lifetime::new(20.0).unwrap());
         let forest = ForestParams { n_trees: 5, lifetime, ..ForestParams::default() };
         let params = DensityParams { gamma: GammaChoice::Value(0.5), ..DensityParams::from(forest) };
-        let model = DensityForest::fit(&params, Points::row_major(&data[..80], 2).unwrap()).unwrap();
+        let model = params.fit(Points::row_major(&data[..80], 2).unwrap()).unwrap();
         let (_, validation) = model.inside(Points::row_major(&data[80..], 2).unwrap()).unwrap();
         let sets = [validation];
         let path = |curves, window| {
             let mut trace = Trace { window, ..Trace::new(&model, &sets, curves).unwrap() };
-            trace.extend(&model, &mut no_progress()).unwrap();
+            trace.extend(&model, &mut Progress::none()).unwrap();
             trace.path(&model)
         };
         for curves in [Curves::All, Curves::LeaveOneOut, Curves::Validation] {
@@ -335,14 +335,14 @@ mod tests {
             let lifetime = LifetimeChoice::Value(Lifetime::new(lifetime).unwrap());
             let forest = ForestParams { n_trees: 5, lifetime, ..ForestParams::default() };
             let params = DensityParams { gamma: GammaChoice::Value(0.5), ..DensityParams::from(forest) };
-            DensityForest::fit(&params, Points::row_major(&data, 2).unwrap()).unwrap()
+            params.fit(Points::row_major(&data, 2).unwrap()).unwrap()
         };
         let mut model = of(5.0);
         let mut stepwise = Trace::new(&model, &[], Curves::All).unwrap();
-        stepwise.extend(&model, &mut no_progress()).unwrap();
+        stepwise.extend(&model, &mut Progress::none()).unwrap();
         model.set_lifetime(Lifetime::new(20.0).unwrap()).unwrap();
-        stepwise.extend(&model, &mut no_progress()).unwrap();
-        assert_eq!(stepwise.path(&model), trace(&of(20.0), &[], &mut no_progress()).unwrap());
+        stepwise.extend(&model, &mut Progress::none()).unwrap();
+        assert_eq!(stepwise.path(&model), trace(&of(20.0), &[], &mut Progress::none()).unwrap());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::forest::density::path::{Curves, Trace};
 use crate::forest::density::{DensityForest, DensityPath, GammaChoice};
 use crate::path::RegularizationPath;
 use crate::process::NodeKey;
-use crate::progress::{Progress, no_progress, part_of};
+use crate::progress::Progress;
 use crate::select::{Rounds, Validation};
 use crate::{Error, Lifetime, Result};
 
@@ -42,7 +42,7 @@ fn least(model: &DensityForest, coordinates: &[f64], rows: &[u32]) -> Result<f64
     let mut best = (f64::INFINITY, 1.0);
     for gamma in GAMMAS {
         small.params.gamma = GammaChoice::Value(gamma);
-        let path = turned(&mut small, &[], Curves::LeaveOneOut, &mut no_progress())?;
+        let path = turned(&mut small, &[], Curves::LeaveOneOut, &mut Progress::none())?;
         let loss = path.selecting()[path.best_index()];
         if loss < best.0 {
             best = (loss, gamma);
@@ -52,7 +52,7 @@ fn least(model: &DensityForest, coordinates: &[f64], rows: &[u32]) -> Result<f64
 }
 
 /// The path that an automatic lifetime is chosen on.
-pub(crate) fn selecting_path(model: &DensityForest, progress: Progress<'_>) -> Result<DensityPath> {
+pub(crate) fn selecting_path(model: &DensityForest, progress: &mut Progress<'_>) -> Result<DensityPath> {
     let (rows, coordinates) = model.stored();
     if rows.is_empty() {
         return Err(Error::NotFitted);
@@ -71,7 +71,7 @@ pub(crate) fn selecting_path(model: &DensityForest, progress: Progress<'_>) -> R
     let mut paths = Vec::new();
     for round in 0..held {
         let share = |done: u64| done as f64 / held as f64;
-        let progress = &mut part_of(progress, share(round), share(round + 1));
+        let progress = &mut progress.part(share(round), share(round + 1));
         let place = |part: u64| (part as usize * order.len()) / parts as usize;
         let (from, to) = (place(round), place(round + 1));
         if from == to {
@@ -98,7 +98,7 @@ fn turned(
     model: &mut DensityForest,
     validation: &[Vec<f64>],
     curves: Curves,
-    progress: Progress<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<RegularizationPath> {
     let mut trace = Trace::new(model, validation, curves)?;
     let mut before = f64::INFINITY;
@@ -106,7 +106,7 @@ fn turned(
         // Nobody knows how often it will be doubled: each time the rest is halved.
         let before_this = 1.0 - f64::from(doubling).exp2().recip();
         let after_this = 1.0 - f64::from(doubling + 1).exp2().recip();
-        trace.extend(model, &mut part_of(progress, before_this, after_this))?;
+        trace.extend(model, &mut progress.part(before_this, after_this))?;
         let path = trace.path(model);
         let best = path.selecting()[path.best_index()];
         let is_flat = before - best < FLAT * path.standard_error().unwrap_or(0.0);

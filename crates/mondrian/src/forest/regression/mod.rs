@@ -3,6 +3,7 @@
 mod batch_predict;
 mod fixed;
 mod mixture;
+mod params;
 mod path;
 mod posterior;
 mod predict;
@@ -12,6 +13,7 @@ mod targets;
 #[cfg(test)]
 mod twin;
 
+pub use params::{LeafModel, RegressionParams};
 pub use path::ValidationSet;
 pub use posterior::Gaussian;
 pub use prior::Prior;
@@ -22,40 +24,15 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
-use crate::forest::{Forest, ForestParams, LifetimeChoice, RowBatch, TreeDigest, Unseen};
+use crate::forest::{Forest, RowBatch, TreeDigest};
 use crate::points::first_not_finite;
 use crate::process::Side;
-use crate::progress::{Progress, no_progress};
+use crate::progress::{FitOptions, Progress};
 use crate::tree::Child;
 use crate::{Error, Lifetime, Points, Result};
 use posterior::{Reader, separating};
 use prior::resolve;
-
-/// How the means of cells relate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LeafModel {
-    /// A cell's mean is drawn around its parent's (docs/design.md, "Regression").
-    #[default]
-    Hierarchical,
-    /// The report's: every cell on its own, an empty one predicts the prior.
-    Independent,
-}
-
-/// Parameters of a regression forest.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct RegressionParams {
-    /// Trees, lifetime, box, measure.
-    pub forest: ForestParams,
-    /// Prior and noise, automatic where not given.
-    pub prior: Prior,
-    /// How cells relate.
-    pub leaf_model: LeafModel,
-    /// How cuts that were never instantiated are treated.
-    pub unseen: Unseen,
-}
 
 /// What is learned: shared by all views and clones until one of them learns more.
 #[derive(Debug)]
@@ -76,11 +53,10 @@ impl Clone for Core {
 /// A regression forest. Cloning is cheap; a clone that learns more copies first.
 ///
 /// ```
-/// use mondrian::{RegressionForest, RegressionParams};
-/// use mondrian::Points;
+/// use mondrian::{Points, RegressionForest};
 /// let x: Vec<f64> = (0..40).map(|i| i as f64 / 40.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| 3.0 * x).collect();
-/// let forest = RegressionForest::fit(RegressionParams::default(), Points::row_major(&x, 1)?, &y, None)?;
+/// let forest = RegressionForest::params().fit(Points::row_major(&x, 1)?, &y)?;
 /// let mean = forest.predict(Points::row_major(&[0.5], 1)?)?;
 /// assert!((mean[0] - 1.5).abs() < 0.3);
 /// # Ok::<(), mondrian::Error>(())
@@ -91,54 +67,10 @@ pub struct RegressionForest {
     pub(crate) view: Lifetime,
 }
 
-/// Mean and standard deviation of each prediction, row-major by target.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Prediction {
-    /// Predictive means.
-    pub mean: Vec<f64>,
-    /// Predictive standard deviations, noise included.
-    pub deviation: Vec<f64>,
-}
-
 impl RegressionForest {
-    /// Learns rows; `targets` is row-major with as many numbers per row as there are targets.
-    ///
-    /// # Errors
-    /// [`Error::Empty`] without rows of positive weight, [`Error::LengthMismatch`], [`Error::NotFinite`],
-    /// [`Error::InvalidParameter`], [`Error::TooLarge`].
-    pub fn fit(params: RegressionParams, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<Self> {
-        Self::fit_with_progress(params, points, targets, weights, &mut no_progress())
-    }
-
-    /// As [`RegressionForest::fit`], open to being watched and cancelled.
-    ///
-    /// # Errors
-    /// As [`RegressionForest::fit`], and [`Error::Cancelled`].
-    pub fn fit_with_progress(
-        params: RegressionParams,
-        points: Points<'_>,
-        targets: &[f64],
-        weights: Option<&[f64]>,
-        progress: Progress<'_>,
-    ) -> Result<Self> {
-        if let LifetimeChoice::Value(lifetime) = params.forest.lifetime {
-            return Self::grown_to(params, lifetime, points, targets, weights, progress);
-        }
-        crate::forest::regression::path::fit_auto(params, points, targets, weights, progress)
-    }
-
-    /// As [`RegressionForest::fit`], with this lifetime whatever the parameters say.
-    ///
-    /// # Errors
-    /// As [`RegressionForest::fit`].
-    pub fn fit_at(
-        params: RegressionParams,
-        lifetime: Lifetime,
-        points: Points<'_>,
-        targets: &[f64],
-        weights: Option<&[f64]>,
-    ) -> Result<Self> {
-        Self::grown_to(params, lifetime, points, targets, weights, &mut no_progress())
+    /// Parameters, to be fitted.
+    pub fn params() -> RegressionParams {
+        RegressionParams::default()
     }
 
     pub(crate) fn grown_to(
@@ -147,7 +79,7 @@ impl RegressionForest {
         points: Points<'_>,
         targets: &[f64],
         weights: Option<&[f64]>,
-        progress: Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<Self> {
         let rows = Rows::checked(points, targets, weights)?;
         if rows.n_rows == 0 {
@@ -191,25 +123,23 @@ impl RegressionForest {
     /// Learns more rows: the model becomes the one that a batch of all rows would have given.
     ///
     /// # Errors
-    /// As [`RegressionForest::fit`]; on error the model is as before.
-    pub fn learn(&mut self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
-        self.learn_in_place(points, targets, weights, &mut no_progress())
+    /// As [`RegressionParams::fit`]; on error the model is as before.
+    pub fn learn(&mut self, points: Points<'_>, targets: &[f64]) -> Result<()> {
+        self.learn_with(points, targets, FitOptions::default())
     }
 
-    /// As [`RegressionForest::learn`], open to being watched and cancelled. It learns in a copy, so that nothing has
-    /// changed if it is cancelled: for batches large enough to pay for one.
+    /// As [`RegressionForest::learn`], with sample weights or a progress callback. With a callback it learns in a copy,
+    /// so that nothing has changed if it is cancelled: for batches large enough to pay for one.
     ///
     /// # Errors
     /// As [`RegressionForest::learn`], and [`Error::Cancelled`]; on error the model is as before.
-    pub fn learn_with_progress(
-        &mut self,
-        points: Points<'_>,
-        targets: &[f64],
-        weights: Option<&[f64]>,
-        progress: Progress<'_>,
-    ) -> Result<()> {
+    pub fn learn_with(&mut self, points: Points<'_>, targets: &[f64], options: FitOptions<'_>) -> Result<()> {
+        let FitOptions { weights, mut progress } = options;
+        if progress.is_none() {
+            return self.learn_in_place(points, targets, weights, &mut progress);
+        }
         let mut next = self.clone();
-        next.learn_in_place(points, targets, weights, progress)?;
+        next.learn_in_place(points, targets, weights, &mut progress)?;
         *self = next;
         Ok(())
     }
@@ -219,7 +149,7 @@ impl RegressionForest {
         points: Points<'_>,
         targets: &[f64],
         weights: Option<&[f64]>,
-        progress: Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<()> {
         let rows = self.checked_rows(points, targets, weights)?;
         self.learn_rows(&rows, progress)
@@ -235,7 +165,7 @@ impl RegressionForest {
         Ok(rows)
     }
 
-    fn learn_rows(&mut self, rows: &Rows<'_>, progress: Progress<'_>) -> Result<()> {
+    fn learn_rows(&mut self, rows: &Rows<'_>, progress: &mut Progress<'_>) -> Result<()> {
         if rows.n_rows == 0 {
             return Ok(());
         }
@@ -257,10 +187,11 @@ impl RegressionForest {
     }
 
     /// Grows all trees from the store.
-    pub(crate) fn grow_staged(&mut self, progress: &(dyn Fn(usize) + Sync)) {
+    pub(crate) fn grow_staged(&mut self, progress: &mut Progress<'_>) -> Result<()> {
         let core = Arc::make_mut(&mut self.core);
-        core.forest.regrow_counting(&core.targets, progress);
+        core.forest.regrow_with_progress(&core.targets, progress)?;
         core.gaussians = OnceLock::new();
+        Ok(())
     }
 
     /// Lets the trees go, unless a clone shares them.
@@ -278,7 +209,13 @@ impl RegressionForest {
     }
 
     /// Learns checked rows. On error nothing has changed, unless it was cancelled.
-    fn take(&mut self, row_batch: RowBatch, y: &[f64], weights: Option<&[f64]>, progress: Progress<'_>) -> Result<()> {
+    fn take(
+        &mut self,
+        row_batch: RowBatch,
+        y: &[f64],
+        weights: Option<&[f64]>,
+        progress: &mut Progress<'_>,
+    ) -> Result<()> {
         let core = Arc::make_mut(&mut self.core);
         let rung = core.forest.domain().rung();
         let learned = core.forest.take_rows(row_batch)?;
@@ -335,13 +272,17 @@ impl RegressionForest {
             y.extend_from_slice(targets);
             w.push(weight);
         }
-        self.take(self.core.forest.arrivals_at(coordinates), &y, Some(&w), &mut no_progress())
+        self.take(self.core.forest.arrivals_at(coordinates), &y, Some(&w), &mut Progress::none())
     }
 
-    /// The model at a smaller lifetime, without retraining; a larger one is cut to what was grown.
-    #[must_use]
-    pub fn at(&self, lifetime: Lifetime) -> Self {
-        Self { core: Arc::clone(&self.core), view: lifetime.min(self.core.forest.domain().lifetime()) }
+    /// The model at a smaller lifetime, without retraining: what a fit with it would be.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] for a lifetime beyond that of the trees: [`RegressionForest::raise_lifetime`] grows
+    /// them on.
+    pub fn at(&self, lifetime: Lifetime) -> Result<Self> {
+        self.core.forest.check_view(lifetime)?;
+        Ok(Self { core: Arc::clone(&self.core), view: lifetime })
     }
 
     /// Grows the trees on until a larger lifetime and looks at that.
@@ -377,8 +318,8 @@ impl RegressionForest {
         self.view
     }
 
-    /// Parameters as given.
-    pub fn params(&self) -> &RegressionParams {
+    /// The parameters it was fitted with.
+    pub fn fitted_params(&self) -> &RegressionParams {
         &self.core.params
     }
 

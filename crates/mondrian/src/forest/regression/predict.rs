@@ -6,9 +6,9 @@ use crate::forest::Unseen;
 use crate::forest::regression::batch_predict::BatchPredictor;
 use crate::forest::regression::mixture::{Normal, quantile};
 use crate::forest::regression::posterior::{Belief, Mixture, Reader, Way};
-use crate::forest::regression::{LeafModel, Prediction, RegressionForest};
+use crate::forest::regression::{LeafModel, RegressionForest};
 use crate::tree::{Child, CodedRows, Frozen, Locator};
-use crate::{Error, Points, Result};
+use crate::{Error, Points, Prediction, Result};
 
 /// Rows predicted together where little is kept of each: the more, the fewer nodes a row has to itself.
 const LARGE: usize = 1 << 16;
@@ -21,7 +21,7 @@ impl RegressionForest {
     /// # Errors
     /// [`Error::LengthMismatch`] for rows of the wrong width.
     pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
-        Ok(self.predict_with_deviation(points)?.mean)
+        Ok(self.predict_with_std(points)?.mean)
     }
 
     /// Predictive means and standard deviations: the trees' predictive variances averaged, plus the spread of
@@ -29,7 +29,7 @@ impl RegressionForest {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] for rows of the wrong width.
-    pub fn predict_with_deviation(&self, points: Points<'_>) -> Result<Prediction> {
+    pub fn predict_with_std(&self, points: Points<'_>) -> Result<Prediction> {
         let (t, m) = (self.n_targets(), self.core.forest.n_trees() as f64);
         let gaussians = self.gaussians();
         let chunks = self.over_chunks(points, LARGE, |rows| {
@@ -47,7 +47,7 @@ impl RegressionForest {
         let beliefs = || chunks.iter().flatten();
         Ok(Prediction {
             mean: beliefs().map(|b| b.mean).collect(),
-            deviation: beliefs().enumerate().map(|(at, b)| (b.variance + noise(at)).sqrt()).collect(),
+            std: beliefs().enumerate().map(|(at, b)| (b.variance + noise(at)).sqrt()).collect(),
         })
     }
 

@@ -486,7 +486,7 @@ impl NodeStatistics for Targets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forest::{ForestParams, LifetimeChoice, RegressionForest, RegressionParams};
+    use crate::forest::{ForestParams, LifetimeChoice, RegressionParams};
     use crate::process::NodeKey;
     use crate::{Lifetime, Points};
 
@@ -502,7 +502,7 @@ mod tests {
             forest: ForestParams { lifetime, ..ForestParams::default() },
             ..RegressionParams::default()
         };
-        let model = RegressionForest::fit(params, Points::row_major(&x, 2).unwrap(), &y, None).unwrap();
+        let model = params.fit(Points::row_major(&x, 2).unwrap(), &y).unwrap();
         let targets = &model.core.targets;
         assert!(targets.point_sums.is_empty());
         let mut exact = targets.clone();

@@ -6,7 +6,7 @@ use crate::forest::classification::GammaChoice;
 use crate::forest::*;
 use crate::model_file::Saved;
 use crate::process::NodeKey;
-use crate::progress::no_progress;
+use crate::progress::Progress;
 use crate::ridge::{KernelRidge, PathMethod};
 use crate::tree::{Tree, all_without_chains};
 use crate::{Lifetime, Points};
@@ -110,11 +110,11 @@ fn assert_same_regression(chained: &RegressionForest, plain: &RegressionForest, 
     let points = Points::row_major(&queries, data.n_dims).unwrap();
     let few = Points::row_major(&queries[..14 * data.n_dims], data.n_dims).unwrap();
     for view in views(chained.forest().trees().iter().map(|(tree, _)| tree)) {
-        let (a, b) = (chained.at(view), plain.at(view));
+        let (a, b) = (chained.at(view).unwrap(), plain.at(view).unwrap());
         for points in [points, few] {
-            let (x, y) = (a.predict_with_deviation(points).unwrap(), b.predict_with_deviation(points).unwrap());
+            let (x, y) = (a.predict_with_std(points).unwrap(), b.predict_with_std(points).unwrap());
             assert_eq!(bits(&x.mean), bits(&y.mean), "lifetime {view:?}");
-            assert_eq!(bits(&x.deviation), bits(&y.deviation));
+            assert_eq!(bits(&x.std), bits(&y.std));
         }
         let quantiles = |model: &RegressionForest| model.predict_quantiles(few, &[0.1, 0.5]).unwrap();
         assert_eq!(bits(&quantiles(&a)), bits(&quantiles(&b)));
@@ -123,7 +123,7 @@ fn assert_same_regression(chained: &RegressionForest, plain: &RegressionForest, 
         assert_eq!(a.apply(points).unwrap(), b.apply(points).unwrap());
     }
     let zeros = vec![0.5; points.n_rows()];
-    let path = |model: &RegressionForest| model.path(&[(points, &zeros)], &mut no_progress()).unwrap();
+    let path = |model: &RegressionForest| model.path(&[(points, &zeros)], &mut Progress::none()).unwrap();
     assert_eq!(path(chained), path(plain));
 }
 
@@ -139,7 +139,7 @@ fn regression_says_the_same_with_and_without_chains() {
             ] {
                 let params =
                     RegressionParams { forest: forest_params(lifetime), leaf_model, unseen, ..Default::default() };
-                let fit = || RegressionForest::fit(params.clone(), data.points(), &data.y, None).unwrap();
+                let fit = || params.fit(data.points(), &data.y).unwrap();
                 assert_same_regression(&fit(), &all_without_chains(fit), &data);
             }
         }
@@ -154,10 +154,10 @@ fn learning_and_forgetting_keep_statistics_right_where_chains_split_and_join() {
         // Two rows fix a box that others leave: it is extended on the way.
         let grow = || {
             let first = Points::row_major(&data.x[..2 * n_dims], n_dims).unwrap();
-            let mut model = RegressionForest::fit(params.clone(), first, &data.y[..2], None).unwrap();
+            let mut model = params.fit(first, &data.y[..2]).unwrap();
             for row in 2..data.n() {
                 let (x, y, _) = data.row(row);
-                model.learn(x, y, None).unwrap();
+                model.learn(x, y).unwrap();
             }
             for row in (0..data.n()).filter(|row| row % 3 != 0) {
                 let (x, y, _) = data.row(row);
@@ -167,7 +167,7 @@ fn learning_and_forgetting_keep_statistics_right_where_chains_split_and_join() {
             let back: Vec<usize> = (0..data.n()).filter(|row| row % 3 == 1).collect();
             let x: Vec<f64> = back.iter().flat_map(|r| &data.x[r * n_dims..][..n_dims]).copied().collect();
             let y: Vec<f64> = back.iter().map(|r| data.y[*r]).collect();
-            model.learn(Points::row_major(&x, n_dims).unwrap(), &y, None).unwrap();
+            model.learn(Points::row_major(&x, n_dims).unwrap(), &y).unwrap();
             model
         };
         assert_same_regression(&grow(), &all_without_chains(grow), &data);
@@ -179,7 +179,7 @@ fn raising_the_lifetime_through_a_chain_keeps_statistics_right() {
     let data = Data::new(90, 5, 4);
     let params = RegressionParams { forest: forest_params(0.5), ..Default::default() };
     let grow = || {
-        let mut model = RegressionForest::fit(params.clone(), data.points(), &data.y, None).unwrap();
+        let mut model = params.fit(data.points(), &data.y).unwrap();
         for lifetime in [5.0, 40.0, 1e4, f64::INFINITY] {
             model.raise_lifetime(Lifetime::new(lifetime).unwrap());
         }
@@ -196,14 +196,14 @@ fn assert_same_classification(chained: &ClassificationForest, plain: &Classifica
     let mut lifetimes = views(chained.forest().trees().iter().map(|(tree, _)| tree));
     lifetimes.retain(|view| *view <= chained.terminal_lifetime());
     for view in &lifetimes {
-        let (a, b) = (chained.at(*view), plain.at(*view));
+        let (a, b) = (chained.at(*view).unwrap(), plain.at(*view).unwrap());
         assert_eq!(bits(&a.predict_proba(points).unwrap()), bits(&b.predict_proba(points).unwrap()));
         assert_eq!(bits(&a.relevance()), bits(&b.relevance()));
         assert_eq!(a.apply(points).unwrap(), b.apply(points).unwrap());
     }
     let truth = vec![1; points.n_rows()];
     for grid in [None, Some(&lifetimes[..])] {
-        let path = |model: &ClassificationForest| model.path(&[(points, &truth)], grid, &mut no_progress()).unwrap();
+        let path = |model: &ClassificationForest| model.path(&[(points, &truth)], grid, &mut Progress::none()).unwrap();
         let (a, b) = (path(chained), path(plain));
         assert_eq!((a.error(), a.log_loss()), (b.error(), b.log_loss()));
     }
@@ -215,17 +215,17 @@ fn classification_says_the_same_with_and_without_chains() {
         let data = Data::new(n, n_dims, 6);
         for lifetime in LIFETIMES {
             for (unseen, gamma) in [(Unseen::Keyed, GammaChoice::Auto), (Unseen::Integrate, GammaChoice::Value(2.0))] {
-                let params = ClassificationParams { forest: forest_params(lifetime), gamma, unseen };
+                let params =
+                    ClassificationParams { forest: forest_params(lifetime), gamma, unseen, ..Default::default() };
                 let fit = || {
-                    let mut model =
-                        ClassificationForest::fit(params.clone(), data.points(), &data.labels, 3, None).unwrap();
+                    let mut model = params.clone().n_classes(3).fit(data.points(), &data.labels).unwrap();
                     for row in (0..data.n()).filter(|row| row % 4 == 1) {
                         let (x, _, label) = data.row(row);
                         model.forget(x, label).unwrap();
                     }
                     for row in (0..data.n()).filter(|row| row % 8 == 1) {
                         let (x, _, label) = data.row(row);
-                        model.learn(x, label, 3, None).unwrap();
+                        model.learn(x, label).unwrap();
                     }
                     model
                 };
@@ -262,7 +262,7 @@ fn features_and_kernel_paths_are_the_same_with_and_without_chains() {
         let (chained, plain) = (fit(), all_without_chains(fit));
         let truth = vec![0.5; points.n_rows()];
         let path = |model: &KernelRidge| {
-            model.path(&[(points, &truth)], &PathMethod::Removal, &mut no_progress()).unwrap().path
+            model.path(&[(points, &truth)], &PathMethod::Removal, &mut Progress::none()).unwrap().path
         };
         assert_eq!(path(&chained), path(&plain));
     }

@@ -1,10 +1,9 @@
 //! Quasi-Newton descent on the exact kernel, whose expectation the grid's is (docs/design.md, "The Mondrian grid").
 
-use std::ops::ControlFlow;
-
 use crate::Result;
 use crate::grid::search::{Bench, Optimizer};
 use crate::laplace::{TuningParams, tune};
+use crate::progress::Progress;
 
 /// Tunes the exact Laplace kernel on the training rows, then finds the best common factor on the grid.
 ///
@@ -22,7 +21,7 @@ impl Optimizer for Gradient {
         let Some((lifetimes, least)) = &mut self.best else {
             let params = TuningParams { alpha: Some(bench.state().alpha()), ..TuningParams::default() };
             let (points, targets) = bench.state().training_rows();
-            let tuned = tune(points, &targets, &params, &mut |_| ControlFlow::Continue(()))?;
+            let tuned = tune(points, &targets, &params, &mut Progress::none())?;
             bench.state.cost += tuned.trajectory.cost();
             *bench.evaluations += tuned.trajectory.len();
             let error = bench.evaluate(&tuned.lifetimes)?;

@@ -11,8 +11,6 @@ mod greedy;
 mod lookahead;
 mod spsa;
 
-use std::ops::ControlFlow;
-
 pub use bayes::Bayes;
 pub use coordinate::Coordinate;
 pub use gradient::Gradient;
@@ -21,7 +19,8 @@ pub use lookahead::Lookahead;
 pub use spsa::Spsa;
 
 use crate::grid::{GridState, Move};
-use crate::select::{Step, Trajectory};
+use crate::progress::{Progress, Step};
+use crate::select::Trajectory;
 use crate::{Error, Result};
 
 /// One way of choosing the next configuration.
@@ -118,7 +117,7 @@ pub struct Bench<'a> {
     state: &'a mut GridState,
     trajectory: &'a mut Trajectory,
     evaluations: &'a mut usize,
-    progress: &'a mut dyn FnMut(&Step) -> ControlFlow<()>,
+    progress: Progress<'a>,
     budget: usize,
     stopped: bool,
 }
@@ -175,7 +174,8 @@ impl Bench<'_> {
     fn record(&mut self, lifetimes: Vec<f64>, error: f64) {
         let (alpha, cost, rows) = (self.state.alpha(), self.state.cost(), self.state.n_train());
         let step = Step { lifetimes, alpha, error, cost, rows };
-        self.stopped |= (self.progress)(&step).is_break();
+        let fraction = (*self.evaluations as f64 / self.budget.max(1) as f64).min(1.0);
+        self.stopped |= self.progress.step(fraction, &step).is_err();
         self.trajectory.push(step);
     }
 }
@@ -183,8 +183,7 @@ impl Bench<'_> {
 /// A search in progress: a state, an optimizer and everything seen.
 ///
 /// ```
-/// use std::ops::ControlFlow;
-/// use mondrian::Points;
+/// use mondrian::{Points, Progress};
 /// use mondrian::MondrianGrid;
 /// use mondrian::internals::grid::GridState;
 /// use mondrian::{SearchKind, SearchLimits};
@@ -194,11 +193,10 @@ impl Bench<'_> {
 /// let (train, validation) = (Points::row_major(&x[..60], 1)?, Points::row_major(&x[60..], 1)?);
 /// let state = GridState::new(MondrianGrid::new(20, 1)?, train, &y[..60], validation, &y[60..], 0.01, true)?;
 /// let mut search = Search::new(state, SearchKind::Greedy.optimizer(0));
-/// let mut watch = |_: &_| ControlFlow::Continue(());
 /// let limits = SearchLimits { budget: 30, patience: 1000 };
-/// assert_eq!(search.run(limits, &mut watch)?, Outcome::Budget);
+/// assert_eq!(search.run(limits, &mut Progress::none())?, Outcome::Budget);
 /// let early = search.best().expect("steps were made").error;
-/// search.run(SearchLimits { budget: 100, ..limits }, &mut watch)?;       // resumes
+/// search.run(SearchLimits { budget: 100, ..limits }, &mut Progress::none())?;       // resumes
 /// assert!(search.best().expect("more steps").error < early);
 /// # Ok::<(), mondrian::Error>(())
 /// ```
@@ -221,9 +219,9 @@ impl Search {
     ///
     /// # Errors
     /// Those of the evaluations; a state too large for them ends the search instead.
-    pub fn run(&mut self, limits: SearchLimits, progress: &mut dyn FnMut(&Step) -> ControlFlow<()>) -> Result<Outcome> {
+    pub fn run(&mut self, limits: SearchLimits, progress: &mut Progress<'_>) -> Result<Outcome> {
         if self.trajectory.is_empty() {
-            let mut bench = self.bench(limits, progress);
+            let mut bench = self.bench(limits, progress.part(0.0, 1.0));
             let (lifetimes, error) = (bench.state.lifetimes().to_vec(), bench.state.validation_error());
             *bench.evaluations += 1;
             bench.record(lifetimes, error);
@@ -239,7 +237,7 @@ impl Search {
                 return Ok(Outcome::Patience);
             }
             let mut optimizer = std::mem::replace(&mut self.optimizer, Box::new(Greedy::increase()));
-            let mut bench = self.bench(limits, progress);
+            let mut bench = self.bench(limits, progress.part(0.0, 1.0));
             let more = optimizer.step(&mut bench);
             let stopped = bench.stopped;
             self.optimizer = optimizer;
@@ -255,11 +253,7 @@ impl Search {
         }
     }
 
-    fn bench<'a>(
-        &'a mut self,
-        limits: SearchLimits,
-        progress: &'a mut dyn FnMut(&Step) -> ControlFlow<()>,
-    ) -> Bench<'a> {
+    fn bench<'a>(&'a mut self, limits: SearchLimits, progress: Progress<'a>) -> Bench<'a> {
         let Self { state, trajectory, evaluations, .. } = self;
         Bench { state, trajectory, evaluations, progress, budget: limits.budget, stopped: false }
     }

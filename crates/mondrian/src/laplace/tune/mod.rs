@@ -7,12 +7,11 @@ mod objective;
 pub use descent::{Descent, DescentLimits, descend};
 pub use objective::{Criterion, Objective, Slope};
 
-use std::ops::ControlFlow;
-
 use crate::linalg::Threads;
 use crate::process::NodeKey;
+use crate::progress::{Progress, Step};
+use crate::select::Trajectory;
 use crate::select::split::{gather, keyed_order, spreads};
-use crate::select::{Step, Trajectory};
 use crate::{Error, Points, Result};
 
 /// How lifetimes are looked for.
@@ -118,15 +117,10 @@ const PRUNING_PRICE: f64 = 0.02;
 /// # Errors
 /// [`Error::LengthMismatch`], [`Error::InvalidParameter`] for fixed or starting values out of range, and
 /// [`Error::NotPositiveDefinite`] if a fixed α is too small.
-pub fn tune(
-    points: Points<'_>,
-    targets: &[f64],
-    params: &TuningParams,
-    progress: &mut dyn FnMut(&Step) -> ControlFlow<()>,
-) -> Result<Tuned> {
+pub fn tune(points: Points<'_>, targets: &[f64], params: &TuningParams, progress: &mut Progress<'_>) -> Result<Tuned> {
     params.check(points, targets)?;
     let order = keyed_order(points, NodeKey::root(params.seed, 0).fork(0x7475_6E65));
-    let mut search = Search::new(points, params, progress);
+    let mut search = Search::new(points, params, progress.part(0.0, 1.0));
     let mut logs = search.start();
     let mut common = logs.clone();
     let n = points.n_rows();
@@ -187,7 +181,7 @@ impl TuningParams {
 struct Search<'a> {
     points: Points<'a>,
     params: &'a TuningParams,
-    progress: &'a mut dyn FnMut(&Step) -> ControlFlow<()>,
+    progress: Progress<'a>,
     spreads: Vec<f64>,
     /// The inputs that vary and are not fixed at zero.
     active: Vec<usize>,
@@ -199,11 +193,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(
-        points: Points<'a>,
-        params: &'a TuningParams,
-        progress: &'a mut dyn FnMut(&Step) -> ControlFlow<()>,
-    ) -> Self {
+    fn new(points: Points<'a>, params: &'a TuningParams, progress: Progress<'a>) -> Self {
         let spreads = spreads(points);
         let fixed_at_zero = |d: usize| params.lifetimes.as_ref().is_some_and(|l| l[d] == 0.0);
         let active: Vec<usize> = (0..spreads.len()).filter(|&d| spreads[d] > 0.0 && !fixed_at_zero(d)).collect();
@@ -265,7 +255,9 @@ impl<'a> Search<'a> {
         self.cost += objective.cost();
         let (lifetimes, alpha) = self.configuration(logs);
         let step = Step { lifetimes, alpha, error: value.exp(), cost: self.cost, rows: objective.n_rows() };
-        self.stopped |= (self.progress)(&step).is_break();
+        // How many evaluations are still to come is not known: each step is a smaller share of what is left.
+        let n_steps = self.trajectory.len() as f64;
+        self.stopped |= self.progress.step(n_steps / (n_steps + 30.0), &step).is_err();
         self.trajectory.push(step);
     }
 

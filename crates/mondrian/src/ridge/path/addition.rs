@@ -4,7 +4,7 @@
 
 use crate::Result;
 use crate::linalg::{Factor, Inverse, Matrix, Threads};
-use crate::progress::{Progress, report};
+use crate::progress::Progress;
 use crate::ridge::path::schedule::Schedule;
 use crate::ridge::path::{Collector, KernelPath, Measured, PathDrift};
 use crate::ridge::{CellArray, UNSEEN};
@@ -90,7 +90,7 @@ struct State {
 pub(crate) fn run(
     schedule: Schedule,
     start: impl Fn(Matrix, Threads) -> Result<Box<dyn Updatable>>,
-    progress: Progress<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<KernelPath> {
     let mut state = State::new(schedule, start)?;
     let mut builder = Collector::new(state.schedule.sets.len());
@@ -101,7 +101,7 @@ pub(crate) fn run(
     let mut drift = PathDrift::default();
     for done in 0..n {
         if done % 32 == 0 {
-            report(progress, done as f64 / n as f64)?;
+            progress.report(done as f64 / n as f64)?;
         }
         // Both lists descend in time: the next event is at the end of one of them.
         let cut_first = match (merges.last(), partings.last()) {
@@ -122,7 +122,7 @@ pub(crate) fn run(
         };
         state.push(time, &mut builder);
     }
-    report(progress, 1.0)?;
+    progress.report(1.0)?;
     drift.refreshes = state.matrix.refreshes();
     Ok(KernelPath { path: builder.finish(), drift })
 }

@@ -1,7 +1,7 @@
 //! A grid of lifetimes by conjugate gradients, each solve started from the one before it.
 
 use crate::Result;
-use crate::progress::{Progress, report};
+use crate::progress::Progress;
 use crate::ridge::path::schedule::Schedule;
 use crate::ridge::path::{Collector, KernelPath, Measured, PathDrift};
 use crate::ridge::{CellArray, CgOptions, UNSEEN, conjugate_gradients};
@@ -10,7 +10,7 @@ pub(crate) fn run(
     schedule: &Schedule,
     lifetimes: &[f64],
     options: CgOptions,
-    progress: Progress<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<KernelPath> {
     let mut builder = Collector::new(schedule.sets.len());
     let mut drift = PathDrift::default();
@@ -18,7 +18,7 @@ pub(crate) fn run(
     // The solution before, by terminal cell: cells of a finer partition start from that of the cell they were in.
     let mut before: Vec<Vec<f64>> = vec![vec![0.0; schedule.n_cells]; n_targets];
     for (at, lifetime) in lifetimes.iter().enumerate() {
-        report(progress, at as f64 / lifetimes.len() as f64)?;
+        progress.report(at as f64 / lifetimes.len() as f64)?;
         let names = names_at(schedule, *lifetime);
         let (columns, n_columns) = number(&names);
         let column = |cell: u32| if cell == UNSEEN { UNSEEN } else { columns[names[cell as usize] as usize] };
@@ -60,7 +60,7 @@ pub(crate) fn run(
             .collect();
         builder.push(*lifetime, &losses);
     }
-    report(progress, 1.0)?;
+    progress.report(1.0)?;
     Ok(KernelPath { path: builder.finish(), drift })
 }
 

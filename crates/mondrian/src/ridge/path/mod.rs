@@ -70,7 +70,7 @@ impl KernelRidge {
         &self,
         validation: &[ValidationSet<'_>],
         method: &PathMethod,
-        progress: Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<KernelPath> {
         self.path_with(self.model().alpha(), validation, method, progress)
     }
@@ -81,7 +81,7 @@ impl KernelRidge {
         alpha: f64,
         validation: &[ValidationSet<'_>],
         method: &PathMethod,
-        progress: Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> Result<KernelPath> {
         let schedule = schedule::Schedule { alpha, ..schedule::Schedule::new(self, validation)? };
         match method {

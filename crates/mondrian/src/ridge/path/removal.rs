@@ -4,7 +4,7 @@
 //! predictions of all rows for all of them are one pass over the cells with contiguous reads.
 
 use crate::linalg::{Cholesky, DeferredInverse, Matrix};
-use crate::progress::{Progress, report};
+use crate::progress::Progress;
 use crate::ridge::path::schedule::{Schedule, Set};
 use crate::ridge::path::{Collector, KernelPath, Measured, PathDrift};
 use crate::ridge::{CellArray, Design, UNSEEN};
@@ -40,7 +40,7 @@ struct State {
     scale: f64,
 }
 
-pub(crate) fn run(schedule: Schedule, progress: Progress<'_>) -> Result<KernelPath> {
+pub(crate) fn run(schedule: Schedule, progress: &mut Progress<'_>) -> Result<KernelPath> {
     let events = events(&schedule);
     let mut state = State::new(schedule)?;
     let n_sets = state.schedule.sets.len();
@@ -48,7 +48,7 @@ pub(crate) fn run(schedule: Schedule, progress: Progress<'_>) -> Result<KernelPa
     let mut found: Vec<(f64, Vec<Measured>)> = Vec::with_capacity(events.len() + 1);
     let n_blocks = events.len().div_ceil(BLOCK).max(1);
     for (at, block) in events.chunks(BLOCK).enumerate() {
-        report(progress, at as f64 / n_blocks as f64)?;
+        progress.report(at as f64 / n_blocks as f64)?;
         let losses = state.run_block(block)?;
         found.extend(block.iter().map(|(time, _)| *time).zip(losses));
         state.update()?;
@@ -58,7 +58,7 @@ pub(crate) fn run(schedule: Schedule, progress: Progress<'_>) -> Result<KernelPa
     for (time, losses) in found.into_iter().rev() {
         builder.push(time, &losses);
     }
-    report(progress, 1.0)?;
+    progress.report(1.0)?;
     Ok(KernelPath { path: builder.finish(), drift: state.drift })
 }
 

@@ -16,7 +16,7 @@ use crate::forest::regression::prior::keyed_hash;
 use crate::forest::regression::targets::Targets;
 use crate::forest::regression::{RegressionForest, RegressionParams, Rows};
 use crate::path::{Loss, PathBuilder, RegularizationPath};
-use crate::progress::{Progress, part_of, report};
+use crate::progress::{FitOptions, Progress};
 use crate::{Error, Lifetime, Points, Result};
 
 /// Cuts a window, about, and cuts that are looked at to tell where windows end.
@@ -40,7 +40,7 @@ impl RegressionForest {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::NotFinite`], [`Error::TooLarge`], [`Error::Cancelled`].
-    pub fn path(&self, validation: &[ValidationSet<'_>], progress: Progress<'_>) -> Result<RegularizationPath> {
+    pub fn path(&self, validation: &[ValidationSet<'_>], progress: &mut Progress<'_>) -> Result<RegularizationPath> {
         let mut sets = Vec::new();
         for (points, y) in validation {
             let rows = Rows::checked(*points, y, None)?;
@@ -57,7 +57,7 @@ impl RegressionForest {
         let model = self.widened_to(&sets.iter().map(|set| &set.x[..]).collect::<Vec<_>>())?;
         let path = Mover::new(&model, sets).run(progress)?;
         let error = match validation.first() {
-            Some((points, y)) => Some(model.at(path.best_lifetime()).standard_error(*points, y)?),
+            Some((points, y)) => Some(model.at(path.best_lifetime())?.standard_error(*points, y)?),
             None => None,
         };
         Ok(path.finish_with(error))
@@ -118,21 +118,21 @@ impl<'a> Mover<'a> {
         Self { model, targets, gaussians, sets, travellers, errors }
     }
 
-    fn run(mut self, progress: Progress<'_>) -> Result<UnfinishedPath> {
+    fn run(mut self, progress: &mut Progress<'_>) -> Result<UnfinishedPath> {
         let lifetime = self.model.view.get();
         let mut builder = PathBuilder::new(Loss::Rmse, self.sets.len() - 1);
         let mut losses = self.losses();
         builder.push(0.0, losses[0].rmse(), &losses[1..].iter().map(SumOfSquares::rmse).collect::<Vec<f64>>());
         let bounds = self.windows(lifetime);
         for (at, end) in bounds.iter().enumerate() {
-            report(progress, at as f64 / bounds.len() as f64)?;
+            progress.report(at as f64 / bounds.len() as f64)?;
             let (model, sets, targets, gaussians) = (self.model, &self.sets, self.targets, self.gaussians);
             self.travellers.par_iter_mut().for_each(|tr| tr.advance(*end, model, sets, targets, gaussians));
             // Sums kept by adding and taking away are made anew once a window.
             losses = self.losses();
             self.apply(&mut losses, &mut builder);
         }
-        report(progress, 1.0)?;
+        progress.report(1.0)?;
         Ok(UnfinishedPath(builder))
     }
 
@@ -231,21 +231,21 @@ pub(crate) fn fit_auto(
     params: RegressionParams,
     points: Points<'_>,
     targets: &[f64],
-    weights: Option<&[f64]>,
-    progress: Progress<'_>,
+    options: FitOptions<'_>,
 ) -> Result<RegressionForest> {
+    let FitOptions { weights, mut progress } = options;
     params.forest.check()?;
     params.prior.check()?;
     let rows = Rows::checked(points, targets, weights)?;
-    let lifetime = choose_lifetime(&params, &rows, points.n_columns(), &mut part_of(progress, 0.0, 0.5))?;
-    RegressionForest::grown_to(params, lifetime, points, targets, weights, &mut part_of(progress, 0.5, 1.0))
+    let lifetime = choose_lifetime(&params, &rows, points.n_columns(), &mut progress.part(0.0, 0.5))?;
+    RegressionForest::grown_to(params, lifetime, points, targets, weights, &mut progress.part(0.5, 1.0))
 }
 
 fn choose_lifetime(
     params: &RegressionParams,
     rows: &Rows<'_>,
     n_dims: usize,
-    progress: Progress<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<Lifetime> {
     let mut hashed: Vec<(u64, usize)> =
         rows.x.chunks_exact(n_dims).enumerate().map(|(row, x)| (keyed_hash(params.forest.seed, x), row)).collect();
@@ -271,11 +271,10 @@ fn choose_lifetime(
         let at = |halves: usize| (2 * round + halves) as f64 * half;
         let ((x, y, w), (x_held, y_held, _)) = (part(train), part(held));
         let (points, tuning) = (Points::row_major(&x, n_dims)?, tuning.clone());
-        let mut growing = part_of(progress, at(0), at(1));
+        let mut growing = progress.part(at(0), at(1));
         let model = RegressionForest::grown_to(tuning, Lifetime::INFINITE, points, &y, w.as_deref(), &mut growing)?;
-        drop(growing);
         let held_out = (Points::row_major(&x_held, n_dims)?, y_held.as_slice());
-        let path = model.path(&[held_out], &mut part_of(progress, at(1), at(2)))?;
+        let path = model.path(&[held_out], &mut progress.part(at(1), at(2)))?;
         paths.push((path, held.len() as f64));
     }
     let Some(path) = RegularizationPath::pooled(&paths) else { return Ok(Lifetime::INFINITE) };

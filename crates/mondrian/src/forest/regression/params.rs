@@ -1,0 +1,97 @@
+//! Parameters of a regression forest.
+
+use serde::{Deserialize, Serialize};
+
+use crate::forest::regression::{Prior, RegressionForest};
+use crate::forest::{ForestParams, LifetimeChoice, Unseen, forest_builder};
+use crate::progress::FitOptions;
+use crate::{Lifetime, Points, Result};
+
+/// How the means of cells relate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeafModel {
+    /// A cell's mean is drawn around its parent's (docs/design.md, "Models on trees").
+    #[default]
+    Hierarchical,
+    /// The report's: every cell on its own, an empty one predicts the prior.
+    Independent,
+}
+
+/// How a [`RegressionForest`] is fitted.
+///
+/// | name | default | meaning | range |
+/// | --- | --- | --- | --- |
+/// | `n_trees`, `lifetime`, `seed`, `bounds`, `measure`, `measure_weights`, `validation` | [`ForestParams`] | the trees | |
+/// | `prior` | automatic | prior and noise of the targets | |
+/// | `leaf_model` | hierarchical | how the means of cells relate | |
+/// | `unseen` | keyed | cuts that no training point has reached | |
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RegressionParams {
+    /// Trees, lifetime, box, measure.
+    pub forest: ForestParams,
+    /// Prior and noise, automatic where not given.
+    pub prior: Prior,
+    /// How cells relate.
+    pub leaf_model: LeafModel,
+    /// How cuts that no training point has reached are treated.
+    pub unseen: Unseen,
+}
+
+forest_builder!(RegressionParams, forest);
+
+impl RegressionParams {
+    /// Prior and noise, automatic where not given.
+    #[must_use]
+    pub fn prior(self, prior: Prior) -> Self {
+        Self { prior, ..self }
+    }
+
+    /// How the means of cells relate.
+    #[must_use]
+    pub fn leaf_model(self, leaf_model: LeafModel) -> Self {
+        Self { leaf_model, ..self }
+    }
+
+    /// How cuts that no training point has reached are treated.
+    #[must_use]
+    pub fn unseen(self, unseen: Unseen) -> Self {
+        Self { unseen, ..self }
+    }
+
+    /// Fits a forest; `targets` is row-major, with the same number of targets for every row.
+    ///
+    /// # Errors
+    /// [`crate::Error::Empty`] without rows of positive weight, [`crate::Error::LengthMismatch`],
+    /// [`crate::Error::NotFinite`], [`crate::Error::InvalidParameter`], [`crate::Error::TooLarge`].
+    pub fn fit(&self, points: Points<'_>, targets: &[f64]) -> Result<RegressionForest> {
+        self.fit_with(points, targets, FitOptions::default())
+    }
+
+    /// As [`RegressionParams::fit`], with sample weights or a progress callback.
+    ///
+    /// # Errors
+    /// As [`RegressionParams::fit`], and [`crate::Error::Cancelled`].
+    pub fn fit_with(&self, points: Points<'_>, targets: &[f64], options: FitOptions<'_>) -> Result<RegressionForest> {
+        match self.forest.lifetime {
+            LifetimeChoice::Value(lifetime) => self.fit_at(lifetime, points, targets, options),
+            LifetimeChoice::Auto => crate::forest::regression::path::fit_auto(self.clone(), points, targets, options),
+        }
+    }
+
+    /// As [`RegressionParams::fit_with`], with this lifetime whatever the parameters say; automatic weights of the
+    /// measure are still those of the parameters.
+    ///
+    /// # Errors
+    /// As [`RegressionParams::fit_with`].
+    pub fn fit_at(
+        &self,
+        lifetime: Lifetime,
+        points: Points<'_>,
+        targets: &[f64],
+        mut options: FitOptions<'_>,
+    ) -> Result<RegressionForest> {
+        let (params, weights) = (self.clone(), options.weights);
+        RegressionForest::grown_to(params, lifetime, points, targets, weights, &mut options.progress)
+    }
+}
