@@ -87,7 +87,7 @@ impl<M: Send + Sync> Shared<M> {
     {
         // Row by row a question more would show.
         let is_long = n_rows > 100 && self.ask(py, 1, |model| Ok(model.is_long(n_rows)))?;
-        if is_long || work.is_heard() {
+        if is_long || work.has_callback() {
             return work.run(py, |progress| learn(&mut self.write(), progress));
         }
         self.change(py, work.n_threads(), |model| learn(model, Progress::none()))

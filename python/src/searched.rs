@@ -74,10 +74,10 @@ pub(crate) fn run_searching<T: Send>(
     work: &Work<'_>,
     search: impl FnOnce(Progress<'_>) -> Result<T> + Send,
 ) -> PyResult<T> {
-    let told = |py: Python<'_>, step: Step| Ok(step_dict(py, &step)?.into_any().unbind());
-    work.run_telling(py, told, |watch| {
+    let to_python = |py: Python<'_>, step: Step| Ok(step_dict(py, &step)?.into_any().unbind());
+    work.run_reporting(py, to_python, |watch| {
         search(Progress::new(&mut |report| match report.step {
-            Some(step) => watch.tell(step.clone()),
+            Some(step) => watch.report(step.clone()),
             None => ControlFlow::Continue(()),
         }))
     })

@@ -17,7 +17,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::errors;
 
 /// How often the main thread checks for Ctrl-C while others work.
-const LOOK_AROUND: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 thread_local! {
     /// A pool whose only member is the calling thread: one job, nothing to wake, and threads of Python that each
@@ -61,33 +61,33 @@ pub(crate) fn run<T: Send>(py: Python<'_>, n_threads: usize, work: impl FnOnce()
 /// The worker's side of a long call: sends progress to the calling thread and learns whether to continue.
 pub(crate) struct Watch<N> {
     cancelled: Arc<AtomicBool>,
-    news: Sender<Message<N>>,
+    progress: Sender<Message<N>>,
 }
 
 /// A progress message to the calling thread.
 enum Message<N> {
     /// The worker continues without waiting.
-    News(N),
+    Report(N),
     /// The worker waits for the reply.
-    Question(N, Sender<()>),
+    Checkpoint(N, Sender<()>),
 }
 
 impl<N> Watch<N> {
     /// Sends progress; breaks when the work should end.
-    pub(crate) fn tell(&self, news: N) -> ControlFlow<()> {
+    pub(crate) fn report(&self, progress: N) -> ControlFlow<()> {
         // A closed channel means the same as cancelled.
-        self.go_on(self.news.send(Message::News(news)).is_ok())
+        self.proceed(self.progress.send(Message::Report(progress)).is_ok())
     }
 
     /// Sends progress and waits until it is handled: the last chance to cancel before a change that cannot be undone.
-    pub(crate) fn ask(&self, news: N) -> ControlFlow<()> {
+    pub(crate) fn report_and_wait(&self, progress: N) -> ControlFlow<()> {
         let (reply, answer) = channel();
-        let is_sent = self.news.send(Message::Question(news, reply)).is_ok();
-        self.go_on(is_sent && answer.recv().is_ok())
+        let is_sent = self.progress.send(Message::Checkpoint(progress, reply)).is_ok();
+        self.proceed(is_sent && answer.recv().is_ok())
     }
 
-    fn go_on(&self, is_heard: bool) -> ControlFlow<()> {
-        if is_heard && !self.cancelled.load(Ordering::SeqCst) {
+    fn proceed(&self, is_received: bool) -> ControlFlow<()> {
+        if is_received && !self.cancelled.load(Ordering::SeqCst) {
             ControlFlow::Continue(())
         } else {
             ControlFlow::Break(())
@@ -97,11 +97,11 @@ impl<N> Watch<N> {
 
 /// Runs long `work` on its own threads while the calling thread polls progress messages and signals.
 ///
-/// An exception of `hear` or a signal cancels the work; it is raised once the work has ended.
+/// An exception of `on_progress` or a signal cancels the work; it is raised once the work has ended.
 fn run_watched<T: Send, N: Send>(
     py: Python<'_>,
     n_threads: usize,
-    mut hear: impl FnMut(Python<'_>, N) -> PyResult<()>,
+    mut on_progress: impl FnMut(Python<'_>, N) -> PyResult<()>,
     work: impl FnOnce(Watch<N>) -> Result<T> + Send,
 ) -> PyResult<T> {
     let pool = ThreadPoolBuilder::new()
@@ -109,24 +109,25 @@ fn run_watched<T: Send, N: Send>(
         .build()
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     let cancelled = Arc::new(AtomicBool::new(false));
-    let (news, heard) = channel();
+    let (progress, received) = channel();
     // Only for the compiler: a receiver is not `Sync`, and the interpreter's lock is released while waiting.
-    let heard = Mutex::new(heard);
-    let watch = Watch { cancelled: Arc::clone(&cancelled), news };
+    let received = Mutex::new(received);
+    let watch = Watch { cancelled: Arc::clone(&cancelled), progress };
     let mut raised: Option<PyErr> = None;
     let done = std::thread::scope(|scope| {
         let worker = scope.spawn(|| catch_unwind(AssertUnwindSafe(|| pool.install(|| work(watch)))));
         loop {
-            let message =
-                py.detach(|| heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner).recv_timeout(LOOK_AROUND));
-            let (news, reply) = match message {
-                Ok(Message::News(news)) => (Some(news), None),
-                Ok(Message::Question(news, reply)) => (Some(news), Some(reply)),
+            let message = py.detach(|| {
+                received.lock().unwrap_or_else(std::sync::PoisonError::into_inner).recv_timeout(POLL_INTERVAL)
+            });
+            let (progress, reply) = match message {
+                Ok(Message::Report(progress)) => (Some(progress), None),
+                Ok(Message::Checkpoint(progress, reply)) => (Some(progress), Some(reply)),
                 Err(RecvTimeoutError::Timeout) => (None, None),
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             if raised.is_none() {
-                raised = news.map_or_else(|| py.check_signals(), |news| hear(py, news)).err();
+                raised = progress.map_or_else(|| py.check_signals(), |progress| on_progress(py, progress)).err();
                 cancelled.store(raised.is_some(), Ordering::SeqCst);
             }
             // A worker that no longer waits needs no reply.
@@ -154,7 +155,7 @@ pub(crate) fn run_interruptibly<T: Send>(
         n_threads,
         |py, ()| py.check_signals(),
         |watch| {
-            work(&|| match watch.tell(()) {
+            work(&|| match watch.report(()) {
                 ControlFlow::Continue(()) => Ok(()),
                 ControlFlow::Break(()) => Err(Error::Cancelled),
             })
@@ -171,22 +172,22 @@ impl Work<'_> {
         self.0
     }
 
-    pub(crate) fn is_heard(&self) -> bool {
+    pub(crate) fn has_callback(&self) -> bool {
         self.1.is_some()
     }
 
-    /// Runs `work` open to Ctrl-C; the callback receives what `told` makes of a progress message.
-    pub(crate) fn run_telling<T: Send, N: Send>(
+    /// Runs `work` open to Ctrl-C; the callback receives what `to_python` makes of a progress message.
+    pub(crate) fn run_reporting<T: Send, N: Send>(
         &self,
         py: Python<'_>,
-        told: impl Fn(Python<'_>, N) -> PyResult<Py<PyAny>>,
+        to_python: impl Fn(Python<'_>, N) -> PyResult<Py<PyAny>>,
         work: impl FnOnce(Watch<N>) -> Result<T> + Send,
     ) -> PyResult<T> {
-        let hear = |py: Python<'_>, news: N| match &self.1 {
+        let on_progress = |py: Python<'_>, progress: N| match &self.1 {
             None => py.check_signals(),
-            Some(listener) => listener.call1((told(py, news)?,)).map(drop),
+            Some(callback) => callback.call1((to_python(py, progress)?,)).map(drop),
         };
-        run_watched(py, self.0, hear, work)
+        run_watched(py, self.0, on_progress, work)
     }
 
     /// Runs `work` that reports the share done, from 0 to 1, open to Ctrl-C.
@@ -195,17 +196,17 @@ impl Work<'_> {
         py: Python<'_>,
         work: impl FnOnce(Progress<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
-        let told = |py: Python<'_>, share: f64| Ok(share.into_pyobject(py)?.into_any().unbind());
-        let (result, is_whole) = self.run_telling(py, told, |watch| {
+        let to_python = |py: Python<'_>, share: f64| Ok(share.into_pyobject(py)?.into_any().unbind());
+        let (result, is_whole) = self.run_reporting(py, to_python, |watch| {
             let mut is_whole = false;
             let result = work(Progress::new(&mut |report| {
                 is_whole = report.fraction >= 1.0;
-                if is_whole { watch.ask(report.fraction) } else { watch.tell(report.fraction) }
+                if is_whole { watch.report_and_wait(report.fraction) } else { watch.report(report.fraction) }
             }))?;
             Ok((result, is_whole))
         })?;
-        if let (Some(listener), false) = (&self.1, is_whole) {
-            listener.call1((1.0,))?;
+        if let (Some(callback), false) = (&self.1, is_whole) {
+            callback.call1((1.0,))?;
         }
         Ok(result)
     }
