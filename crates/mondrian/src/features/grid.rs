@@ -104,8 +104,8 @@ impl GridFeatures {
     /// The cells of these rows.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless there is one lifetime per dimension, [`Error::Empty`] without rows, and those
-    /// of [`Axis::cuts`].
+    /// [`Error::LengthMismatch`] unless there is one lifetime per dimension, [`Error::Empty`] without rows, and
+    /// [`Error::TooLarge`] where too many cuts are expected.
     pub fn fit(grid: MondrianGrid, points: Points<'_>, lifetimes: &[f64]) -> Result<Self> {
         points.check_width(lifetimes.len())?;
         if points.n_rows() == 0 {
@@ -151,10 +151,10 @@ impl GridFeatures {
         &self.lifetimes
     }
 
-    /// The cell numbers of these points, one row of M numbers per point, [`UNSEEN`] where no training row lies.
+    /// The cell numbers of these points, one row of M numbers per point, `u32::MAX` where no training row lies.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if the width differs; [`Error::TooLarge`] as for [`Axis::cuts`].
+    /// [`Error::LengthMismatch`] if the width differs; [`Error::TooLarge`] where too many cuts are expected.
     pub fn transform(&self, points: Points<'_>) -> Result<Vec<u32>> {
         points.check_width(self.lifetimes.len())?;
         let n_grids = self.grids.len();
@@ -169,7 +169,7 @@ impl GridFeatures {
         Ok(cells)
     }
 
-    /// The same as a feature matrix for [`crate::ridge`].
+    /// The same as a feature matrix for ridge regression.
     ///
     /// # Errors
     /// As for [`GridFeatures::transform`].

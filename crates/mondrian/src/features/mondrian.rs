@@ -78,7 +78,7 @@ impl MondrianFeatures {
     /// given here counts, not that of `params`; automatic weights are those of a lifetime given by value.
     ///
     /// # Errors
-    /// As for [`Forest::with_domain`].
+    /// [`Error::Empty`] without rows where box or measure must come from them, and those of the parameters.
     pub fn on(params: &ForestParams, first: Points<'_>, lifetime: Lifetime) -> Result<Self> {
         let params = ForestParams { lifetime: crate::forest::LifetimeChoice::Value(lifetime), ..params.clone() };
         let forest = Forest::with_domain(&params, first, lifetime)?;

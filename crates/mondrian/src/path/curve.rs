@@ -32,7 +32,7 @@ impl Loss {
 
 /// Losses at every lifetime: value i holds from `lifetimes[i]` up to `lifetimes[i + 1]`, the last one onwards.
 ///
-/// `lifetimes` ascends from 0. Made by [`crate::path::PathBuilder`] and by the models' `path` functions.
+/// `lifetimes` ascends from 0. Made by the models' `path` functions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RegularizationPath {
     pub(crate) loss: Loss,

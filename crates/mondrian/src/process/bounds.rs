@@ -157,7 +157,7 @@ impl Bounds {
     /// Rung 0 is the box itself. Every rung holds the one before it (docs/design.md, "Extending the box").
     ///
     /// # Errors
-    /// [`Error::TooLarge`] above [`MAX_RUNG`] or where a bound would overflow.
+    /// [`Error::TooLarge`] above rung 64 or where a bound would overflow.
     pub fn widened(&self, rung: u32) -> Result<Self> {
         if rung == 0 {
             return Ok(self.clone());

@@ -2,7 +2,7 @@
 //!
 //! [`Mondrian`] is the process on a box for all times, [`Partition`] its sample up to a lifetime,
 //! [`InfiniteMondrian`] the process on all of ℝ^D, [`poisson()`] the one-dimensional case. Underneath, [`NodeKey`] is
-//! where all randomness comes from and [`Cell`] the walk that trees of data are grown with.
+//! where all randomness comes from and `Cell` the walk that trees of data are grown with.
 
 pub(crate) mod axis;
 pub(crate) mod bounds;

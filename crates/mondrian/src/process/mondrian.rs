@@ -88,7 +88,7 @@ impl<M: Measure + Clone> Mondrian<M> {
     /// Runs on the current rayon threads; their number changes nothing but the time it takes.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] with the expected number of cells if that is above [`MAX_EXPECTED_CELLS`].
+    /// [`Error::TooLarge`] with the expected number of cells if that is above 5·10⁷.
     pub fn until(&self, lifetime: Lifetime) -> Result<Partition<M>> {
         let expected = self.expected_cells(lifetime);
         if expected > MAX_EXPECTED_CELLS {
@@ -115,7 +115,7 @@ impl<M: Measure + Clone> Mondrian<M> {
     ///
     /// # Errors
     /// [`Error::NotInside`] if `outer` does not hold the box, [`Error::LengthMismatch`], and [`Error::TooLarge`] after
-    /// [`MAX_EXTENSIONS`](crate::process::MAX_EXTENSIONS).
+    /// 64 extensions.
     pub fn extend(&self, outer: Bounds, seed: Option<u64>) -> Result<Self> {
         outer.check_holds(&self.bounds)?;
         let source = self.source.clone().extend(in_coordinates(&self.measure, &outer)?, seed)?;

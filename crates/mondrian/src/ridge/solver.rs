@@ -5,7 +5,7 @@ use crate::ridge::{CellArray, CgOptions, Design, Features, UNSEEN};
 /// How the ridge problem is solved.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Solver {
-    /// The cheapest of the others by [`Costs`], among those that fit into memory.
+    /// The cheapest of the others by estimated cost, among those that fit into memory.
     #[default]
     Auto,
     /// The Cholesky factor of ZᵀZ + αI, C × C.

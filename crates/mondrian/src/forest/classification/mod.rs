@@ -441,7 +441,7 @@ impl ClassificationForest {
         Ok(self.predict_proba(points)?.chunks_exact(n_classes).map(|p| loss::most_probable(p) as u32).collect())
     }
 
-    /// The number of each row's cell in each tree, row-major; see [`Forest::apply`].
+    /// The number of each row's cell in each tree, row-major.
     ///
     /// # Errors
     /// As [`ClassificationForest::predict_proba`].
