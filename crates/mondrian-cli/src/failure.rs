@@ -16,8 +16,17 @@ pub(crate) enum Failure {
     },
     /// Anything else: exit status 1.
     Other(String),
-    /// Whoever read our output went away: not an error.
+    /// The reader of the output has closed it: not an error.
     ClosedPipe,
+}
+
+/// What is wrong with a table's text, found while its bytes are read.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub(crate) struct TableError {
+    pub(crate) what: String,
+    /// What to do about it.
+    pub(crate) hint: &'static str,
 }
 
 /// A result of the program.
@@ -32,6 +41,9 @@ impl Failure {
     /// A file that cannot be opened or read.
     pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
         let place = path.display();
+        if let Some(TableError { what, hint }) = error.get_ref().and_then(|cause| cause.downcast_ref()) {
+            return Self::input(format!("{place}: {what}"), *hint);
+        }
         match error.kind() {
             io::ErrorKind::NotFound => {
                 Self::input(format!("{place}: there is no such file"), "check the name and the folder")
@@ -94,6 +106,13 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Files that are ours, temporary ones among them.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
 /// The library checks what the user asked for, so most of what it refuses is the user's to correct.
 impl From<mondrian::Error> for Failure {
     fn from(error: mondrian::Error) -> Self {
@@ -108,6 +127,7 @@ impl From<mondrian::Error> for Failure {
             E::NoLeaveOneOut => "give --validation hold-out or a number of folds",
             E::TooLarge { .. } => "take a smaller lifetime or fewer trees",
             E::Incompatible { .. } => "merge models fitted with the same seed, columns, box and parameters",
+            E::UnknownRow { .. } => "give rows that were learned, with the targets they were learned with",
             E::NotPositiveDefinite { .. } => "raise --alpha",
             E::ModelFile(_) => "give a whole model file written by `mondrian fit`",
             _ => return Self::Other(error.to_string()),

@@ -10,7 +10,7 @@ use mondrian::internals::model_file::Archive;
 
 use crate::failure::Outcome;
 use crate::model::Fitted;
-use crate::prepare::{ColumnChoice, Missing, Preparation, PreparedRows, Scaling, Selection, summarise};
+use crate::prepare::{Besides, ColumnChoice, Missing, Preparation, PreparedRows, Scaling, Selection, summarise};
 use crate::screen::Screen;
 use crate::table::{ReadOptions, Source};
 
@@ -74,9 +74,10 @@ fn read_table(bytes: &[u8], missing: Missing) -> Outcome<()> {
     let selection = Selection::new(&source, &ColumnChoice { target, ..ColumnChoice::default() })?;
     let screen = Screen { json: false, quiet: true };
     let summary = summarise(&source, &selection, missing, screen)?;
+    summary.check(source.place(), &selection, missing, Scaling::Quantile)?;
     let preparation = Preparation::new(&selection, &summary, missing, Scaling::Quantile)?;
     let (lower, upper) = preparation.bounds(&summary);
-    let rows = PreparedRows::new(&source, &preparation, missing, true)?.all()?;
+    let rows = PreparedRows::new(&source, &preparation, missing, &Besides::learning())?.all()?;
     assert_eq!(rows.x.len(), rows.rows.len() * preparation.n_features(), "a whole number of rows");
     assert_eq!(rows.rows.len() as u64, summary.n_used, "as many rows as were counted");
     let width = preparation.n_features().max(1);

@@ -6,14 +6,18 @@ mod args;
 mod commands;
 mod failure;
 pub mod fuzz;
-mod heap;
+mod interrupt;
+mod journal;
+mod lock;
 mod model;
 mod pixels;
 mod prepare;
 mod report;
 mod save;
+mod scores;
 mod screen;
 mod stages;
+mod system;
 mod table;
 
 use std::io::Write;
@@ -37,9 +41,10 @@ pub fn main() -> ExitCode {
     let screen = Screen { json: cli.global.json, quiet: cli.global.quiet };
     // The last line of defence: a mistake of ours, or of a library that reads a malicious file, ends in one line too.
     panic::set_hook(Box::new(|_| {}));
+    interrupt::listen();
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| run(cli, screen))).unwrap_or_else(|cause| {
         let text = cause.downcast_ref::<String>().map(String::as_str).or(cause.downcast_ref::<&str>().copied());
-        Err(Failure::Other(format!("a mistake in mondrian itself: {}", text.unwrap_or("unknown"))))
+        Err(Failure::Other(format!("internal error (please report): {}", text.unwrap_or("unknown"))))
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

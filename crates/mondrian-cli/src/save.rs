@@ -1,19 +1,30 @@
-//! Files appear whole or not at all.
+//! Files appear whole or not at all, and never in the place of what was read.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, Outcome};
+use crate::interrupt;
+use crate::lock;
+
+/// Longest part of the target's name in the name of its temporary file, in bytes.
+const NAME_BYTES: usize = 160;
+
+/// Random characters at the end of that name.
+const RANDOM: usize = 6;
 
 /// A file being written beside its final place; it gets there with [`AtomicFile::commit`] only.
 ///
-/// After a crash, an error or on a full disk the old file is still there, whole.
+/// After a crash, an error, a signal or on a full disk the old file is still there, whole. The temporary file is locked while it is
+/// written: one that can be locked by another process was left by a killed one, and the next writer of the same target
+/// removes it.
 pub(crate) struct AtomicFile {
-    writer: BufWriter<Destination>,
+    writer: Option<BufWriter<Destination>>,
     target: PathBuf,
+    temporary: Option<PathBuf>,
 }
 
 /// Where bytes go until the file is whole.
@@ -22,6 +33,8 @@ enum Destination {
     Beside(NamedTempFile),
     /// The target itself: a pipe or a device must not be replaced by a file.
     Itself(File),
+    /// Standard output.
+    Standard(io::Stdout),
 }
 
 impl Write for Destination {
@@ -29,6 +42,7 @@ impl Write for Destination {
         match self {
             Self::Beside(file) => file.write(bytes),
             Self::Itself(file) => file.write(bytes),
+            Self::Standard(out) => out.write(bytes),
         }
     }
 
@@ -36,12 +50,21 @@ impl Write for Destination {
         match self {
             Self::Beside(file) => file.flush(),
             Self::Itself(file) => file.flush(),
+            Self::Standard(out) => out.flush(),
         }
     }
 }
 
+/// Whether a path stands for standard input or output.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// Refuses a place that no file can be written to, before work is done that would be lost.
 pub(crate) fn check_place(target: &Path) -> Outcome<()> {
+    if is_standard(target) {
+        return crate::screen::check_stdout();
+    }
     let kind = if target.is_dir() {
         io::ErrorKind::IsADirectory
     } else if !folder(target).is_dir() {
@@ -52,60 +75,110 @@ pub(crate) fn check_place(target: &Path) -> Outcome<()> {
     Err(Failure::writing(target, &io::Error::from(kind)))
 }
 
+/// Refuses to write over a file that the same command reads, by whatever path or link it is named.
+pub(crate) fn check_not_input(target: &Path, inputs: &[&Path]) -> Outcome<()> {
+    match inputs.iter().find(|input| is_same_file(target, input)) {
+        None => Ok(()),
+        Some(input) => Err(Failure::input(
+            format!("the output {} is also an input, {}", shown(target, "output"), shown(input, "input")),
+            "choose another --out",
+        )),
+    }
+}
+
+fn shown(path: &Path, which: &str) -> String {
+    if is_standard(path) { format!("standard {which}") } else { path.display().to_string() }
+}
+
+/// Both lead to one regular file.
+fn is_same_file(output: &Path, input: &Path) -> bool {
+    let output = if is_standard(output) { Path::new("/dev/stdout") } else { output };
+    let input = if is_standard(input) { Path::new("/dev/stdin") } else { input };
+    let (Ok(a), Ok(b)) = (std::fs::metadata(output), std::fs::metadata(input)) else { return false };
+    if !a.is_file() || !b.is_file() {
+        return false;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        (a.dev(), a.ino()) == (b.dev(), b.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        match (std::fs::canonicalize(output), std::fs::canonicalize(input)) {
+            (Ok(a), Ok(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
 impl AtomicFile {
-    /// Starts a file that is to replace `target`.
+    /// Starts a file that is to replace `target`; `-` is standard output.
     pub(crate) fn create(target: &Path) -> Outcome<Self> {
         let fail = |e: &io::Error| Failure::writing(target, e);
         check_place(target)?;
+        if is_standard(target) {
+            return Ok(Self::over(Destination::Standard(io::stdout()), target));
+        }
         // Through a link, so that the file it points to is replaced and not the link.
         let target = &std::fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
         if std::fs::metadata(target).is_ok_and(|there| !there.is_file()) {
             let file = File::options().write(true).open(target).map_err(|e| fail(&e))?;
-            let writer = BufWriter::with_capacity(1 << 16, Destination::Itself(file));
-            return Ok(Self { writer, target: target.clone() });
+            return Ok(Self::over(Destination::Itself(file), target));
         }
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".mondrian-");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // What the process's mask leaves of 666, as for any other new file; the old file's where there is one.
-            let mode = std::fs::metadata(target).map_or(0o666, |m| m.permissions().mode());
-            builder.permissions(std::fs::Permissions::from_mode(mode));
-        }
-        let file = builder.tempfile_in(folder(target)).map_err(|e| fail(&e))?;
-        Ok(Self { writer: BufWriter::with_capacity(1 << 16, Destination::Beside(file)), target: target.clone() })
+        remove_abandoned(target);
+        let file = temporary(target).map_err(|e| fail(&e))?;
+        Ok(Self::over(Destination::Beside(file), target))
     }
 
-    /// Puts the file in its place: flush, sync, rename, sync the folder.
-    pub(crate) fn commit(self) -> Outcome<()> {
-        let fail = |e: &io::Error| Failure::writing(&self.target, e);
-        let file = match self.writer.into_inner().map_err(|e| fail(e.error()))? {
-            Destination::Itself(_) => return Ok(()),
+    fn over(destination: Destination, target: &Path) -> Self {
+        let temporary = match &destination {
+            Destination::Beside(file) => Some(file.path().to_path_buf()),
+            _ => None,
+        };
+        let writer = Some(BufWriter::with_capacity(1 << 16, destination));
+        Self { writer, target: target.to_path_buf(), temporary }
+    }
+
+    /// Puts the file in its place: flush, sync, rename, sync the folder. The file that is now there is still locked.
+    pub(crate) fn commit(mut self) -> Outcome<Option<File>> {
+        let target = self.target.clone();
+        let fail = |e: &io::Error| Failure::writing(&target, e);
+        let Some(writer) = self.writer.take() else { return Ok(None) };
+        let file = match writer.into_inner().map_err(|e| fail(e.error()))? {
+            Destination::Itself(_) => return Ok(None),
+            Destination::Standard(mut out) => return out.flush().map(|()| None).map_err(|e| Failure::stdout(&e)),
             Destination::Beside(file) => file,
         };
         file.as_file().sync_all().map_err(|e| fail(&e))?;
-        file.persist(&self.target).map_err(|e| fail(&e.error))?;
-        // Not every file system lets a folder be opened and synced; the rename itself has happened.
-        if let Ok(folder) = File::open(folder(&self.target)) {
-            let _ = folder.sync_all();
-        }
-        Ok(())
+        let file = file.persist(&target).map_err(|e| fail(&e.error))?;
+        sync_folder(&target);
+        Ok(Some(file))
     }
 
     /// What an error of writing means for this file.
     pub(crate) fn failure(&self, error: &io::Error) -> Failure {
-        Failure::writing(&self.target, error)
+        if is_standard(&self.target) { Failure::stdout(error) } else { Failure::writing(&self.target, error) }
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        // The file first: as long as it is there, a signal must find it in the list.
+        drop(self.writer.take());
+        if let Some(path) = &self.temporary {
+            interrupt::temporary_files().forget(path);
+        }
     }
 }
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
+        self.writer.as_mut().map_or(Err(io::ErrorKind::NotConnected.into()), |writer| writer.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
+        self.writer.as_mut().map_or(Ok(()), Write::flush)
     }
 }
 
@@ -113,7 +186,65 @@ impl Write for AtomicFile {
 pub(crate) fn write_file(target: &Path, bytes: &[u8]) -> Outcome<()> {
     let mut file = AtomicFile::create(target)?;
     file.write_all(bytes).map_err(|e| file.failure(&e))?;
-    file.commit()
+    file.commit().map(drop)
+}
+
+/// Not every file system lets a folder be opened and synced; a rename in it has happened all the same.
+pub(crate) fn sync_folder(target: &Path) {
+    if let Ok(folder) = File::open(folder(target)) {
+        let _ = folder.sync_all();
+    }
+}
+
+/// A new temporary file for this target: locked, and known to the handler of signals.
+fn temporary(target: &Path) -> io::Result<NamedTempFile> {
+    let prefix = temporary_prefix(target);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).rand_bytes(RANDOM);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // What the process's mask leaves of 666, as for any other new file; the old file's where there is one.
+        let mode = std::fs::metadata(target).map_or(0o666, |m| m.permissions().mode());
+        builder.permissions(std::fs::Permissions::from_mode(mode));
+    }
+    let mut files = interrupt::temporary_files();
+    loop {
+        let file = builder.tempfile_in(folder(target))?;
+        // Another process may look for abandoned files between the two calls: then this one is its to remove.
+        match file.as_file().try_lock() {
+            Err(TryLockError::WouldBlock) => continue,
+            Ok(()) if !lock::is_at(file.as_file(), file.path()) => continue,
+            // A file system without locks: only the removal of abandoned files is lost.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        files.add(file.path());
+        return Ok(file);
+    }
+}
+
+/// How names of this target's temporary files begin.
+fn temporary_prefix(target: &Path) -> String {
+    let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let end = (0..=NAME_BYTES.min(name.len())).rev().find(|&end| name.is_char_boundary(end)).unwrap_or(0);
+    format!(".{}.mondrian-", &name[..end])
+}
+
+/// Removes temporary files of this target whose writer is gone: those that no process holds locked.
+pub(crate) fn remove_abandoned(target: &Path) {
+    let prefix = temporary_prefix(target);
+    let Ok(entries) = std::fs::read_dir(folder(target)) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let random = name.to_str().and_then(|name| name.strip_prefix(&prefix)).unwrap_or_default();
+        if random.len() == RANDOM
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+            && let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn folder(target: &Path) -> &Path {

@@ -24,7 +24,7 @@ impl Screen {
     /// A line for people.
     pub(crate) fn say(self, line: impl AsRef<str>) {
         if !self.quiet {
-            // Nobody listening is no reason to stop.
+            // A closed standard error is no reason to stop.
             let _ = writeln!(io::stderr().lock(), "{}", line.as_ref());
         }
     }
@@ -113,8 +113,22 @@ fn new_bar(what: &'static str, total: u64, elapsed: Duration) -> ProgressBar {
     bar
 }
 
+/// Refuses a standard output that was closed before the program started: what is written there would be lost without an error.
+pub(crate) fn check_stdout() -> Outcome<()> {
+    if crate::system::stdout_was_closed() {
+        return Err(Failure::Other("standard output is closed".to_owned()));
+    }
+    Ok(())
+}
+
 /// One line on standard output, right away.
 pub(crate) fn print_line(line: &str) -> Outcome<()> {
+    print(format!("{line}\n").as_bytes())
+}
+
+/// Bytes on standard output, right away.
+pub(crate) fn print(bytes: &[u8]) -> Outcome<()> {
+    check_stdout()?;
     let mut out = io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| Failure::stdout(&e))
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(|e| Failure::stdout(&e))
 }

@@ -28,6 +28,23 @@ addEventListener("load", () => setTimeout(() => {
   curve.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + box.width * 0.6, clientY: box.top + 80 }));
   result.tip = tip.textContent;
   result.tipShown = tip.style.opacity;
+  // A finger taps: the value stays until it taps elsewhere.
+  curve.dispatchEvent(new PointerEvent("pointerleave", { pointerType: "mouse" }));
+  result.tipHidden = tip.style.opacity;
+  curve.dispatchEvent(new PointerEvent("pointerdown", { pointerType: "touch", bubbles: true, clientX: box.left + box.width * 0.5, clientY: box.top + 80 }));
+  curve.dispatchEvent(new PointerEvent("pointerleave", { pointerType: "touch" }));
+  result.tapShown = tip.style.opacity;
+  document.body.dispatchEvent(new PointerEvent("pointerdown", { pointerType: "touch", bubbles: true }));
+  result.tapHidden = tip.style.opacity;
+  // A mouse drags across the first curve that can be zoomed.
+  const zoomed = [...document.querySelectorAll(".chart")].find((c) => [...c.querySelectorAll(".toggle")].some((b) => b.textContent === "whole curve"));
+  const drawnPath = () => zoomed.querySelector("svg path").getAttribute("d");
+  const wide = drawnPath(), svgOf = () => zoomed.querySelector("svg[tabindex]"), area = svgOf().getBoundingClientRect();
+  const drag = (name, share) => svgOf().dispatchEvent(new PointerEvent(name, { pointerType: "mouse", pointerId: 1, bubbles: true, clientX: area.left + area.width * share, clientY: area.top + 90 }));
+  drag("pointerdown", 0.4); drag("pointermove", 0.5); drag("pointerup", 0.7);
+  result.zoomChanges = drawnPath() !== wide;
+  [...zoomed.querySelectorAll(".toggle")].find((b) => b.textContent === "whole curve").click();
+  result.zoomUndone = drawnPath() === wide;
   const buttons = [...document.querySelectorAll(".toggle")].filter((b) => b.textContent.startsWith("log"));
   const path = () => document.querySelector(".chart svg[tabindex] path").getAttribute("d");
   const before = path();
@@ -158,6 +175,8 @@ fn assert_sound(seen: &Value, width: u32) {
     assert_eq!(seen["tipShown"], "1");
     assert!(seen["tip"].as_str().unwrap().contains(" = "), "hovering tells values");
     assert_eq!(seen["logChanges"], true);
+    assert_eq!([&seen["tipHidden"], &seen["tapShown"], &seen["tapHidden"]], ["0", "1", "0"], "a tap shows a value");
+    assert_eq!([&seen["zoomChanges"], &seen["zoomUndone"]], [true, true], "dragging zooms");
     assert_eq!(seen["backwards"], false, "curves go to the right");
     assert_ne!(seen["theme"], seen["otherTheme"]);
     assert_eq!(seen["overflow"], false, "nothing sticks out at {width} pixels");

@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 
 use crate::failure::{Failure, Outcome};
 use crate::prepare::{ColumnChoice, Missing, Scaling, Task};
-use crate::table::{ReadOptions, Source};
+use crate::table::{DialectOptions, ReadOptions, Source};
 
 /// A table and how to read it.
 #[derive(Debug, Args)]
@@ -20,25 +20,39 @@ pub(crate) struct ReadArgs {
     /// Whether the first row holds names [default: found]
     #[arg(long, value_name = "YES|NO", value_parser = ["yes", "no"], help_heading = "Table")]
     header: Option<String>,
+    /// The decimal mark of numbers: . or , [default: found]
+    #[arg(long, value_name = "MARK", value_parser = [".", ","], help_heading = "Table")]
+    decimal: Option<String>,
 }
 
 impl ReadArgs {
     /// Opens the table.
     pub(crate) fn open(&self) -> Outcome<Source> {
-        let separator = match self.delimiter.as_deref() {
-            None => None,
-            Some("tab" | "\\t") => Some(b'\t'),
-            Some(text) => match text.as_bytes() {
-                [one] if one.is_ascii() && !b"\"\r\n".contains(one) => Some(*one),
-                _ => {
-                    let what = format!("--delimiter {text:?} is not one plain character");
-                    return Err(Failure::input(what, "give one such as ';', or tab"));
-                }
-            },
-        };
-        let header = self.header.as_deref().map(|h| h == "yes");
-        Source::open(&self.data, ReadOptions { separator, header })
+        self.open_for(false)
     }
+
+    fn open_for(&self, selectable: bool) -> Outcome<Source> {
+        let separator = separator(self.delimiter.as_deref())?;
+        let header = self.header.as_deref().map(|h| h == "yes");
+        let decimal = self.decimal.as_deref().and_then(|mark| mark.bytes().next());
+        let dialect = DialectOptions { separator, header, decimal };
+        Source::open(&self.data, ReadOptions { dialect, selectable })
+    }
+}
+
+/// What separates cells, as `--delimiter` says it.
+pub(super) fn separator(delimiter: Option<&str>) -> Outcome<Option<u8>> {
+    Ok(match delimiter {
+        None => None,
+        Some("tab" | "\\t") => Some(b'\t'),
+        Some(text) => match text.as_bytes() {
+            [one] if one.is_ascii() && !b"\"\r\n".contains(one) => Some(*one),
+            _ => {
+                let what = format!("--delimiter {text:?} is not one plain character");
+                return Err(Failure::input(what, "give one such as ';', or tab"));
+            }
+        },
+    })
 }
 
 /// What to do about missing cells.
@@ -77,6 +91,11 @@ pub(crate) struct DataArgs {
 }
 
 impl DataArgs {
+    /// Opens the table.
+    pub(crate) fn open(&self) -> Outcome<Source> {
+        self.read.open_for(true)
+    }
+
     /// The choice of columns.
     pub(crate) fn choice(&self) -> ColumnChoice {
         ColumnChoice {

@@ -4,11 +4,15 @@ mod data;
 mod models;
 
 pub(crate) use data::{DataArgs, MissingArgs, ReadArgs};
-pub(crate) use models::{FiniteLifetime, LeafModelArg, LifetimeArg, ModelArgs, ModelKind, PathKind};
+pub(crate) use models::{
+    FiniteLifetime, LeafModelArg, LifetimeArg, ModelArgs, ModelKind, NumberArg, PathKind, SearchArg,
+};
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
+
+use crate::failure::Outcome;
 
 /// The Mondrian process in machine learning: one fit, the whole curve of error against lifetime.
 #[derive(Debug, Parser)]
@@ -25,13 +29,13 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 pub(crate) struct Global {
     /// Print one JSON object on standard output
-    #[arg(long, global = true, help_heading = "Everywhere")]
+    #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
     /// Say nothing but errors
-    #[arg(long, short, global = true, help_heading = "Everywhere")]
+    #[arg(long, short, global = true, help_heading = "Global options")]
     pub(crate) quiet: bool,
     /// Threads to use, at most one per core; results never depend on it [default: one per core]
-    #[arg(long, global = true, value_name = "N", help_heading = "Everywhere")]
+    #[arg(long, global = true, value_name = "N", help_heading = "Global options")]
     pub(crate) threads: Option<usize>,
 }
 
@@ -42,7 +46,10 @@ pub(crate) enum Command {
     Fit(FitArgs),
     Path(PathArgs),
     Predict(PredictArgs),
+    Evaluate(EvaluateArgs),
     Update(UpdateArgs),
+    Learn(LearnArgs),
+    Forget(ForgetArgs),
     Merge(MergeArgs),
     Describe(DescribeArgs),
     Inspect(InspectArgs),
@@ -134,19 +141,23 @@ pub(crate) struct FitArgs {
     /// Take columns, scaling, box, seed and parameters from this forest, so that the two can be merged
     #[arg(long, value_name = "MODEL", value_hint = ValueHint::FilePath)]
     pub(crate) like: Option<PathBuf>,
-    /// Where the model goes
+    /// Where the model goes: a file, or - for standard output
     #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
-    /// Say where time and memory went (--json always does)
+    /// Also write a report: the same model fitted to three quarters of the rows and judged by the others
+    #[arg(long, value_name = "HTML", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
+    /// Say how time and memory were spent (--json always does)
     #[arg(long)]
     pub(crate) timings: bool,
     #[command(flatten)]
     pub(crate) params: ModelArgs,
 }
 
-/// Compute a model's error at every lifetime and write a report
+/// Compute a model's error against its lifetime and write a report
 ///
-/// A quarter of the rows is held out. One fit gives the whole curve, exactly.
+/// A quarter of the rows is held out. For a forest, a density and Mondrian features one fit gives the whole curve, exactly;
+/// the classes' curve is computed at some lifetimes, the Laplace kernel's at some factors on its lifetimes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mondrian path power.csv --target output --out report.html
@@ -154,9 +165,9 @@ pub(crate) struct FitArgs {
 pub(crate) struct PathArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// The kind of model
-    #[arg(long, short, value_enum, default_value = "forest")]
-    pub(crate) model: PathKind,
+    /// The kind of model, as for fit [default: laplace for numbers, forest for classes]
+    #[arg(long, short, value_enum)]
+    pub(crate) model: Option<PathKind>,
     /// Where the report goes
     #[arg(long, short, default_value = "report.html", value_name = "HTML", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
@@ -184,6 +195,23 @@ pub(crate) struct PredictArgs {
     /// Share of targets that the interval is to hold
     #[arg(long, default_value_t = 0.9, value_name = "SHARE")]
     pub(crate) coverage: f64,
+    /// Columns of the table to pass through, such as identifiers: the first columns of the output
+    #[arg(long, value_name = "COL,...", value_delimiter = ',')]
+    pub(crate) keep: Vec<String>,
+}
+
+/// Compare a model's predictions with the targets of a table
+///
+/// Numbers: RMSE, mean absolute error, R² and how often intervals hold the truth. Classes: accuracy and log loss.
+/// Densities: the mean log density.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  mondrian evaluate power.mondrian test.csv --json")]
+pub(crate) struct EvaluateArgs {
+    #[command(flatten)]
+    pub(crate) given: ModelAndTable,
+    /// Coverage of the intervals that are looked at, besides 0.5, 0.8, 0.9 and 0.95
+    #[arg(long, default_value_t = 0.9, value_name = "SHARE")]
+    pub(crate) coverage: f64,
 }
 
 /// A saved model, and a table for it.
@@ -207,6 +235,65 @@ pub(crate) struct UpdateArgs {
     #[command(flatten)]
     pub(crate) given: ModelAndTable,
     /// Where the updated model goes [default: the model's own file]
+    #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Learn classes that the model was not fitted with, instead of refusing them
+    #[arg(long)]
+    pub(crate) new_classes: bool,
+}
+
+/// Learn rows as they come, predicting each before it is learned
+///
+/// Rows are CSV with a line of names, or one JSON object per line. One line is printed per row: the prediction made before the row
+/// was learned, its target, and the error so far. A row whose line was printed is never lost: it is in a journal
+/// beside the model until the model file holds it. A row without a target is predicted only.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tail -F flights.csv | mondrian learn delay.mondrian - > predicted.csv")]
+pub(crate) struct LearnArgs {
+    /// A forest's or density's model file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) model: PathBuf,
+    /// Where rows come from: a file or pipe, or - for standard input
+    #[arg(value_name = "ROWS", default_value = "-", value_hint = ValueHint::FilePath)]
+    pub(crate) rows: PathBuf,
+    /// What separates cells: one character, or "tab" [default: found in the first line]
+    #[arg(long, value_name = "CHAR", help_heading = "Table")]
+    delimiter: Option<String>,
+    #[command(flatten)]
+    pub(crate) missing: MissingArgs,
+    /// Learn classes that the model was not fitted with, instead of stopping at them
+    #[arg(long)]
+    pub(crate) new_classes: bool,
+    /// Print the standard deviation and the ends of an interval too (numbers)
+    #[arg(long)]
+    pub(crate) intervals: bool,
+    /// Share of targets that the interval is to hold
+    #[arg(long, default_value_t = 0.9, value_name = "SHARE")]
+    pub(crate) coverage: f64,
+    /// Write the model file after so many rows
+    #[arg(long, default_value_t = 100_000, value_name = "N")]
+    pub(crate) checkpoint_rows: u64,
+    /// Write the model file after so many seconds, if there are new rows
+    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    pub(crate) checkpoint_seconds: u64,
+}
+
+impl LearnArgs {
+    /// The separator that was asked for.
+    pub(crate) fn separator(&self) -> Outcome<Option<u8>> {
+        data::separator(self.delimiter.as_deref())
+    }
+}
+
+/// Unlearn rows that a saved forest has learned
+///
+/// The forest becomes the one that never saw them. Every row must have been learned, with that target.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  mondrian forget delay.mondrian withdrawn.csv")]
+pub(crate) struct ForgetArgs {
+    #[command(flatten)]
+    pub(crate) given: ModelAndTable,
+    /// Where the changed model goes [default: the model's own file]
     #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
 }

@@ -9,13 +9,13 @@ use mondrian::Validation;
 /// The kinds of model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModelKind {
-    /// The exact Laplace kernel, one tuned lifetime an input
+    /// The exact Laplace kernel, one tuned lifetime per input
     Laplace,
     /// A Mondrian forest: learns online, knows its uncertainty
     Forest,
     /// Ridge regression on Mondrian features
     Kernel,
-    /// Ridge regression on a Mondrian grid, one searched lifetime an input
+    /// Ridge regression on a Mondrian grid, one searched lifetime per input
     Grid,
     /// A density: how likely rows are; needs no target
     Density,
@@ -24,6 +24,8 @@ pub(crate) enum ModelKind {
 /// The kinds of model that have a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PathKind {
+    /// The exact Laplace kernel: its error against a common factor on its tuned lifetimes
+    Laplace,
     /// A Mondrian forest
     Forest,
     /// Ridge regression on Mondrian features
@@ -33,12 +35,13 @@ pub(crate) enum PathKind {
 }
 
 impl PathKind {
-    /// Its name on the command line.
-    pub(crate) fn name(self) -> &'static str {
+    /// The kind of model.
+    pub(crate) fn kind(self) -> ModelKind {
         match self {
-            Self::Forest => "forest",
-            Self::Kernel => "kernel",
-            Self::Density => "density",
+            Self::Laplace => ModelKind::Laplace,
+            Self::Forest => ModelKind::Forest,
+            Self::Kernel => ModelKind::Kernel,
+            Self::Density => ModelKind::Density,
         }
     }
 }
@@ -121,6 +124,45 @@ impl FromStr for ValidationArg {
     }
 }
 
+/// A positive number, or that it is to be chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum NumberArg {
+    Auto,
+    Value(f64),
+}
+
+impl FromStr for NumberArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        text.parse().ok().map(Self::Value).ok_or_else(|| "give a number or auto".to_owned())
+    }
+}
+
+/// How the lifetimes of a grid are searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SearchArg {
+    /// The gradient
+    Auto,
+    /// Always the best next cut
+    Greedy,
+    /// The best cut to add or to remove, while that helps; may stop far from the best lifetimes
+    GreedyBoth,
+    /// Several cuts in one direction before deciding
+    Lookahead,
+    /// One lifetime after the other, by factors
+    Coordinate,
+    /// Descent on the exact kernel, which is factorised again at each evaluation; then a common factor on the grid
+    Gradient,
+    /// Simultaneous perturbation
+    Spsa,
+    /// Expected improvement of a Gaussian process
+    Bayes,
+}
+
 /// Parameters of the models; each kind takes those that concern it.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
@@ -136,9 +178,21 @@ pub(crate) struct ModelArgs {
     /// How an automatic lifetime of trees is judged: hold-out (a fifth), a number of folds, or leave-one-out (densities)
     #[arg(long, default_value = "hold-out", value_name = "HOW", help_heading = "Model")]
     pub(crate) validation: ValidationArg,
-    /// Ridge parameter δ² of the kernel models [default: 1; laplace: tuned]
+    /// Ridge parameter δ² of the kernel models: a number, or auto [default: 1; laplace: auto]
     #[arg(long, value_name = "δ²", allow_negative_numbers = true, help_heading = "Model")]
-    pub(crate) alpha: Option<f64>,
+    pub(crate) alpha: Option<NumberArg>,
+    /// Prior weight γ of classes and densities: a number, or auto [default: auto]
+    #[arg(long, value_name = "γ", allow_negative_numbers = true, help_heading = "Model")]
+    pub(crate) gamma: Option<NumberArg>,
+    /// How the grid model searches for its lifetimes
+    #[arg(long, value_enum, default_value = "auto", help_heading = "Model")]
+    pub(crate) search: SearchArg,
+    /// Evaluations of the error that the search may take
+    #[arg(long, value_name = "N", default_value_t = 400, help_heading = "Model")]
+    pub(crate) budget: usize,
+    /// Steps without a smaller error after which the search ends
+    #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Model")]
+    pub(crate) patience: usize,
     /// Seed of all randomness: the same seed and data give the same model
     #[arg(long, default_value_t = 0, help_heading = "Model")]
     pub(crate) seed: u64,

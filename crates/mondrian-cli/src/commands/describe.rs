@@ -6,13 +6,22 @@ use serde_json::{Value, json};
 
 use crate::args::DescribeArgs;
 use crate::failure::Outcome;
-use crate::prepare::{ColumnChoice, ColumnSummary, Missing, Selection, summarise};
+use crate::prepare::{ColumnChoice, ColumnSummary, MOST_CLASSES, MOST_LEVELS, Missing, Selection, summarise};
 use crate::screen::Screen;
-use crate::table::Kind;
+use crate::table::{Kind, date};
 
 pub(crate) fn run(args: &DescribeArgs, screen: Screen) -> Outcome<()> {
     let source = args.read.open()?;
-    let selection = Selection::new(&source, &ColumnChoice::default())?;
+    let unreadable: Vec<(&str, &'static str)> = source
+        .columns()
+        .iter()
+        .filter_map(|column| match column.kind {
+            Kind::Unreadable(what) => Some((column.name.as_str(), what)),
+            _ => None,
+        })
+        .collect();
+    let exclude = unreadable.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let selection = Selection::new(&source, &ColumnChoice { exclude, ..ColumnChoice::default() })?;
     // Means are taken over what is there; nothing is refused, missing cells are what one wants to see.
     let summary = summarise(&source, &selection, Missing::Mean, screen)?;
     let width = summary.columns.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).clamp(6, 40);
@@ -27,6 +36,10 @@ pub(crate) fn run(args: &DescribeArgs, screen: Screen) -> Outcome<()> {
         text.push_str(&line(column, wanted.kind, width));
         columns.push(object(column, wanted.kind));
     }
+    for (name, what) in unreadable {
+        let _ = writeln!(text, "  {name:<width$}  {what}, which cannot be read");
+        columns.push(json!({ "name": name, "kind": "unreadable", "holds": what }));
+    }
     let object =
         json!({ "place": source.place(), "format": source.describe(), "rows": summary.n_rows, "columns": columns });
     screen.result(text.trim_end(), &object)
@@ -35,6 +48,15 @@ pub(crate) fn run(args: &DescribeArgs, screen: Screen) -> Outcome<()> {
 fn line(column: &ColumnSummary, kind: Kind, width: usize) -> String {
     let name = &column.name;
     match kind {
+        Kind::Date => format!(
+            "  {name:<width$}  {:<51} {:>8}\n",
+            if column.count == 0 {
+                "no date".to_owned()
+            } else {
+                format!("dates from {} to {}", date::iso(column.min), date::iso(column.max))
+            },
+            column.missing
+        ),
         Kind::Number => format!(
             "  {name:<width$}  {:>12} {:>12} {:>12} {:>12} {:>8}\n",
             short(column.min),
@@ -43,11 +65,15 @@ fn line(column: &ColumnSummary, kind: Kind, width: usize) -> String {
             short(column.deviation),
             column.missing
         ),
-        Kind::Text => {
+        Kind::Text | Kind::Unreadable(_) => {
             let levels = crate::table::listed(column.levels.keys().map(String::as_str));
             format!(
                 "  {name:<width$}  {:<51} {:>8}\n",
-                format!("{} categories: {levels}", column.levels.len()),
+                format!(
+                    "{} {}: {levels}",
+                    count(column),
+                    if column.levels.len() > MOST_LEVELS { "texts" } else { "categories" }
+                ),
                 column.missing
             )
         }
@@ -60,10 +86,23 @@ fn object(column: &ColumnSummary, kind: Kind) -> Value {
             "name": column.name, "kind": "number", "missing": column.missing, "min": column.min, "mean": column.mean,
             "max": column.max, "deviation": column.deviation,
         }),
-        Kind::Text => json!({
+        Kind::Date => json!({
+            "name": column.name, "kind": "date", "origin": "1970-01-01", "missing": column.missing, "min": column.min,
+            "mean": column.mean, "max": column.max, "deviation": column.deviation,
+        }),
+        Kind::Text | Kind::Unreadable(_) if column.levels.len() > MOST_LEVELS => json!({
+            "name": column.name, "kind": "text", "missing": column.missing, "n_levels": column.levels.len(),
+            "more_levels": column.more_levels,
+        }),
+        Kind::Text | Kind::Unreadable(_) => json!({
             "name": column.name, "kind": "category", "missing": column.missing, "levels": column.levels,
         }),
     }
+}
+
+/// How many different texts, as far as they were counted.
+fn count(column: &ColumnSummary) -> String {
+    if column.more_levels { format!("more than {MOST_CLASSES}") } else { column.levels.len().to_string() }
 }
 
 /// Six significant digits.

@@ -5,9 +5,10 @@ use std::fmt::Write;
 use mondrian::internals::model_file::Archive;
 use serde_json::{Map, Value, json};
 
-use super::read_file;
 use crate::args::InspectArgs;
 use crate::failure::{Failure, Outcome};
+use crate::journal::{self, Entry, Identity};
+use crate::model::read_file;
 use crate::screen::Screen;
 
 /// Arrays listed for people; all are in the JSON.
@@ -23,6 +24,11 @@ pub(crate) fn run(args: &InspectArgs, screen: Screen) -> Outcome<()> {
     let _ = writeln!(text, "  kind     {}", archive.kind());
     let _ = writeln!(text, "  written  by {}, format version {}", archive.writer(), archive.version());
     let _ = writeln!(text, "  size     {} bytes, {} arrays, all checksums right", bytes.len(), archive.arrays().len());
+    let waiting = journal::pending(&args.model, Identity::of(&bytes))?.into_iter();
+    let waiting = waiting.filter(|entry| matches!(entry, Entry::Row { .. })).count();
+    if waiting > 0 {
+        let _ = writeln!(text, "  journal  {waiting} rows that the file does not hold yet");
+    }
     for (name, value) in &params {
         let _ = writeln!(text, "  {name}");
         describe(&mut text, value, 4);
@@ -44,6 +50,7 @@ pub(crate) fn run(args: &InspectArgs, screen: Screen) -> Outcome<()> {
         "writer": archive.writer(),
         "format_version": archive.version(),
         "bytes": bytes.len(),
+        "journal_rows": waiting,
         "parameters": params,
         "arrays": arrays,
     });

@@ -3,25 +3,25 @@
 pub(crate) mod describe;
 mod fit;
 mod inspect;
+mod learn;
 mod path;
 mod predict;
 mod sample;
 mod tour;
 mod update;
 
-pub(crate) use fit::learn_all;
-
-use std::path::Path;
-
 use clap::CommandFactory;
 
 use crate::args::{Cli, Command};
 use crate::failure::{Failure, Outcome};
-use crate::screen::Screen;
+use crate::screen::{Screen, print};
 
 /// Runs a command.
 pub(crate) fn run(command: Command, screen: Screen) -> Outcome<()> {
     match command {
+        Command::Evaluate(args) => predict::evaluate(&args, screen),
+        Command::Learn(args) => learn::run(&args, screen),
+        Command::Forget(args) => update::forget(&args, screen),
         Command::Update(args) => update::update(&args, screen),
         Command::Merge(args) => update::merge(&args, screen),
         Command::Describe(args) => describe::run(&args, screen),
@@ -56,18 +56,4 @@ fn man(command: Option<&str>) -> Outcome<()> {
     let mut page = Vec::new();
     clap_mangen::Man::new(chosen).render(&mut page).map_err(|e| Failure::stdout(&e))?;
     print(&page)
-}
-
-fn print(bytes: &[u8]) -> Outcome<()> {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush()).map_err(|e| Failure::stdout(&e))
-}
-
-/// A file's bytes.
-pub(crate) fn read_file(path: &Path) -> Outcome<Vec<u8>> {
-    if path.is_dir() {
-        return Err(Failure::reading(path, &std::io::Error::from(std::io::ErrorKind::IsADirectory)));
-    }
-    std::fs::read(path).map_err(|e| Failure::reading(path, &e))
 }

@@ -1,137 +1,205 @@
-//! `mondrian predict`: a model and a table in, one line of prediction a row out.
+//! `mondrian predict` and `mondrian evaluate`: a model and a table in; predictions, or how good they are, out.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
 
-use crate::args::PredictArgs;
+use crate::args::{EvaluateArgs, PredictArgs};
 use crate::failure::{Failure, Outcome};
-use crate::model::{Answer, Fitted, quoted};
-use crate::prepare::{Prepared, PreparedRows};
-use crate::save::AtomicFile;
+use crate::model::{Answer, Fitted, Model, quoted};
+use crate::prepare::{Besides, Prepared, PreparedRows, TargetUse};
+use crate::save::{AtomicFile, check_not_input, is_standard};
+use crate::scores::{Scores, most_probable};
 use crate::screen::Screen;
 
+/// Coverages that `evaluate` looks at besides the one asked for.
+const COVERAGES: [f64; 4] = [0.5, 0.8, 0.9, 0.95];
+
 pub(crate) fn run(args: &PredictArgs, screen: Screen) -> Outcome<()> {
-    if !(args.coverage > 0.0 && args.coverage < 1.0) {
-        return Err(Failure::input(format!("--coverage {} is no share", args.coverage), "give one such as 0.9"));
-    }
+    check_coverage(args.coverage)?;
+    check_not_input(&args.out, &[&args.given.model, &args.given.read.data])?;
     let fitted = Fitted::load(&args.given.model)?;
     let source = args.given.read.open()?;
     let preparation = &fitted.record.preparation;
     let missing = args.given.missing.missing.unwrap_or(preparation.missing);
-    let mut rows = PreparedRows::new(&source, preparation, missing, false)?;
-    let mut out = Sink::open(&args.out, screen)?;
-    let classes = preparation.target.as_ref().and_then(|t| t.classes.as_deref()).unwrap_or_default();
-    let header = fitted.model.header(classes, args.mean_only);
+    let besides = Besides { target: TargetUse::Compare, keep: args.keep.clone(), ..Besides::default() };
+    let mut rows = PreparedRows::new(&source, preparation, missing, &besides)?;
+    let mut lines = Lines::open(&args.out, screen)?;
+    lines.classes = preparation.target.as_ref().and_then(|t| t.classes.clone()).unwrap_or_default();
+    let header = fitted.model.header(&lines.classes, args.mean_only);
+    lines.n_empty = header.matches(',').count();
+    lines.n_kept = args.keep.len();
+    let kept = args.keep.iter().map(|name| quoted(name) + ",").collect::<String>();
+    lines.write(&format!("{kept}{header}"))?;
     let coverage = (!args.mean_only).then_some(args.coverage);
-    out.line(&header)?;
     let mut progress = screen.progress("predicting", source.n_bytes());
     let (mut n_rows, mut n_empty, mut n_unseen) = (0, 0, 0);
+    let mut scores = Scores::default();
     while let Some(batch) = rows.next_batch()? {
         let answer = fitted.model.predict(batch.points(preparation)?, coverage)?;
-        write_batch(&mut out, &header, &batch, n_rows, &answer, classes)?;
+        if rows.has_target() {
+            scores.add(&answer, &batch.y, false);
+        }
+        lines.batch(&batch, n_rows, &answer)?;
         n_rows += batch.n_read as u64;
         n_empty += (batch.n_read - batch.rows.len()) as u64;
         n_unseen += batch.n_unseen;
         progress.set(rows.position());
     }
     progress.finish();
-    out.finish()?;
+    lines.finish()?;
     if n_empty > 0 {
         screen.say(format!("{n_empty} rows with missing cells have empty predictions"));
     }
     if n_unseen > 0 {
         screen.say(format!("{n_unseen} cells have a category the model has never seen"));
     }
-    if !is_stdout(&args.out) {
+    if scores.n() > 0 {
+        screen.say(scores.line(args.coverage));
+    }
+    if !is_standard(&args.out) {
         screen.say(format!("{n_rows} predictions in {}", args.out.display()));
-        let object = json!({ "rows": n_rows, "empty": n_empty, "unseen_categories": n_unseen, "out": args.out });
+        let mut object = json!({ "rows": n_rows, "empty": n_empty, "unseen_categories": n_unseen, "out": args.out });
+        if scores.n() > 0 {
+            object["scores"] = scores.figures(args.coverage, &lines_classes(&fitted));
+        }
         screen.result("", &object)?;
     }
     Ok(())
 }
 
-fn is_stdout(path: &Path) -> bool {
-    path == Path::new("-")
+fn lines_classes(fitted: &Fitted) -> Vec<String> {
+    fitted.record.preparation.target.as_ref().and_then(|t| t.classes.clone()).unwrap_or_default()
 }
 
-/// One line per row of the file, empty cells for dropped rows, so that lines and rows go together.
-fn write_batch(
-    out: &mut Sink,
-    header: &str,
-    batch: &Prepared,
-    before: u64,
-    answer: &Answer,
-    classes: &[String],
-) -> Outcome<()> {
-    let commas = header.matches(',').count();
-    let mut kept = batch.rows.iter().enumerate().peekable();
-    for row in 1..=batch.n_read as u64 {
-        match kept.next_if(|(_, number)| **number == before + row) {
-            None => out.line(&",".repeat(commas))?,
-            Some((i, _)) => match answer {
-                Answer::Mean(mean) => out.line(&mean[i].to_string())?,
-                Answer::Classes(probabilities) => {
-                    let row = &probabilities[i * classes.len()..][..classes.len()];
-                    out.line(&class_line(row, classes, commas > 0))?;
-                }
-                Answer::Regression { mean, std, lower, upper } => {
-                    out.line(&format!("{},{},{},{}", mean[i], std[i], lower[i], upper[i]))?;
-                }
-            },
+fn check_coverage(coverage: f64) -> Outcome<()> {
+    if coverage > 0.0 && coverage < 1.0 {
+        return Ok(());
+    }
+    Err(Failure::input(format!("--coverage {coverage} is not between 0 and 1"), "give a share such as 0.9"))
+}
+
+/// Compares predictions with the targets of a table.
+pub(crate) fn evaluate(args: &EvaluateArgs, screen: Screen) -> Outcome<()> {
+    check_coverage(args.coverage)?;
+    let fitted = Fitted::load(&args.given.model)?;
+    let source = args.given.read.open()?;
+    let preparation = &fitted.record.preparation;
+    let density = matches!(fitted.model, Model::Density(_));
+    if let (false, Some(target)) = (density, &preparation.target) {
+        source.find(&target.name)?;
+    }
+    let missing = args.given.missing.missing.unwrap_or(preparation.missing);
+    let target = if density { TargetUse::None } else { TargetUse::Compare };
+    let mut rows = PreparedRows::new(&source, preparation, missing, &Besides { target, ..Besides::default() })?;
+    let mut coverages: Vec<f64> = COVERAGES.into_iter().chain([args.coverage]).collect();
+    coverages.sort_unstable_by(f64::total_cmp);
+    coverages.dedup();
+    let mut scores = vec![Scores::default(); coverages.len()];
+    let (mut n_dropped, mut n_unseen) = (0, 0);
+    let mut progress = screen.progress("evaluating", source.n_bytes());
+    while let Some(batch) = rows.next_batch()? {
+        let answers = fitted.model.predict_at(batch.points(preparation)?, &coverages)?;
+        for (scores, answer) in scores.iter_mut().zip(&answers) {
+            scores.add(answer, &batch.y, density);
         }
+        n_dropped += (batch.n_read - batch.rows.len()) as u64;
+        n_unseen += batch.n_unseen;
+        progress.set(rows.position());
     }
-    Ok(())
-}
-
-/// The most probable class (the first of equals), and all probabilities if wanted.
-fn class_line(probabilities: &[f64], classes: &[String], all: bool) -> String {
-    let mut best = 0;
-    for (i, p) in probabilities.iter().enumerate() {
-        if *p > probabilities[best] {
-            best = i;
+    progress.finish();
+    let asked = coverages.iter().position(|c| *c == args.coverage).unwrap_or(0);
+    if scores[asked].n() == 0 {
+        return Err(Failure::input(
+            format!("{}: no row has a target that the model knows", source.place()),
+            "give a table with the target's column filled in",
+        ));
+    }
+    let classes = lines_classes(&fitted);
+    let mut object = scores[asked].figures(args.coverage, &classes);
+    let mut text = scores[asked].line(args.coverage);
+    if scores[asked].coverage().is_some() {
+        let shares: Vec<(f64, f64)> =
+            coverages.iter().zip(&scores).filter_map(|(c, s)| Some((*c, s.coverage()?))).collect();
+        let _ = write!(text, "\n  intervals of   hold");
+        for (nominal, held) in &shares {
+            let _ = write!(text, "\n  {:>10.1} % {:>5.1} %", 100.0 * nominal, 100.0 * held);
         }
+        object["coverages"] = json!(shares.iter().map(|(c, s)| json!({"interval": c, "held": s})).collect::<Vec<_>>());
     }
-    let name = quoted(&classes[best]);
-    if !all {
-        return name;
+    object["dropped"] = json!(n_dropped);
+    object["unseen_categories"] = json!(n_unseen);
+    if n_dropped > 0 {
+        screen.say(format!("{n_dropped} rows with missing cells were left out"));
     }
-    let numbers = probabilities.iter().map(f64::to_string);
-    std::iter::once(name).chain(numbers).collect::<Vec<_>>().join(",")
+    if n_unseen > 0 {
+        screen.say(format!("{n_unseen} cells have a category the model has never seen"));
+    }
+    screen.result(&text, &object)
 }
 
-/// Where predictions go: a file that appears whole, or standard output.
-enum Sink {
-    File(AtomicFile),
-    Standard(std::io::BufWriter<std::io::Stdout>),
+/// Lines of predictions on their way out.
+struct Lines {
+    out: AtomicFile,
+    classes: Vec<String>,
+    /// Commas of a line without a prediction.
+    n_empty: usize,
+    n_kept: usize,
 }
 
-impl Sink {
+impl Lines {
     fn open(path: &Path, screen: Screen) -> Outcome<Self> {
-        if !is_stdout(path) {
-            return AtomicFile::create(path).map(Self::File);
-        }
-        if screen.json {
+        if is_standard(path) && screen.json {
             return Err(Failure::input(
                 "--json and predictions cannot both go to standard output",
                 "give --out a file name",
             ));
         }
-        Ok(Self::Standard(std::io::BufWriter::new(std::io::stdout())))
+        Ok(Self { out: AtomicFile::create(path)?, classes: Vec::new(), n_empty: 0, n_kept: 0 })
     }
 
-    fn line(&mut self, line: &str) -> Outcome<()> {
-        match self {
-            Self::File(file) => writeln!(file, "{line}").map_err(|e| file.failure(&e)),
-            Self::Standard(out) => writeln!(out, "{line}").map_err(|e| Failure::stdout(&e)),
+    fn write(&mut self, line: &str) -> Outcome<()> {
+        writeln!(self.out, "{line}").map_err(|e| self.out.failure(&e))
+    }
+
+    /// One line per row of the file, empty cells for dropped rows, so that lines and rows go together.
+    fn batch(&mut self, batch: &Prepared, before: u64, answer: &Answer) -> Outcome<()> {
+        let mut used = batch.rows.iter().enumerate().peekable();
+        for row in 0..batch.n_read {
+            let mut line: String = batch.kept[row * self.n_kept..][..self.n_kept]
+                .iter()
+                .map(|cell| quoted(cell.as_deref().unwrap_or_default()) + ",")
+                .collect();
+            match used.next_if(|(_, number)| **number == before + row as u64 + 1) {
+                None => line.push_str(&",".repeat(self.n_empty)),
+                Some((i, _)) => line.push_str(&prediction_line(answer, i, &self.classes, self.n_empty > 0)),
+            }
+            self.write(&line)?;
         }
+        Ok(())
     }
 
     fn finish(self) -> Outcome<()> {
-        match self {
-            Self::File(file) => file.commit(),
-            Self::Standard(mut out) => out.flush().map_err(|e| Failure::stdout(&e)),
+        self.out.commit().map(drop)
+    }
+}
+
+/// The cells of one prediction; all probabilities of a class if wanted.
+pub(crate) fn prediction_line(answer: &Answer, i: usize, classes: &[String], all: bool) -> String {
+    match answer {
+        Answer::Mean(mean) => mean[i].to_string(),
+        Answer::Regression { mean, std, lower, upper } => {
+            format!("{},{},{},{}", mean[i], std[i], lower[i], upper[i])
+        }
+        Answer::Classes(probabilities) => {
+            let row = &probabilities[i * classes.len()..][..classes.len()];
+            let name = quoted(&classes[most_probable(row)]);
+            if !all {
+                return name;
+            }
+            std::iter::once(name).chain(row.iter().map(f64::to_string)).collect::<Vec<_>>().join(",")
         }
     }
 }

@@ -1,32 +1,83 @@
-//! `mondrian update` and `mondrian merge`: forests that learn more.
+//! `mondrian update`, `mondrian forget` and `mondrian merge`: forests that learn more, or less.
+
+use std::path::Path;
 
 use serde_json::json;
 
-use super::fit::learn_all;
-use crate::args::{MergeArgs, UpdateArgs};
+use crate::args::{ForgetArgs, MergeArgs, ModelAndTable, UpdateArgs};
 use crate::failure::{Failure, Outcome};
-use crate::model::Fitted;
-use crate::save::check_place;
+use crate::lock::ModelLock;
+use crate::model::{Fitted, Model};
+use crate::prepare::{Besides, Fed, Prepared, PreparedRows, TargetUse};
+use crate::save::{check_not_input, check_place};
 use crate::screen::Screen;
 
 /// Learns the rows of a table into a saved forest.
 pub(crate) fn update(args: &UpdateArgs, screen: Screen) -> Outcome<()> {
-    let out = args.out.as_ref().unwrap_or(&args.given.model);
+    let besides = Besides { new_classes: args.new_classes, ..Besides::learning() };
+    let (mut fitted, fed, lock) = change(&args.given, args.out.as_deref(), &besides, screen, Model::learn)?;
+    fitted.record.preparation.n_rows += fed.n_rows;
+    let n_new = add_classes(&mut fitted, fed.classes.as_deref());
+    let (total, out) = (fitted.record.preparation.n_rows, lock.path().to_path_buf());
+    fitted.save(&out)?;
+    fed.warn(screen);
+    if n_new > 0 {
+        screen.say(format!("{n_new} new classes"));
+    }
+    screen.say(format!("learned {} rows, {total} in all; wrote {}", fed.n_rows, out.display()));
+    let mut object = json!({ "learned": fed.n_rows, "rows": total, "unseen_categories": fed.n_unseen, "out": out });
+    object["dropped"] = json!(fed.n_dropped);
+    object["new_classes"] = json!(n_new);
+    screen.result("", &object)
+}
+
+/// Unlearns the rows of a table from a saved forest.
+pub(crate) fn forget(args: &ForgetArgs, screen: Screen) -> Outcome<()> {
+    let besides = Besides { target: TargetUse::Learn, ..Besides::default() };
+    let (mut fitted, fed, lock) = change(&args.given, args.out.as_deref(), &besides, screen, Model::forget)?;
+    let left = fitted.record.preparation.n_rows.saturating_sub(fed.n_rows);
+    fitted.record.preparation.n_rows = left;
+    let out = lock.path().to_path_buf();
+    fitted.save(&out)?;
+    screen.say(format!("forgot {} rows, {left} are left; wrote {}", fed.n_rows, out.display()));
+    screen.result("", &json!({ "forgotten": fed.n_rows, "rows": left, "out": out }))
+}
+
+/// Loads a model, hands it all rows of a table, and returns it with the right to write it.
+fn change(
+    given: &ModelAndTable,
+    out: Option<&Path>,
+    besides: &Besides,
+    screen: Screen,
+    mut with: impl FnMut(&mut Model, mondrian::Points<'_>, &Prepared) -> Outcome<()>,
+) -> Outcome<(Fitted, Fed, ModelLock)> {
+    let out = out.unwrap_or(&given.model);
     check_place(out)?;
-    let Fitted { mut model, mut record } = Fitted::load(&args.given.model)?;
-    let source = args.given.read.open()?;
-    let missing = args.given.missing.missing.unwrap_or(record.preparation.missing);
-    let n_rows = learn_all(&source, &record.preparation, missing, screen, |points, rows| model.learn(points, rows))?;
-    record.preparation.n_rows += n_rows;
-    let total = record.preparation.n_rows;
-    Fitted { model, record }.save(out)?;
-    screen.say(format!("learned {n_rows} rows, {total} in all; wrote {}", out.display()));
-    screen.result("", &json!({ "learned": n_rows, "rows": total, "out": out }))
+    check_not_input(out, &[&given.read.data])?;
+    // Before the model is read: what another process learns meanwhile would be lost.
+    let lock = ModelLock::take(out)?;
+    let Fitted { mut model, record } = Fitted::load(&given.model)?;
+    let source = given.read.open()?;
+    let missing = given.missing.missing.unwrap_or(record.preparation.missing);
+    let rows = PreparedRows::new(&source, &record.preparation, missing, besides)?;
+    let fed = rows.feed(screen, |points, rows| with(&mut model, points, rows))?;
+    Ok((Fitted { model, record }, fed, lock))
+}
+
+/// Names the classes that were new; how many.
+pub(crate) fn add_classes(fitted: &mut Fitted, classes: Option<&[String]>) -> usize {
+    let known = fitted.record.preparation.target.as_mut().and_then(|target| target.classes.as_mut());
+    let (Some(known), Some(classes)) = (known, classes) else { return 0 };
+    let new = classes.get(known.len()..).unwrap_or_default();
+    known.extend_from_slice(new);
+    new.len()
 }
 
 /// The forest of all rows of two.
 pub(crate) fn merge(args: &MergeArgs, screen: Screen) -> Outcome<()> {
     check_place(&args.out)?;
+    check_not_input(&args.out, &[&args.first, &args.second])?;
+    let _lock = ModelLock::take(&args.out)?;
     let mut first = Fitted::load(&args.first)?;
     let second = Fitted::load(&args.second)?;
     let mut theirs = second.record.preparation.clone();

@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::{Facts, Training, forest};
 use crate::args::ModelArgs;
-use crate::commands::learn_all;
 use crate::failure::Outcome;
 use crate::prepare::Preparation;
 use crate::screen::Screen;
@@ -14,7 +13,8 @@ use crate::stages::Stage;
 
 /// The parameters that the command line asks for.
 pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<ClassificationParams> {
-    Ok(ClassificationParams { forest: forest::forest_params(training, args)?, ..ClassificationParams::default() })
+    let (forest, gamma) = (forest::forest_params(training, args)?, forest::gamma(args));
+    Ok(ClassificationParams { forest, gamma, ..ClassificationParams::default() })
 }
 
 /// How many classes the target has.
@@ -36,8 +36,7 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     }
     let n_trees = params.forest.n_trees;
     let mut sowing: Option<BulkBuilder<ClassificationForest>> = None;
-    let Training { source, preparation, missing, .. } = training;
-    learn_all(source, preparation, *missing, screen, |points, batch| {
+    training.rows()?.feed(screen, |points, batch| {
         if sowing.is_none() {
             sowing = Some(BulkBuilder::classification(&params, points)?);
         }

@@ -12,7 +12,8 @@ use crate::screen::Screen;
 
 /// The parameters that the command line asks for; the box is the data's with a margin.
 pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<DensityParams> {
-    Ok(DensityParams::from(ForestParams { bounds: None, ..forest::forest_params(training, args)? }))
+    let forest = ForestParams { bounds: None, ..forest::forest_params(training, args)? };
+    Ok(DensityParams { gamma: forest::gamma(args), ..DensityParams::from(forest) })
 }
 
 pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<DensityForest> {

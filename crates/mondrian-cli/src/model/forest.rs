@@ -5,14 +5,14 @@ use std::ops::ControlFlow;
 use mondrian::Lifetime;
 use mondrian::process::Bounds;
 use mondrian::{
-    BulkBuilder, ForestParams, LeafModel, LifetimeChoice, RegressionForest, RegressionParams, WeightsChoice,
+    BulkBuilder, ForestParams, GammaChoice, LeafModel, LifetimeChoice, RegressionForest, RegressionParams,
+    WeightsChoice,
 };
 use mondrian::{FitOptions, Progress};
 use serde_json::json;
 
 use super::{Facts, Training};
-use crate::args::{LeafModelArg, LifetimeArg, ModelArgs};
-use crate::commands::learn_all;
+use crate::args::{LeafModelArg, LifetimeArg, ModelArgs, NumberArg};
 use crate::failure::Outcome;
 use crate::prepare::Prepared;
 use crate::screen::Screen;
@@ -32,6 +32,14 @@ pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<Regre
         },
         ..RegressionParams::default()
     })
+}
+
+/// γ of classes and densities.
+pub(super) fn gamma(args: &ModelArgs) -> GammaChoice {
+    match args.gamma {
+        None | Some(NumberArg::Auto) => GammaChoice::Auto,
+        Some(NumberArg::Value(gamma)) => GammaChoice::Value(gamma),
+    }
 }
 
 /// What all forests share. Inputs are scaled already, so the measure is plain length.
@@ -63,8 +71,7 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     screen.say(format!("growing {} trees to lifetime {lifetime}", params.forest.n_trees));
     let n_trees = params.forest.n_trees;
     let mut sowing: Option<BulkBuilder<RegressionForest>> = None;
-    let Training { source, preparation, missing, .. } = training;
-    learn_all(source, preparation, *missing, screen, |points, batch| {
+    training.rows()?.feed(screen, |points, batch| {
         if sowing.is_none() {
             sowing = Some(BulkBuilder::regression(params.clone(), lifetime, points, 1)?);
         }
@@ -84,14 +91,14 @@ pub(super) fn growing<M>(
     grow: impl FnOnce(&mut Progress<'_>) -> mondrian::Result<M>,
 ) -> mondrian::Result<M> {
     let _stage = Stage::new("growing");
-    crate::heap::give_back();
+    crate::system::give_back();
     let mut bar = screen.progress("growing", n_trees as u64);
     let mut given_back = 0;
     let model = grow(&mut Progress::new(&mut |report| {
         let n_grown = (report.fraction * n_trees as f64).round() as usize;
         if n_grown / TREES_A_SWEEP > given_back {
             given_back = n_grown / TREES_A_SWEEP;
-            crate::heap::give_back();
+            crate::system::give_back();
         }
         bar.set(n_grown as u64);
         ControlFlow::Continue(())

@@ -1,12 +1,12 @@
-//! Ridge regression on a Mondrian grid: one lifetime an input, searched for.
+//! Ridge regression on a Mondrian grid: one lifetime per input, searched for.
 
 use mondrian::LifetimesChoice;
 use mondrian::{FitOptions, Progress};
-use mondrian::{GridRidge, GridRidgeParams};
+use mondrian::{GridRidge, GridRidgeParams, SearchKind, SearchLimits};
 use serde_json::json;
 
 use super::{Facts, Training, ranked};
-use crate::args::{LifetimeArg, ModelArgs};
+use crate::args::{LifetimeArg, ModelArgs, NumberArg, SearchArg};
 use crate::failure::{Failure, Outcome};
 use crate::prepare::Task;
 use crate::screen::Screen;
@@ -22,7 +22,13 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
             LifetimeArg::Auto => LifetimesChoice::Auto,
             LifetimeArg::Fixed(lifetime) => LifetimesChoice::Common(lifetime),
         },
-        alpha: args.alpha.or(default.alpha),
+        alpha: match args.alpha {
+            None => default.alpha,
+            Some(NumberArg::Auto) => None,
+            Some(NumberArg::Value(alpha)) => Some(alpha),
+        },
+        search: search_kind(args.search),
+        limits: SearchLimits { budget: args.budget, patience: args.patience },
         seed: args.seed,
         ..default
     };
@@ -35,6 +41,19 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     };
     progress.finish();
     Ok(model)
+}
+
+fn search_kind(search: SearchArg) -> SearchKind {
+    match search {
+        SearchArg::Auto => SearchKind::Auto,
+        SearchArg::Greedy => SearchKind::Greedy,
+        SearchArg::GreedyBoth => SearchKind::GreedyBoth,
+        SearchArg::Lookahead => SearchKind::Lookahead,
+        SearchArg::Coordinate => SearchKind::Coordinate,
+        SearchArg::Gradient => SearchKind::Gradient,
+        SearchArg::Spsa => SearchKind::Spsa,
+        SearchArg::Bayes => SearchKind::Bayes,
+    }
 }
 
 pub(super) fn facts(model: &GridRidge, features: &[String]) -> Facts {

@@ -8,7 +8,7 @@ use mondrian::{Lifetime, Points};
 use serde_json::json;
 
 use super::{Facts, Training, forest};
-use crate::args::{LifetimeArg, ModelArgs};
+use crate::args::{LifetimeArg, ModelArgs, NumberArg};
 use crate::failure::{Failure, Outcome};
 use crate::prepare::Task;
 use crate::screen::Screen;
@@ -24,7 +24,12 @@ pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<Kerne
     if training.preparation.task() != Some(Task::Regression) {
         return Err(Failure::input("the kernel model predicts numbers, not classes", "use --model forest"));
     }
-    Ok(KernelRidge::params().trees(trees(training, args)?).alpha(args.alpha.unwrap_or(1.0)))
+    let params = KernelRidge::params().trees(trees(training, args)?);
+    Ok(match args.alpha {
+        None => params.alpha(1.0),
+        Some(NumberArg::Auto) => params.auto_alpha(),
+        Some(NumberArg::Value(alpha)) => params.alpha(alpha),
+    })
 }
 
 /// Trees to make features of: fewer than a forest has by default, since each of its cells is a feature.

@@ -5,7 +5,10 @@ pub(crate) mod density;
 pub(crate) mod forest;
 mod grid;
 pub(crate) mod kernel;
-mod laplace;
+pub(crate) mod laplace;
+mod training;
+
+pub(crate) use training::{Opened, Training};
 
 use std::path::Path;
 
@@ -25,10 +28,13 @@ use serde_json::{Value, json};
 
 use crate::args::{ModelArgs, ModelKind};
 use crate::failure::{Failure, Outcome};
-use crate::prepare::{Missing, Preparation, Prepared, PreparedRows, TableSummary, Task};
-use crate::save::AtomicFile;
+use crate::journal::{self, Entry, Identified, Identity};
+use crate::prepare::{Preparation, Prepared, Task};
+use crate::save::{AtomicFile, is_standard};
 use crate::screen::Screen;
-use crate::table::Source;
+
+/// How often a model file may change while it is read with its journal.
+const ATTEMPTS: usize = 20;
 
 /// A fitted model of any kind.
 #[derive(Debug)]
@@ -55,21 +61,6 @@ pub(crate) struct Record {
 pub(crate) struct Fitted {
     pub(crate) model: Model,
     pub(crate) record: Record,
-}
-
-/// A table to learn from, looked at once already.
-pub(crate) struct Training<'a> {
-    pub(crate) source: &'a Source,
-    pub(crate) summary: &'a TableSummary,
-    pub(crate) preparation: &'a Preparation,
-    pub(crate) missing: Missing,
-}
-
-impl<'a> Training<'a> {
-    /// The rows from the first on, prepared.
-    pub(crate) fn rows(&self) -> Outcome<PreparedRows<'a>> {
-        PreparedRows::new(self.source, self.preparation, self.missing, true)
-    }
 }
 
 /// What a model says about some rows.
@@ -127,6 +118,27 @@ impl Model {
         }
     }
 
+    /// Predictions with intervals of several coverages, where it has intervals.
+    pub(crate) fn predict_at(&self, points: Points<'_>, coverages: &[f64]) -> Outcome<Vec<Answer>> {
+        let Self::Forest(model) = self else {
+            let first = self.predict(points, Some(coverages.first().copied().unwrap_or(0.9)))?;
+            let widened = |&coverage: &f64| match &first {
+                Answer::Regression { mean, std, .. } => normal_answer(mean.clone(), std.clone(), coverage),
+                other => other.clone(),
+            };
+            return Ok(coverages.iter().map(widened).collect());
+        };
+        let prediction = model.predict_with_std(points)?;
+        let levels: Vec<f64> = coverages.iter().flat_map(|c| [0.5 - c / 2.0, 0.5 + c / 2.0]).collect();
+        let ends = model.predict_quantiles(points, &levels)?;
+        let end = |which: usize| ends.chunks(levels.len()).map(|row| row[which]).collect::<Vec<f64>>();
+        let answer = |i: usize| {
+            let (mean, std) = (prediction.mean.clone(), prediction.std.clone());
+            Answer::Regression { mean, std, lower: end(2 * i), upper: end(2 * i + 1) }
+        };
+        Ok((0..coverages.len()).map(answer).collect())
+    }
+
     /// The header of its predictions.
     pub(crate) fn header(&self, classes: &[String], mean_only: bool) -> String {
         match self {
@@ -149,6 +161,16 @@ impl Model {
             Self::Classifier(model) => Ok(model.learn(points, &rows.classes())?),
             Self::Density(model) => Ok(model.learn(points)?),
             Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_) => Err(self.not_online("learn more rows")),
+        }
+    }
+
+    /// Unlearns rows that it has learned.
+    pub(crate) fn forget(&mut self, points: Points<'_>, rows: &Prepared) -> Outcome<()> {
+        match self {
+            Self::Forest(model) => Ok(model.forget(points, &rows.y)?),
+            Self::Classifier(model) => Ok(model.forget(points, &rows.classes())?),
+            Self::Density(model) => Ok(model.forget(points)?),
+            Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_) => Err(self.not_online("forget rows")),
         }
     }
 
@@ -184,6 +206,14 @@ impl Model {
                 Ok(Self::Density(Box::new(params.fit(points)?)))
             }
             Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_) => Err(self.not_online("be grown alike")),
+        }
+    }
+
+    /// Refuses a model that cannot learn more rows.
+    pub(crate) fn check_online(&self) -> Outcome<()> {
+        match self {
+            Self::Forest(_) | Self::Classifier(_) | Self::Density(_) => Ok(()),
+            Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_) => Err(self.not_online("learn more rows")),
         }
     }
 
@@ -280,18 +310,81 @@ impl Fitted {
     pub(crate) fn save(self, path: &Path) -> Outcome<()> {
         let mut archive = self.model.into_archive()?;
         archive.set_params("program", &self.record)?;
-        let mut file = AtomicFile::create(path)?;
-        archive.write_to(&mut file)?.map_err(|e| file.failure(&e))?;
-        file.commit()
+        let (file, identity) = write_beside(&archive, path)?;
+        if is_standard(path) {
+            return file.commit().map(drop);
+        }
+        journal::settle(path, identity)?;
+        file.commit()?;
+        journal::remove(path);
+        Ok(())
     }
 
-    /// Reads a model file.
+    /// Writes the model into a file that only needs to be committed, and tells which it will be.
+    pub(crate) fn write_beside(&self, path: &Path) -> Outcome<(AtomicFile, Identity)> {
+        write_beside(&self.to_archive()?, path)
+    }
+
+    /// Reads a model file, and learns the rows of its journal if there is one.
     pub(crate) fn load(path: &Path) -> Outcome<Self> {
-        let bytes = crate::commands::read_file(path)?;
-        Self::from_bytes(&bytes).map_err(|failure| match failure {
+        Self::load_with_identity(path).map(|(fitted, _)| fitted)
+    }
+
+    /// The same, and which file it was.
+    pub(crate) fn load_with_identity(path: &Path) -> Outcome<(Self, Identity)> {
+        let in_file = |failure| match failure {
             Failure::Input { what, hint } => Failure::input(format!("{}: {what}", path.display()), hint),
             other => other,
-        })
+        };
+        let mut bytes = read_file(path)?;
+        let mut attempts = 0;
+        let entries = loop {
+            match journal::pending(path, Identity::of(&bytes)) {
+                Ok(entries) => break entries,
+                Err(failure) => {
+                    // A process that learns may have written the next file between our two reads.
+                    let again = read_file(path)?;
+                    if attempts == ATTEMPTS || again == bytes {
+                        return Err(failure);
+                    }
+                    (bytes, attempts) = (again, attempts + 1);
+                }
+            }
+        };
+        let identity = Identity::of(&bytes);
+        let mut fitted = Self::from_bytes(&bytes).map_err(in_file)?;
+        fitted.replay(&entries).map_err(in_file)?;
+        Ok((fitted, identity))
+    }
+
+    /// Learns the rows of a journal.
+    fn replay(&mut self, entries: &[Entry]) -> Outcome<()> {
+        let width = self.record.preparation.n_features();
+        let mut rows = Prepared::default();
+        for entry in entries {
+            match entry {
+                Entry::Row { x, y } if x.len() == width => {
+                    rows.x.extend_from_slice(x);
+                    rows.y.push(*y);
+                }
+                Entry::Row { .. } => {
+                    return Err(Failure::input("its journal has rows of another width", "move the journal away"));
+                }
+                Entry::Class(name) => {
+                    if let Some(classes) = self.record.preparation.target.as_mut().and_then(|t| t.classes.as_mut()) {
+                        classes.push(name.clone());
+                    }
+                }
+                Entry::Checkpoint(_) => {}
+            }
+        }
+        if rows.y.is_empty() {
+            return Ok(());
+        }
+        rows.n_classes = classifier::n_classes(&self.record.preparation);
+        self.record.preparation.n_rows += rows.y.len() as u64;
+        let points = Points::row_major(&rows.x, width)?;
+        self.model.learn(points, &rows)
     }
 
     /// The model of a file's bytes, which may come from anywhere.
@@ -320,11 +413,11 @@ impl Fitted {
     }
 }
 
-impl Prepared {
-    /// The inputs as the library takes them.
-    pub(crate) fn points(&self, preparation: &Preparation) -> Outcome<Points<'_>> {
-        Ok(Points::row_major(&self.x, preparation.n_features())?)
-    }
+fn write_beside(archive: &Archive, path: &Path) -> Outcome<(AtomicFile, Identity)> {
+    let mut file = Identified::new(AtomicFile::create(path)?);
+    archive.write_to(&mut file)?.map_err(|e| file.inner.failure(&e))?;
+    let identity = file.identity();
+    Ok((file.inner, identity))
 }
 
 /// Means and deviations with the ends of a normal interval.
@@ -355,4 +448,12 @@ pub(crate) fn number(x: f64) -> Value {
 /// A cell of a CSV file.
 pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+/// A file's bytes.
+pub(crate) fn read_file(path: &Path) -> Outcome<Vec<u8>> {
+    if path.is_dir() {
+        return Err(Failure::reading(path, &std::io::Error::from(std::io::ErrorKind::IsADirectory)));
+    }
+    std::fs::read(path).map_err(|e| Failure::reading(path, &e))
 }

@@ -7,7 +7,7 @@ mod scale;
 mod select;
 mod summary;
 
-pub(crate) use rows::{Prepared, PreparedRows};
+pub(crate) use rows::{Besides, Fed, Prepared, PreparedRows, RowPreparer, TargetUse};
 pub(crate) use scale::Scaling;
 pub(crate) use select::{ColumnChoice, Selection};
 pub(crate) use summary::{ColumnSummary, TableSummary, summarise};
@@ -17,9 +17,12 @@ use serde::{Deserialize, Serialize};
 use scale::Map;
 
 use crate::failure::{Failure, Outcome};
+use crate::table::Kind;
 
 /// Categories a column may have at most: each becomes an input of its own.
 pub(crate) const MOST_LEVELS: usize = 100;
+/// Classes a target may have at most.
+pub(crate) const MOST_CLASSES: usize = 1000;
 
 /// What to do about missing cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -59,6 +62,9 @@ pub(crate) struct Preparation {
 pub(crate) struct Input {
     pub(crate) name: String,
     pub(crate) encoding: Encoding,
+    /// Whether the column holds dates: its numbers are days since 1970-01-01.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) date: bool,
 }
 
 /// How a column's cells become numbers.
@@ -80,6 +86,60 @@ pub(crate) struct Target {
 }
 
 impl Preparation {
+    /// What to do to rows of this table, and to new ones.
+    pub(crate) fn new(
+        selection: &Selection,
+        summary: &TableSummary,
+        missing: Missing,
+        scaling: Scaling,
+    ) -> Outcome<Self> {
+        let inputs = summary
+            .columns
+            .iter()
+            .zip(&selection.inputs)
+            .map(|(column, (name, wanted))| {
+                let encoding = match wanted.kind {
+                    Kind::Number | Kind::Date => Encoding::Number {
+                        fill: Some(column.mean),
+                        map: Map::new(scaling, column.mean, column.deviation, &column.sample),
+                    },
+                    Kind::Text | Kind::Unreadable(_) => {
+                        Encoding::Category { levels: column.levels.keys().cloned().collect() }
+                    }
+                };
+                Input { name: name.clone(), encoding, date: wanted.kind == Kind::Date }
+            })
+            .collect();
+        let target = selection
+            .target
+            .as_ref()
+            .map(|(name, _, task)| {
+                let column = &summary.columns[selection.inputs.len()];
+                let classes = (*task == Task::Classification).then(|| classes(name, column)).transpose()?;
+                Outcome::Ok(Target { name: name.clone(), classes })
+            })
+            .transpose()?;
+        Ok(Self { inputs, target, missing, scaling, n_rows: summary.n_used })
+    }
+
+    /// The box of the prepared inputs: it follows from the ranges, since every scaling is increasing.
+    pub(crate) fn bounds(&self, summary: &TableSummary) -> (Vec<f64>, Vec<f64>) {
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        for (input, column) in self.inputs.iter().zip(&summary.columns) {
+            match &input.encoding {
+                Encoding::Number { map, .. } => {
+                    lower.push(map.apply(column.min));
+                    upper.push(map.apply(column.max));
+                }
+                Encoding::Category { levels } => {
+                    lower.extend(levels.iter().map(|_| 0.0));
+                    upper.extend(levels.iter().map(|_| 1.0));
+                }
+            }
+        }
+        (lower, upper)
+    }
+
     /// The names of the model's inputs, one per dimension.
     pub(crate) fn features(&self) -> Vec<String> {
         let mut names = Vec::new();
@@ -137,4 +197,23 @@ impl Input {
             Encoding::Category { levels } => levels.len(),
         }
     }
+}
+
+/// The classes, in order: numbers by size, texts by name.
+fn classes(name: &str, column: &ColumnSummary) -> Outcome<Vec<String>> {
+    let classes: Vec<String> = if column.levels.is_empty() {
+        let mut numbers: Vec<f64> = column.distinct.values().copied().collect();
+        numbers.sort_unstable_by(f64::total_cmp);
+        numbers.dedup();
+        numbers.iter().map(f64::to_string).collect()
+    } else {
+        column.levels.keys().cloned().collect()
+    };
+    if classes.len() > MOST_CLASSES {
+        return Err(Failure::input(
+            format!("the target {name:?} has more than {MOST_CLASSES} classes"),
+            "is it a number? then use --task regression",
+        ));
+    }
+    Ok(classes)
 }

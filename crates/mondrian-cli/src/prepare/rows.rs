@@ -1,16 +1,19 @@
 //! Prepared rows, batch by batch: what the models see.
 
-use super::summary::{BATCH, gaps};
+use mondrian::Points;
+
 use super::{Encoding, Missing, Preparation};
 use crate::failure::{Failure, Outcome};
-use crate::table::{Cells, Kind, RawBatch, RowReader, Source, Wanted};
+use crate::screen::Screen;
+use crate::stages::Stage;
+use crate::table::{Cells, Column, Kind, RawBatch, RowReader, Source, Wanted, batch_rows};
 
 /// Some rows, ready for a model.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Prepared {
     /// Row-major inputs.
     pub(crate) x: Vec<f64>,
-    /// The target's numbers, or the classes' indices.
+    /// The target's numbers, or the classes' indices. NaN: not known, where that is allowed.
     pub(crate) y: Vec<f64>,
     /// The rows' numbers in the file, counted from 1.
     pub(crate) rows: Vec<u64>,
@@ -18,6 +21,10 @@ pub(crate) struct Prepared {
     pub(crate) n_read: usize,
     /// Cells with a category the model has never seen.
     pub(crate) n_unseen: u64,
+    /// Classes known so far, new ones included.
+    pub(crate) n_classes: usize,
+    /// The cells to be passed on, as they are: row-major, of all rows that were read.
+    pub(crate) kept: Vec<Option<Box<str>>>,
 }
 
 impl Prepared {
@@ -26,99 +33,132 @@ impl Prepared {
         self.y.iter().map(|&y| y as u32).collect()
     }
 
+    /// The inputs as the library takes them.
+    pub(crate) fn points(&self, preparation: &Preparation) -> Outcome<Points<'_>> {
+        Ok(Points::row_major(&self.x, preparation.n_features())?)
+    }
+
     fn append(&mut self, mut other: Self) {
         self.x.append(&mut other.x);
         self.y.append(&mut other.y);
         self.rows.append(&mut other.rows);
+        self.kept.append(&mut other.kept);
         self.n_read += other.n_read;
         self.n_unseen += other.n_unseen;
+        self.n_classes = self.n_classes.max(other.n_classes);
     }
 }
 
-/// A running read of prepared rows.
-pub(crate) struct PreparedRows<'a> {
-    preparation: &'a Preparation,
-    missing: Missing,
-    reader: Box<dyn RowReader>,
-    place: String,
-    with_target: bool,
-    targets: TargetMap,
+/// What is read besides the inputs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Besides {
+    pub(crate) target: TargetUse,
+    /// Columns to pass on as they are.
+    pub(crate) keep: Vec<String>,
+    /// Whether classes that the model was not fitted with are added, not refused.
+    pub(crate) new_classes: bool,
 }
 
+/// What the target is read for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum TargetUse {
+    /// Not at all.
+    #[default]
+    None,
+    /// To compare with, where the table has it; rows whose target is missing or unknown are still predicted.
+    Compare,
+    /// To learn from: every row must have it.
+    Learn,
+}
+
+impl Besides {
+    /// Rows to learn from.
+    pub(crate) fn learning() -> Self {
+        Self { target: TargetUse::Learn, ..Self::default() }
+    }
+}
+
+/// Turns raw rows into prepared ones.
+pub(crate) struct RowPreparer<'a> {
+    preparation: &'a Preparation,
+    missing: Missing,
+    place: String,
+    target: TargetUse,
+    targets: TargetMap,
+    n_kept: usize,
+    new_classes: bool,
+}
+
+/// How cells of the target become numbers.
 enum TargetMap {
     Number,
+    /// Classes by name.
     Texts(Vec<String>),
+    /// Classes that are all numbers are compared as numbers: 1 and 1.0 are the same class.
     Numbers(Vec<f64>),
 }
 
-impl<'a> PreparedRows<'a> {
-    /// Starts reading `source`, whose columns are found by name.
+impl<'a> RowPreparer<'a> {
+    /// A preparer of rows whose target is read as `target_kind`.
     pub(crate) fn new(
-        source: &Source,
         preparation: &'a Preparation,
         missing: Missing,
-        with_target: bool,
-    ) -> Outcome<Self> {
-        let mut wanted = Vec::new();
-        for input in &preparation.inputs {
+        besides: &Besides,
+        target_kind: Kind,
+        place: &str,
+    ) -> Self {
+        let classes = preparation.target.as_ref().and_then(|target| target.classes.as_ref());
+        let numbers = classes.and_then(|classes| classes.iter().map(|c| c.parse().ok()).collect());
+        let targets = match (classes, numbers) {
+            (None, _) => TargetMap::Number,
+            (Some(_), Some(numbers)) if target_kind == Kind::Number => TargetMap::Numbers(numbers),
+            (Some(classes), _) => TargetMap::Texts(classes.clone()),
+        };
+        let target = if preparation.target.is_some() { besides.target } else { TargetUse::None };
+        let (n_kept, new_classes) = (besides.keep.len(), besides.new_classes);
+        Self { preparation, missing, place: place.to_owned(), target, targets, n_kept, new_classes }
+    }
+
+    /// The columns that raw rows must have, by name: the inputs with their kinds, as prepared.
+    pub(crate) fn input_kinds(preparation: &Preparation) -> impl Iterator<Item = (&str, Kind)> {
+        preparation.inputs.iter().map(|input| {
             let kind = match &input.encoding {
+                Encoding::Number { .. } if input.date => Kind::Date,
                 Encoding::Number { .. } => Kind::Number,
                 Encoding::Category { .. } => Kind::Text,
             };
-            wanted.push(Wanted { column: source.find(&input.name)?, kind });
-        }
-        let mut targets = TargetMap::Number;
-        if let (true, Some(target)) = (with_target, &preparation.target) {
-            let column = source.find(&target.name)?;
-            let mut kind = Kind::Number;
-            if let Some(classes) = &target.classes {
-                // Classes that are all numbers are compared as numbers: 1 and 1.0 are the same class.
-                let numbers: Option<Vec<f64>> = classes.iter().map(|c| c.parse().ok()).collect();
-                (kind, targets) = match numbers {
-                    Some(numbers) if source.columns()[column].kind == Kind::Number => {
-                        (Kind::Number, TargetMap::Numbers(numbers))
-                    }
-                    _ => (Kind::Text, TargetMap::Texts(classes.clone())),
-                };
+            (input.name.as_str(), kind)
+        })
+    }
+
+    /// The classes known so far, by name: those of the model first.
+    pub(crate) fn classes(&self) -> Option<Vec<String>> {
+        match &self.targets {
+            TargetMap::Number => None,
+            TargetMap::Texts(classes) => Some(classes.clone()),
+            TargetMap::Numbers(numbers) => {
+                let known = self.preparation.target.as_ref().and_then(|t| t.classes.clone()).unwrap_or_default();
+                let new = numbers.iter().skip(known.len()).map(f64::to_string).collect::<Vec<_>>();
+                Some(known.into_iter().chain(new).collect())
             }
-            wanted.push(Wanted { column, kind });
-        }
-        let reader = source.read(&wanted)?;
-        Ok(Self { preparation, missing, reader, place: source.place().to_owned(), with_target, targets })
-    }
-
-    /// How far into the file, in bytes.
-    pub(crate) fn position(&self) -> u64 {
-        self.reader.position()
-    }
-
-    /// The next rows; none at the end.
-    pub(crate) fn next_batch(&mut self) -> Outcome<Option<Prepared>> {
-        match self.reader.next_batch(BATCH)? {
-            None => Ok(None),
-            Some(batch) => self.prepare(&batch).map(Some),
         }
     }
 
-    /// All rows at once.
-    pub(crate) fn all(mut self) -> Outcome<Prepared> {
-        let mut all = Prepared::default();
-        let rows = usize::try_from(self.preparation.n_rows).unwrap_or(0).min(1 << 28);
-        if self.with_target {
-            all.x.reserve_exact(rows * self.preparation.n_features());
-            all.y.reserve_exact(rows);
-        }
-        while let Some(batch) = self.next_batch()? {
-            all.append(batch);
-        }
-        Ok(all)
-    }
-
-    fn prepare(&self, batch: &RawBatch) -> Outcome<Prepared> {
-        let gaps = gaps(batch);
+    /// Rows as a model takes them: inputs first, then the target where it is read, then what is kept.
+    pub(crate) fn prepare(&mut self, batch: &RawBatch) -> Outcome<Prepared> {
+        let n_inputs = self.preparation.inputs.len();
+        let n_needed = n_inputs + usize::from(self.target == TargetUse::Learn);
+        let gaps = gaps(&batch.columns[..n_needed], batch.n_rows);
         let mut prepared = Prepared { n_read: batch.n_rows, ..Prepared::default() };
         prepared.x.reserve(batch.n_rows * self.preparation.n_features());
         for (row, &gap) in gaps.iter().enumerate() {
+            if self.n_kept > 0 {
+                let kept = batch.columns[batch.columns.len() - self.n_kept..].iter();
+                prepared.kept.extend(kept.map(|cells| match cells {
+                    Cells::Texts(texts) => texts[row].clone(),
+                    Cells::Numbers(_) => None,
+                }));
+            }
             if gap {
                 match self.missing {
                     Missing::Refuse => return Err(self.refuse(batch, row)),
@@ -126,52 +166,105 @@ impl<'a> PreparedRows<'a> {
                     Missing::Mean => {}
                 }
             }
-            for (input, cells) in self.preparation.inputs.iter().zip(&batch.columns) {
-                match (&input.encoding, cells) {
-                    (Encoding::Number { fill, map }, Cells::Numbers(x)) => {
-                        let present = Some(x[row]).filter(|x| x.is_finite());
-                        let number = present.or(*fill).ok_or_else(|| self.refuse(batch, row))?;
-                        prepared.x.push(map.apply(number));
-                    }
-                    (Encoding::Category { levels }, Cells::Texts(texts)) => {
-                        let text = texts[row].as_deref();
-                        let seen = text.and_then(|t| levels.binary_search_by(|l| l.as_str().cmp(t)).ok());
-                        prepared.n_unseen += u64::from(text.is_some() && seen.is_none());
-                        prepared.x.extend((0..levels.len()).map(|i| f64::from(u8::from(Some(i) == seen))));
-                    }
-                    _ => unreachable!("columns are read as the encoding asks"),
+            self.encode(batch, row, &mut prepared)?;
+            match self.target {
+                TargetUse::None => {}
+                TargetUse::Learn => {
+                    let y = self.target(batch, row)?;
+                    prepared.y.push(y);
                 }
-            }
-            if self.with_target && self.preparation.target.is_some() {
-                prepared.y.push(self.target(batch, row)?);
+                TargetUse::Compare => prepared.y.push(self.known_target(&batch.columns[n_inputs], row)),
             }
             prepared.rows.push(batch.first_row + row as u64);
         }
+        prepared.n_classes = match &self.targets {
+            TargetMap::Number => 0,
+            TargetMap::Texts(classes) => classes.len(),
+            TargetMap::Numbers(classes) => classes.len(),
+        };
         Ok(prepared)
     }
 
-    fn target(&self, batch: &RawBatch, row: usize) -> Outcome<f64> {
-        let cells = batch.columns.last().expect("the target is read last");
-        let known = |index: Option<usize>, shown: String| {
-            index.map(|i| i as f64).ok_or_else(|| {
-                let row = batch.first_row + row as u64;
-                Failure::input(
-                    format!("{}: row {row}: the class {shown:?} is not one the model was fitted with", self.place),
-                    "fit a new model on all the data",
-                )
-            })
-        };
-        match (&self.targets, cells) {
+    fn encode(&self, batch: &RawBatch, row: usize, prepared: &mut Prepared) -> Outcome<()> {
+        for (input, cells) in self.preparation.inputs.iter().zip(&batch.columns) {
+            match (&input.encoding, cells) {
+                (Encoding::Number { fill, map }, Cells::Numbers(x)) => {
+                    let present = Some(x[row]).filter(|x| x.is_finite());
+                    let number = present.or(*fill).ok_or_else(|| self.refuse(batch, row))?;
+                    let scaled = map.apply(number);
+                    if !scaled.is_finite() {
+                        return Err(Failure::input(
+                            format!(
+                                "{}: row {}, column {:?}: {number:e} is too large to be scaled",
+                                self.place,
+                                batch.first_row + row as u64,
+                                input.name
+                            ),
+                            "correct it, or divide the column by a constant and fit again",
+                        ));
+                    }
+                    prepared.x.push(scaled);
+                }
+                (Encoding::Category { levels }, Cells::Texts(texts)) => {
+                    let text = texts[row].as_deref();
+                    let seen = text.and_then(|t| levels.binary_search_by(|l| l.as_str().cmp(t)).ok());
+                    prepared.n_unseen += u64::from(text.is_some() && seen.is_none());
+                    prepared.x.extend((0..levels.len()).map(|i| f64::from(u8::from(Some(i) == seen))));
+                }
+                _ => unreachable!("columns are read as the encoding asks"),
+            }
+        }
+        Ok(())
+    }
+
+    fn target(&mut self, batch: &RawBatch, row: usize) -> Outcome<f64> {
+        let cells = &batch.columns[self.preparation.inputs.len()];
+        let (found, shown) = match (&self.targets, cells) {
             (TargetMap::Numbers(classes), Cells::Numbers(x)) if x[row].is_finite() => {
-                known(classes.iter().position(|c| *c == x[row]), x[row].to_string())
+                (classes.iter().position(|c| *c == x[row]), x[row].to_string())
             }
             (TargetMap::Texts(classes), Cells::Texts(t)) if t[row].is_some() => {
                 let text = t[row].as_deref().unwrap_or_default();
-                known(classes.iter().position(|c| c == text), text.to_owned())
+                (classes.iter().position(|c| c == text), text.to_owned())
             }
-            (TargetMap::Number, Cells::Numbers(x)) if x[row].is_finite() => Ok(x[row]),
-            _ => Err(self.refuse(batch, row)),
+            (TargetMap::Number, Cells::Numbers(x)) if x[row].is_finite() => return Ok(x[row]),
+            _ => return Err(self.refuse(batch, row)),
+        };
+        if let Some(class) = found {
+            return Ok(class as f64);
         }
+        if !self.new_classes {
+            let row = batch.first_row + row as u64;
+            return Err(Failure::input(
+                format!("{}: row {row}: the class {shown:?} is not one the model was fitted with", self.place),
+                "add it with --new-classes (update and learn), or fit a new model on all the data",
+            ));
+        }
+        Ok(match (&mut self.targets, cells) {
+            (TargetMap::Numbers(classes), Cells::Numbers(x)) => {
+                classes.push(x[row]);
+                classes.len() - 1
+            }
+            (TargetMap::Texts(classes), _) => {
+                classes.push(shown);
+                classes.len() - 1
+            }
+            _ => unreachable!("classes are compared as they are read"),
+        } as f64)
+    }
+
+    /// The target of a row, read as text; NaN where it is missing or none that the model knows.
+    fn known_target(&self, cells: &Cells, row: usize) -> f64 {
+        let Cells::Texts(texts) = cells else { return f64::NAN };
+        let Some(text) = texts[row].as_deref() else { return f64::NAN };
+        let found = match &self.targets {
+            TargetMap::Number => return crate::table::number(text).filter(|y| y.is_finite()).unwrap_or(f64::NAN),
+            TargetMap::Texts(classes) => classes.iter().position(|c| c == text),
+            TargetMap::Numbers(classes) => {
+                crate::table::number(text).and_then(|y| classes.iter().position(|c| *c == y))
+            }
+        };
+        found.map_or(f64::NAN, |class| class as f64)
     }
 
     fn refuse(&self, batch: &RawBatch, row: usize) -> Failure {
@@ -188,5 +281,157 @@ impl<'a> PreparedRows<'a> {
             format!("{}: row {}, column {name:?} is missing or not finite", self.place, batch.first_row + row as u64),
             "correct it, or choose --missing drop or --missing mean",
         )
+    }
+}
+
+/// Which rows have a missing cell.
+pub(super) fn gaps(columns: &[Cells], n_rows: usize) -> Vec<bool> {
+    let mut gaps = vec![false; n_rows];
+    for cells in columns {
+        match cells {
+            Cells::Numbers(x) => gaps.iter_mut().zip(x).for_each(|(g, x)| *g |= !x.is_finite()),
+            Cells::Texts(t) => gaps.iter_mut().zip(t).for_each(|(g, t)| *g |= t.is_none()),
+        }
+    }
+    gaps
+}
+
+/// A running read of prepared rows.
+pub(crate) struct PreparedRows<'a> {
+    preparer: RowPreparer<'a>,
+    reader: Box<dyn RowReader>,
+    batch_rows: usize,
+    n_bytes: u64,
+    /// The target, where it is compared: how its texts become numbers.
+    compared: Option<Column>,
+}
+
+/// What was fed to a model.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fed {
+    pub(crate) n_rows: u64,
+    /// Rows left out for a missing cell.
+    pub(crate) n_dropped: u64,
+    /// Cells with a category that the model has never seen.
+    pub(crate) n_unseen: u64,
+    /// All classes, where the target has them.
+    pub(crate) classes: Option<Vec<String>>,
+}
+
+impl Fed {
+    /// Says what a user may not expect.
+    pub(crate) fn warn(&self, screen: Screen) {
+        if self.n_dropped > 0 {
+            screen.say(format!("{} rows with missing cells were left out", self.n_dropped));
+        }
+        if self.n_unseen > 0 {
+            screen.say(format!("{} cells have a category the model has never seen", self.n_unseen));
+        }
+    }
+}
+
+impl<'a> PreparedRows<'a> {
+    /// Starts reading `source`, whose columns are found by name.
+    pub(crate) fn new(
+        source: &Source,
+        preparation: &'a Preparation,
+        missing: Missing,
+        besides: &Besides,
+    ) -> Outcome<Self> {
+        let mut wanted = Vec::new();
+        for (name, kind) in RowPreparer::input_kinds(preparation) {
+            wanted.push(Wanted { column: source.find(name)?, kind });
+        }
+        let mut besides = besides.clone();
+        let (mut target_kind, mut compared) = (Kind::Text, None);
+        match (besides.target, &preparation.target) {
+            (TargetUse::Learn, Some(target)) => {
+                let column = source.find(&target.name)?;
+                let numeric = matches!(source.columns()[column].kind, Kind::Number | Kind::Date);
+                let numbers = target.classes.as_ref().is_none_or(|c| c.iter().all(|c| c.parse::<f64>().is_ok()));
+                target_kind = match source.columns()[column].kind {
+                    Kind::Date if target.classes.is_none() => Kind::Date,
+                    _ if target.classes.is_none() || (numeric && numbers) => Kind::Number,
+                    _ => Kind::Text,
+                };
+                wanted.push(Wanted { column, kind: target_kind });
+            }
+            (TargetUse::Compare, Some(target)) => match source.find(&target.name) {
+                Ok(column) if !matches!(source.columns()[column].kind, Kind::Unreadable(_)) => {
+                    target_kind = Kind::Number;
+                    compared = Some(source.columns()[column].clone());
+                    wanted.push(Wanted { column, kind: Kind::Text });
+                }
+                _ => besides.target = TargetUse::None,
+            },
+            _ => {}
+        }
+        for name in &besides.keep {
+            wanted.push(Wanted { column: source.find(name)?, kind: Kind::Text });
+        }
+        let reader = source.read(&wanted)?;
+        let preparer = RowPreparer::new(preparation, missing, &besides, target_kind, source.place());
+        Ok(Self { preparer, reader, batch_rows: batch_rows(wanted.len()), n_bytes: source.n_bytes(), compared })
+    }
+
+    /// Whether the target is read.
+    pub(crate) fn has_target(&self) -> bool {
+        self.preparer.target != TargetUse::None
+    }
+
+    /// How far into the file, in bytes.
+    pub(crate) fn position(&self) -> u64 {
+        self.reader.position()
+    }
+
+    /// The next rows; none at the end.
+    pub(crate) fn next_batch(&mut self) -> Outcome<Option<Prepared>> {
+        let Some(mut batch) = self.reader.next_batch(self.batch_rows)? else { return Ok(None) };
+        if let (Some(column), TargetMap::Number) = (&self.compared, &self.preparer.targets)
+            && let Cells::Texts(texts) = &mut batch.columns[self.preparer.preparation.inputs.len()]
+        {
+            // As the column writes its numbers: with decimal commas, or as dates.
+            for text in texts.iter_mut() {
+                *text = text.as_deref().and_then(|t| column.value(t)).map(|y| y.to_string().into_boxed_str());
+            }
+        }
+        self.preparer.prepare(&batch).map(Some)
+    }
+
+    /// All rows at once.
+    pub(crate) fn all(mut self) -> Outcome<Prepared> {
+        let mut all = Prepared::default();
+        let rows = usize::try_from(self.preparer.preparation.n_rows).unwrap_or(0).min(1 << 28);
+        if self.preparer.target == TargetUse::Learn {
+            all.x.reserve_exact(rows.saturating_mul(self.preparer.preparation.n_features()).min(1 << 32));
+            all.y.reserve_exact(rows);
+        }
+        while let Some(batch) = self.next_batch()? {
+            all.append(batch);
+        }
+        Ok(all)
+    }
+
+    /// Hands all rows to `learn`, batch by batch.
+    pub(crate) fn feed(
+        mut self,
+        screen: Screen,
+        mut learn: impl FnMut(Points<'_>, &Prepared) -> Outcome<()>,
+    ) -> Outcome<Fed> {
+        let _stage = Stage::new("reading");
+        let mut progress = screen.progress("reading", self.n_bytes);
+        let mut fed = Fed::default();
+        while let Some(batch) = self.next_batch()? {
+            if !batch.rows.is_empty() {
+                learn(batch.points(self.preparer.preparation)?, &batch)?;
+            }
+            fed.n_rows += batch.rows.len() as u64;
+            fed.n_dropped += (batch.n_read - batch.rows.len()) as u64;
+            fed.n_unseen += batch.n_unseen;
+            progress.set(self.position());
+        }
+        progress.finish();
+        fed.classes = self.preparer.classes();
+        Ok(fed)
     }
 }

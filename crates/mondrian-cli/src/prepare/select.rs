@@ -46,6 +46,16 @@ impl Selection {
             .filter(|column| Some(*column) != target && !exclude.contains(column))
             .map(|column| (named(column), wanted(column)))
             .collect();
+        let unreadable = inputs.iter().map(|(name, wanted)| (name, wanted.kind)).find_map(|(name, kind)| match kind {
+            Kind::Unreadable(what) => Some((name, what)),
+            _ => None,
+        });
+        if let Some((name, what)) = unreadable {
+            return Err(Failure::input(
+                format!("{}: column {name:?} holds {what}, which cannot be read", source.place()),
+                format!("leave it out with --exclude {name:?}, or turn it into numbers or texts first"),
+            ));
+        }
         if inputs.is_empty() {
             return Err(Failure::input(
                 format!("{}: no input columns are left", source.place()),
@@ -55,8 +65,8 @@ impl Selection {
         let target = target.map(|column| {
             let wanted = wanted(column);
             let task = choice.task.unwrap_or(match wanted.kind {
-                Kind::Text => Task::Classification,
-                Kind::Number => Task::Regression,
+                Kind::Text | Kind::Unreadable(_) => Task::Classification,
+                Kind::Number | Kind::Date => Task::Regression,
             });
             (named(column), wanted, task)
         });

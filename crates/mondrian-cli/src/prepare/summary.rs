@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::scale::Map;
-use super::{Encoding, Input, MOST_LEVELS, Missing, Preparation, Scaling, Selection, Target, Task};
+use super::rows::gaps;
+use super::{MOST_CLASSES, MOST_LEVELS, Missing, Scaling, Selection, Task};
 use crate::failure::{Failure, Outcome};
 use crate::screen::Screen;
-use crate::table::{Cells, RawBatch, Source};
+use crate::table::{Cells, Kind, Source, batch_rows};
 
-/// Rows a batch.
-pub(crate) const BATCH: usize = 16_384;
-/// Values of a column kept for quantiles and histograms.
+/// Values of a column kept for quantiles and histograms, at most and at least.
 const SAMPLE: usize = 65_536;
-/// Classes a target may have at most.
-const MOST_CLASSES: usize = 1000;
+const LEAST_SAMPLE: usize = 512;
+/// Values kept of all columns together, about.
+const SAMPLES: usize = 1 << 26;
 
 /// What a table holds.
 #[derive(Debug, Clone, Serialize)]
@@ -26,6 +25,9 @@ pub(crate) struct TableSummary {
     pub(crate) n_used: u64,
     pub(crate) n_missing: u64,
     pub(crate) columns: Vec<ColumnSummary>,
+    /// Row and column of the first missing cell.
+    #[serde(skip)]
+    first_missing: Option<(u64, usize)>,
 }
 
 /// What a column holds.
@@ -41,8 +43,15 @@ pub(crate) struct ColumnSummary {
     pub(crate) deviation: f64,
     /// Categories and how often each occurs.
     pub(crate) levels: BTreeMap<String, u64>,
+    /// Whether there are more categories than [`MOST_CLASSES`]; those counted are the first ones met.
+    pub(crate) more_levels: bool,
+    /// Whether the numbers are days since 1970-01-01.
+    pub(crate) date: bool,
     #[serde(skip)]
     pub(crate) sample: Vec<f64>,
+    /// Values that the sample may hold.
+    #[serde(skip)]
+    most_sampled: usize,
     /// Every so many values are kept in the sample.
     #[serde(skip)]
     stride: u64,
@@ -50,7 +59,7 @@ pub(crate) struct ColumnSummary {
     squares: f64,
     /// Distinct numbers, for a numeric target of classes.
     #[serde(skip)]
-    distinct: BTreeMap<u64, f64>,
+    pub(super) distinct: BTreeMap<u64, f64>,
 }
 
 impl ColumnSummary {
@@ -61,7 +70,7 @@ impl ColumnSummary {
         (self.min, self.max) = (self.min.min(x), self.max.max(x));
         if self.count.is_multiple_of(self.stride) {
             self.sample.push(x);
-            if self.sample.len() == SAMPLE {
+            if self.sample.len() == self.most_sampled {
                 // Twice the stride, half the sample: what stays is what the wider stride would have kept.
                 self.sample = self.sample.iter().copied().step_by(2).collect();
                 self.stride *= 2;
@@ -81,6 +90,8 @@ impl ColumnSummary {
             *n += 1;
         } else if self.levels.len() <= MOST_CLASSES {
             self.levels.insert(text.to_owned(), 1);
+        } else {
+            self.more_levels = true;
         }
     }
 
@@ -96,7 +107,7 @@ impl ColumnSummary {
     }
 }
 
-/// Reads the whole table once.
+/// Reads the whole table once. Nothing is refused here; see [`TableSummary::check`].
 pub(crate) fn summarise(
     source: &Source,
     selection: &Selection,
@@ -107,15 +118,21 @@ pub(crate) fn summarise(
     let names = selection.names();
     let is_class =
         |i: usize| i == selection.inputs.len() && matches!(&selection.target, Some((_, _, Task::Classification)));
-    let mut columns: Vec<ColumnSummary> =
-        names.iter().map(|n| ColumnSummary { name: (*n).to_owned(), stride: 1, ..Default::default() }).collect();
-    let mut found = TableSummary { n_rows: 0, n_used: 0, n_missing: 0, columns: Vec::new() };
-    let mut first_missing = None;
+    let most_sampled = (SAMPLES / names.len().max(1)).clamp(LEAST_SAMPLE, SAMPLE);
+    let new = |(name, wanted): (&&str, &crate::table::Wanted)| ColumnSummary {
+        name: (*name).to_owned(),
+        date: wanted.kind == Kind::Date,
+        stride: 1,
+        most_sampled,
+        ..Default::default()
+    };
+    let mut columns: Vec<ColumnSummary> = names.iter().zip(&wanted).map(new).collect();
+    let mut found = TableSummary { n_rows: 0, n_used: 0, n_missing: 0, columns: Vec::new(), first_missing: None };
     let mut reader = source.read(&wanted)?;
     let mut progress = screen.progress("reading", source.n_bytes());
-    while let Some(batch) = reader.next_batch(BATCH)? {
+    while let Some(batch) = reader.next_batch(batch_rows(wanted.len()))? {
         found.n_rows += batch.n_rows as u64;
-        let gaps = gaps(&batch);
+        let gaps = gaps(&batch.columns, batch.n_rows);
         for (i, (cells, column)) in batch.columns.iter().zip(&mut columns).enumerate() {
             for (row, &gap) in gaps.iter().enumerate() {
                 let dropped = gap && missing == Missing::Drop;
@@ -127,7 +144,7 @@ pub(crate) fn summarise(
                     column.missing += 1;
                     found.n_missing += 1;
                     let at = (batch.first_row + row as u64, i);
-                    first_missing = Some(first_missing.map_or(at, |first| std::cmp::min(first, at)));
+                    found.first_missing = Some(found.first_missing.map_or(at, |first| std::cmp::min(first, at)));
                 } else if !dropped {
                     match cells {
                         Cells::Numbers(x) => {
@@ -147,133 +164,60 @@ pub(crate) fn summarise(
     }
     progress.finish();
     found.columns = columns;
-    check(source, selection, missing, &found, first_missing)?;
     Ok(found)
 }
 
-/// Which rows have a missing cell.
-pub(super) fn gaps(batch: &RawBatch) -> Vec<bool> {
-    let mut gaps = vec![false; batch.n_rows];
-    for cells in &batch.columns {
-        match cells {
-            Cells::Numbers(x) => gaps.iter_mut().zip(x).for_each(|(g, x)| *g |= !x.is_finite()),
-            Cells::Texts(t) => gaps.iter_mut().zip(t).for_each(|(g, t)| *g |= t.is_none()),
-        }
-    }
-    gaps
-}
-
-fn check(
-    source: &Source,
-    selection: &Selection,
-    missing: Missing,
-    found: &TableSummary,
-    first_missing: Option<(u64, usize)>,
-) -> Outcome<()> {
-    let place = source.place();
-    if let (Missing::Refuse, Some((row, column))) = (missing, first_missing) {
-        let name = &found.columns[column].name;
-        let cells = if found.n_missing == 1 { "the only one".into() } else { format!("one of {}", found.n_missing) };
-        return Err(Failure::input(
-            format!("{place}: row {row}, column {name:?} is missing or not finite ({cells})"),
-            "correct it, or choose --missing drop or --missing mean",
-        ));
-    }
-    if let (Missing::Mean, Some((name, ..)), Some(target)) =
-        (missing, &selection.target, found.columns.get(selection.inputs.len()))
-        && target.missing > 0
-    {
-        return Err(Failure::input(
-            format!(
-                "{place}: the target {name:?} is missing in {} rows, and a target cannot be filled in",
-                target.missing
-            ),
-            "drop those rows with --missing drop",
-        ));
-    }
-    if found.n_used == 0 {
-        return Err(Failure::input(format!("{place}: every row has a missing cell"), "choose --missing mean"));
-    }
-    for (column, (name, _)) in found.columns.iter().zip(&selection.inputs) {
-        if column.levels.len() > MOST_LEVELS {
+impl TableSummary {
+    /// Refuses a table that no model can be fitted to as it is.
+    pub(crate) fn check(&self, place: &str, selection: &Selection, missing: Missing, scaling: Scaling) -> Outcome<()> {
+        if let (Missing::Refuse, Some((row, column))) = (missing, self.first_missing) {
+            let name = &self.columns[column].name;
+            let cells = if self.n_missing == 1 { "the only one".into() } else { format!("one of {}", self.n_missing) };
             return Err(Failure::input(
-                format!("{place}: column {name:?} has more than {MOST_LEVELS} categories"),
-                format!("leave it out with --exclude {name:?} or group its values"),
+                format!("{place}: row {row}, column {name:?} is missing or not finite ({cells})"),
+                "correct it, or choose --missing drop or --missing mean",
             ));
         }
-    }
-    Ok(())
-}
-
-impl Preparation {
-    /// What to do to rows of this table, and to new ones.
-    pub(crate) fn new(
-        selection: &Selection,
-        summary: &TableSummary,
-        missing: Missing,
-        scaling: Scaling,
-    ) -> Outcome<Self> {
-        let inputs = summary
-            .columns
-            .iter()
-            .zip(&selection.inputs)
-            .map(|(column, (name, wanted))| {
-                let encoding = match wanted.kind {
-                    crate::table::Kind::Number => Encoding::Number {
-                        fill: Some(column.mean),
-                        map: Map::new(scaling, column.mean, column.deviation, &column.sample),
-                    },
-                    crate::table::Kind::Text => Encoding::Category { levels: column.levels.keys().cloned().collect() },
-                };
-                Input { name: name.clone(), encoding }
-            })
-            .collect();
-        let target = selection
-            .target
-            .as_ref()
-            .map(|(name, _, task)| {
-                let column = &summary.columns[selection.inputs.len()];
-                let classes = (*task == Task::Classification).then(|| classes(name, column)).transpose()?;
-                Outcome::Ok(Target { name: name.clone(), classes })
-            })
-            .transpose()?;
-        Ok(Self { inputs, target, missing, scaling, n_rows: summary.n_used })
-    }
-
-    /// The box of the prepared inputs: it follows from the ranges, since every scaling is increasing.
-    pub(crate) fn bounds(&self, summary: &TableSummary) -> (Vec<f64>, Vec<f64>) {
-        let (mut lower, mut upper) = (Vec::new(), Vec::new());
-        for (input, column) in self.inputs.iter().zip(&summary.columns) {
-            match &input.encoding {
-                Encoding::Number { map, .. } => {
-                    lower.push(map.apply(column.min));
-                    upper.push(map.apply(column.max));
-                }
-                Encoding::Category { levels } => {
-                    lower.extend(levels.iter().map(|_| 0.0));
-                    upper.extend(levels.iter().map(|_| 1.0));
-                }
-            }
+        if let (Missing::Mean, Some((name, ..)), Some(target)) =
+            (missing, &selection.target, self.columns.get(selection.inputs.len()))
+            && target.missing > 0
+        {
+            return Err(Failure::input(
+                format!(
+                    "{place}: the target {name:?} is missing in {} rows, and a target cannot be filled in",
+                    target.missing
+                ),
+                "drop those rows with --missing drop",
+            ));
         }
-        (lower, upper)
+        if self.n_used == 0 {
+            return Err(Failure::input(format!("{place}: every row has a missing cell"), "choose --missing mean"));
+        }
+        for (i, column) in self.columns.iter().enumerate() {
+            let is_input = i < selection.inputs.len();
+            if is_input && column.levels.len() > MOST_LEVELS {
+                return Err(Failure::input(
+                    format!("{place}: column {:?} has more than {MOST_LEVELS} categories", column.name),
+                    format!("leave it out with --exclude {:?} or group its values", column.name),
+                ));
+            }
+            column.check_size(place, !is_input || scaling == Scaling::Standard)?;
+        }
+        Ok(())
     }
 }
 
-/// The classes, in order: numbers by size, texts by name.
-fn classes(name: &str, column: &ColumnSummary) -> Outcome<Vec<String>> {
-    let classes: Vec<String> = if column.levels.is_empty() {
-        let mut numbers: Vec<f64> = column.distinct.values().copied().collect();
-        numbers.sort_unstable_by(f64::total_cmp);
-        numbers.dedup();
-        numbers.iter().map(f64::to_string).collect()
-    } else {
-        column.levels.keys().cloned().collect()
-    };
-    if classes.len() > MOST_CLASSES {
-        return Err(Failure::input(
-            format!("the target {name:?} has more than {MOST_CLASSES} classes"),
-            "is it a number? then use --task regression",
-        ));
+impl ColumnSummary {
+    /// Refuses numbers so large that their range, or where that is needed their variance, is not a number.
+    fn check_size(&self, place: &str, needs_variance: bool) -> Outcome<()> {
+        let largest = self.max.abs().max(self.min.abs());
+        let fits = (self.max - self.min).is_finite() && self.mean.is_finite();
+        if fits && (self.deviation.is_finite() || !needs_variance) {
+            return Ok(());
+        }
+        Err(Failure::input(
+            format!("{place}: column {:?} has numbers as large as {largest:e}, too large for its variance", self.name),
+            "divide the column by a constant, correct the cell, or leave the column out with --exclude",
+        ))
     }
-    Ok(classes)
 }

@@ -18,7 +18,7 @@ pub(crate) enum Block {
         log_x: bool,
         /// Piecewise constant, as paths are; else straight lines.
         steps: bool,
-        /// Without the buttons for logarithmic scales.
+        /// Without the buttons for logarithmic scales and zooming.
         plain: bool,
         series: Vec<Series>,
         marks: Vec<Mark>,
@@ -39,6 +39,10 @@ pub(crate) enum Block {
     },
     /// Truth, prediction, lower and upper end.
     Intervals { rows: Vec<[f64; 4]>, coverage: f64 },
+    /// Points without order, such as residuals; a line at zero where asked for.
+    Scatter { x_label: String, y_label: String, rows: Vec<[f64; 2]>, zero: bool },
+    /// Rows by their class and the one predicted.
+    Confusion { classes: Vec<String>, counts: Vec<Vec<u64>> },
     /// Named bars.
     Bars { names: Vec<String>, values: Vec<f64>, threshold: f64 },
     /// The data's columns.
@@ -49,9 +53,6 @@ pub(crate) enum Block {
         heading: Option<String>,
         head: Vec<String>,
         rows: Vec<Vec<Value>>,
-        /// Columns of one width, cells shaded by their share of the row.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        matrix: bool,
         /// The row to point out.
         #[serde(skip_serializing_if = "Option::is_none")]
         best: Option<usize>,

@@ -4,11 +4,14 @@ use mondrian::internals::process::Child;
 use mondrian::process::{Bounds, Measure, Mondrian};
 use mondrian::{Lifetime, Points};
 
+use super::parts::figure;
 use super::{Axis, Block};
 use crate::failure::Outcome;
 
-/// Cells at the slider's end, about.
-const MOST_CELLS: f64 = 1500.0;
+/// Cells at the slider's end, about: what a page can redraw while the slider moves.
+const MOST_CELLS: f64 = 10_000.0;
+/// Cells that are shown first at least, about: fewer would not look like a partition.
+const LEAST_CELLS: f64 = 16.0;
 /// Points drawn at most.
 const MOST_POINTS: usize = 600;
 
@@ -31,7 +34,7 @@ pub(crate) fn partition_block<M: Measure + Clone>(
     through: &[f64],
     lifetime: f64,
     drawn: Option<Drawn<'_>>,
-) -> Outcome<Block> {
+) -> Outcome<DrawnTree> {
     let bounds = process.bounds();
     let flat = |side: &[f64]| -> Vec<f64> {
         (0..bounds.n_dims())
@@ -64,8 +67,42 @@ pub(crate) fn partition_block<M: Measure + Clone>(
             (points, drawn.name, drawn.classes)
         }
     };
-    let lifetime = lifetime.min(max_lifetime);
-    Ok(Block::Partition { x, y, value, nodes, points, classes, lifetime, max_lifetime })
+    let n_cells = if lifetime <= max_lifetime { partition.at(Lifetime::new(lifetime)?)?.n_cells() } else { 0 };
+    let shown = lifetime.min(max_lifetime).max(shortest(&slice, max_lifetime));
+    let note = if lifetime > max_lifetime {
+        Some(format!(
+            "The slider ends at λ = {}: at the chosen λ = {} this tree has more cells than a page can draw.",
+            figure(max_lifetime),
+            figure(lifetime)
+        ))
+    } else if shown > lifetime {
+        Some(format!(
+            "At the chosen λ = {} this tree has {n_cells} {} here; the drawing starts at λ = {}, where there is more to see.",
+            figure(lifetime),
+            if n_cells == 1 { "cell" } else { "cells" },
+            figure(shown)
+        ))
+    } else {
+        None
+    };
+    let block = Block::Partition { x, y, value, nodes, points, classes, lifetime: shown, max_lifetime };
+    Ok(DrawnTree { block, note })
+}
+
+/// A drawing, and what a reader should know about its range.
+pub(crate) struct DrawnTree {
+    pub(crate) block: Block,
+    pub(crate) note: Option<String>,
+}
+
+/// The lifetime with the fewest cells worth showing.
+fn shortest<M: Measure + Clone>(slice: &Mondrian<M>, longest: f64) -> f64 {
+    let cells = |value: f64| Lifetime::new(value).map_or(f64::INFINITY, |l| slice.expected_cells(l));
+    let mut shortest = longest;
+    while shortest > 0.0 && cells(shortest / 1.1) >= LEAST_CELLS {
+        shortest /= 1.1;
+    }
+    shortest
 }
 
 /// Twice the lifetime shown first, or less where that would be more cells than a page can draw.

@@ -1,7 +1,9 @@
 //! Sections that several commands share: the data, calibration, predictions, how to repeat it.
 
+use std::path::Path;
+
 use mondrian::internals::normal;
-use mondrian::{Loss, RegularizationPath};
+use mondrian::{Loss, Points, RegularizationPath};
 use serde_json::{Value, json};
 
 use super::{Axis, Block, Column, Mark, Section, Series};
@@ -11,6 +13,12 @@ use crate::prepare::{Preparation, TableSummary};
 const CURVE_POINTS: usize = 1500;
 /// Rows drawn with their intervals.
 const INTERVAL_ROWS: usize = 250;
+/// Residuals drawn.
+const RESIDUAL_ROWS: usize = 1000;
+/// Rows, values and inputs of partial dependence.
+const DEPENDENCE_ROWS: usize = 200;
+const DEPENDENCE_VALUES: usize = 25;
+const DEPENDENCE_INPUTS: usize = 4;
 /// Bars of a column's small histogram.
 const BINS: usize = 24;
 
@@ -28,7 +36,14 @@ pub(crate) fn data_section(place: &str, format: &str, summary: &TableSummary, pr
             });
             Column {
                 name: column.name.clone(),
-                kind: if numeric { "number" } else { "category" }.to_owned(),
+                kind: if column.date {
+                    "date"
+                } else if numeric {
+                    "number"
+                } else {
+                    "category"
+                }
+                .to_owned(),
                 min: column.min,
                 mean: column.mean,
                 max: column.max,
@@ -39,15 +54,28 @@ pub(crate) fn data_section(place: &str, format: &str, summary: &TableSummary, pr
         })
         .collect();
     let dropped = summary.n_rows - summary.n_used;
+    let place = file_name(place);
     let mut text = vec![format!("{place}: {format}. {} rows, {} inputs.", summary.n_rows, preparation.n_features())];
+    if summary.columns.iter().any(|column| column.date) {
+        text.push("Dates are days since 1970-01-01.".to_owned());
+    }
     if summary.n_missing > 0 {
         text.push(format!("{} cells are missing; {dropped} rows were left out for it.", summary.n_missing));
     }
     Section { title: "The data".to_owned(), text, blocks: vec![Block::Columns { columns }] }
 }
 
-/// The curve of a path, thinned for the page.
-pub(crate) fn path_block(path: &RegularizationPath, heading: Option<String>) -> Block {
+/// How a curve was computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CurveKind {
+    /// At every cut: constant between two values.
+    Exact,
+    /// At some lifetimes.
+    Sampled,
+}
+
+/// The curve of a path, thinned for the page, with one chosen lifetime: the path's own, or the one given.
+pub(crate) fn path_block(path: &RegularizationPath, kind: CurveKind, chosen: Option<f64>) -> Block {
     let thin = path.thinned(CURVE_POINTS);
     let lifetimes = thin.lifetimes().to_vec();
     let mut series = vec![Series::new("training", lifetimes.clone(), thin.train().to_vec())];
@@ -58,19 +86,22 @@ pub(crate) fn path_block(path: &RegularizationPath, heading: Option<String>) -> 
     if let Some(values) = thin.leave_one_out() {
         series.push(Series::new("leave one out", lifetimes, values.to_vec()));
     }
-    let best = path.best_lifetime().get();
+    if kind == CurveKind::Sampled {
+        series.iter_mut().for_each(|one| one.dots = one.x.len() <= 100);
+    }
+    let best = chosen.unwrap_or(path.best_lifetime().get());
     let careful = path.best_lifetime_1se().get();
     let mut marks = vec![Mark { x: best, label: "chosen λ =".to_owned(), minor: false }];
-    if careful > 0.0 && careful < best {
+    if chosen.is_none() && careful > 0.0 && careful < best {
         marks.push(Mark { x: careful, label: "1 s.e. λ =".to_owned(), minor: true });
     }
     Block::Curve {
-        heading,
+        heading: None,
         x_label: "lifetime λ".to_owned(),
         y_label: loss_label(path.loss()).to_owned(),
         x_short: "λ".to_owned(),
         log_x: true,
-        steps: true,
+        steps: kind == CurveKind::Exact,
         plain: false,
         series,
         marks,
@@ -180,14 +211,73 @@ pub(crate) fn confusion_block(classes: &[String], truth: &[u32], predicted: &[u3
     for (&t, &p) in truth.iter().zip(predicted) {
         counts[t as usize][p as usize] += 1;
     }
-    let mut head = vec!["truth ↓ predicted →".to_owned()];
-    head.extend(classes.iter().cloned());
-    let rows = counts
-        .into_iter()
-        .zip(classes)
-        .map(|(row, class)| std::iter::once(json!(class)).chain(row.into_iter().map(|n| json!(n))).collect())
-        .collect();
-    Block::Table { heading: None, head, rows, matrix: true, best: None }
+    Block::Confusion { classes: classes.to_vec(), counts }
+}
+
+/// What is left of the truth after the prediction, against the prediction: no pattern should be left.
+pub(crate) fn residual_section(truth: &[f64], mean: &[f64]) -> Section {
+    let stride = truth.len().div_ceil(RESIDUAL_ROWS).max(1);
+    let rows = (0..truth.len()).step_by(stride).map(|i| [mean[i], truth[i] - mean[i]]).collect();
+    let (x_label, y_label) = ("prediction".to_owned(), "truth − prediction".to_owned());
+    Section::new(
+        "Residuals",
+        &[
+            "What is left of each held-out truth after its prediction. A trend or a funnel is something the model has missed.",
+        ],
+        vec![Block::Scatter { x_label, y_label, rows, zero: true }],
+    )
+}
+
+/// The mean prediction over rows, where one input is set to each of some values: how predictions move with it.
+///
+/// For the first inputs of `order`; categories are left out.
+pub(crate) fn dependence_section<E>(
+    preparation: &Preparation,
+    points: Points<'_>,
+    order: &[usize],
+    predict: impl Fn(Points<'_>) -> Result<Vec<f64>, E>,
+) -> Result<Option<Section>, E>
+where
+    E: From<mondrian::Error>,
+{
+    let stride = points.n_rows().div_ceil(DEPENDENCE_ROWS).max(1);
+    let width = points.n_columns();
+    let rows: Vec<f64> =
+        (0..points.n_rows()).step_by(stride).flat_map(|row| (0..width).map(move |d| points.get(row, d))).collect();
+    let names = preparation.features();
+    let mut blocks = Vec::new();
+    for &dim in order.iter().filter(|&&d| preparation.in_units(d, 0.0).is_some()).take(DEPENDENCE_INPUTS) {
+        let mut values: Vec<f64> = points.column(dim).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        values.dedup();
+        // Quantiles: where rows are. A column of few values is shown at each of them.
+        let n = values.len().min(DEPENDENCE_VALUES);
+        let at: Vec<f64> = (0..n).map(|i| values[i * (values.len() - 1) / (n - 1).max(1)]).collect();
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        let mut set = rows.clone();
+        for value in at {
+            set.iter_mut().skip(dim).step_by(width).for_each(|cell| *cell = value);
+            let means = predict(Points::row_major(&set, width)?)?;
+            x.push(preparation.in_units(dim, value).unwrap_or(value));
+            y.push(means.iter().sum::<f64>() / means.len().max(1) as f64);
+        }
+        let mut series = Series::new("mean prediction", x, y);
+        series.dots = true;
+        blocks.push(Block::Curve {
+            heading: Some(names[dim].clone()),
+            x_label: names[dim].clone(),
+            y_label: "mean prediction".to_owned(),
+            x_short: names[dim].clone(),
+            log_x: false,
+            steps: false,
+            plain: true,
+            series: vec![series],
+            marks: Vec::new(),
+        });
+    }
+    let text =
+        ["How the mean prediction moves with one input, all others as they are in the rows (partial dependence)."];
+    Ok((!blocks.is_empty()).then(|| Section::new("Predictions against inputs", &text, blocks)))
 }
 
 /// How sure the forest was against how often it was right, in ten bins.
@@ -220,13 +310,22 @@ pub(crate) fn reliability_block(confidence: &[f64], right: &[bool]) -> Block {
 
 /// The side of a partition that shows one input: in the model's scale, labelled in the file's units.
 pub(crate) fn axis(preparation: &Preparation, feature: usize, min: f64, max: f64) -> Axis {
+    let (low, high) = (preparation.in_units(feature, min), preparation.in_units(feature, max));
+    // Scaling and back leaves rounding errors, which at zero would be all that is shown.
+    let span = (high.unwrap_or(max) - low.unwrap_or(min)).abs();
+    let rounded = |x: f64| if span > 0.0 && x.abs() < 1e-9 * span { 0.0 } else { x };
     Axis {
         name: preparation.features().get(feature).cloned().unwrap_or_default(),
         min,
         max,
-        low: preparation.in_units(feature, min),
-        high: preparation.in_units(feature, max),
+        low: low.map(rounded),
+        high: high.map(rounded),
     }
+}
+
+/// The last part of a path: a report that is passed on should not tell where files are kept.
+pub(crate) fn file_name(place: &str) -> &str {
+    Path::new(place).file_name().and_then(|name| name.to_str()).unwrap_or(place)
 }
 
 /// How to make the report again.

@@ -110,6 +110,14 @@
       hide() { tip.style.opacity = 0; },
     };
   }
+  /** Shows values under a pointer that moves, or where a finger taps; a tap elsewhere hides them. */
+  function onPoint(node, show, hide) {
+    node.addEventListener("pointermove", show);
+    node.addEventListener("pointerdown", show);
+    // A finger that is lifted leaves too: what it asked for stays.
+    node.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && hide());
+    document.addEventListener("pointerdown", (event) => !node.contains(event.target) && hide());
+  }
   const swatch = (colour) => h("i", { style: `--c: var(${colour})` });
   /** Index of the last entry ≤ x of an increasing list. */
   function lastAtMost(list, x) {
@@ -117,6 +125,10 @@
     while (b - a > 1) { const m = (a + b) >> 1; if (list[m] <= x) a = m; else b = m; }
     return a;
   }
+
+  /** Index of the entry nearest to x. */
+  const nearestTo = (list, x) => list.reduce((best, v, i) => (Math.abs(v - x) < Math.abs(list[best] - x) ? i : best), 0);
+  let clips = 0;
 
   // ---- curves ---------------------------------------------------------------------------------------------------
   function curve(spec) {
@@ -131,7 +143,10 @@
       return button;
     };
     const positive = series.every((one) => one.y.every((v) => v === null || v > 0));
-    const tools = h("div", { class: "tools" }, legend, ...(spec.plain ? [] : [toggle(`log ${spec.x_short || "λ"}`, "logX"), positive ? toggle("log error", "logY") : null]));
+    // Drag across the chart to look at a part of it.
+    const whole = h("button", { class: "toggle", type: "button", hidden: "" }, "whole curve");
+    whole.addEventListener("click", () => { state.zoom = null; whole.hidden = true; draw(node.clientWidth); });
+    const tools = h("div", { class: "tools" }, legend, ...(spec.plain ? [] : [whole, toggle(`log ${spec.x_short || "λ"}`, "logX"), positive ? toggle("log error", "logY") : null]));
     const place = h("div", {});
     node.append(tools, place);
     const tip = tipOf(node);
@@ -141,13 +156,21 @@
       const height = clamp(width * 0.52, 250, 400), m = { left: 58, right: 14, top: 30, bottom: 44 };
       const xs = series.flatMap((one) => one.x).filter(Number.isFinite);
       const smallest = Math.min(...xs.filter((v) => v > 0)), largest = Math.max(...xs);
-      const ys = series.flatMap((one) => one.y.filter((v) => v !== null && Number.isFinite(v)));
-      const x = scale(state.logX ? smallest * 0.7 : Math.min(...xs), largest * (state.logX ? 1.15 : 1), m.left, width - m.right, state.logX);
+      const log = state.logX && Number.isFinite(smallest);
+      const range = state.zoom || [log ? smallest * 0.7 : Math.min(...xs), largest * (log ? 1.15 : 1)];
+      const x = scale(range[0], range[1], m.left, width - m.right, log);
+      // The values in sight, and those that reach into it from the left.
+      const inSight = (one) => one.y.filter((v, i) => v !== null && Number.isFinite(v) && one.x[i] <= range[1] && (one.x[i + 1] ?? Infinity) >= range[0]);
+      const ys = series.flatMap(inSight);
       const lo = Math.min(...ys), hi = Math.max(...ys), pad = (hi - lo) * 0.06 || Math.abs(hi) * 0.05 || 1;
       const y = state.logY ? scale(lo / 1.08, hi * 1.08, height - m.bottom, m.top, true) : scale(lo - pad, hi + pad, height - m.bottom, m.top, false);
       const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, tabindex: 0, role: "img", "aria-label": spec.title });
       axes(svg, x, y, width, height, m, spec.x_label, spec.y_label);
-      for (const mark of spec.marks || []) {
+      const clip = `clip${++clips}`;
+      svg.append(s("clipPath", { id: clip }, s("rect", { x: m.left, y: 0, width: Math.max(0, width - m.left - m.right), height })));
+      const drawn = s("g", { "clip-path": `url(#${clip})` });
+      svg.append(drawn);
+      for (const mark of (spec.marks || []).filter((mark) => mark.x === null || !state.zoom || (mark.x >= range[0] && mark.x <= range[1]))) {
         const p = clamp(x(mark.x), m.left, width - m.right), text = `${mark.label} ${number(mark.x)}`, room = 7.4 * text.length + 10;
         // Away from each other: the smaller lifetime's words to the left of its line, the chosen one's to the right, where they fit.
         const end = mark.minor ? p - room > m.left : p + room > width - m.right;
@@ -156,24 +179,47 @@
           s("text", { x: p + (end ? -7 : 7), y: mark.minor ? m.top + 22 : m.top + 6, "text-anchor": end ? "end" : "start", fill: css(mark.minor ? "--faint" : "--red"), "font-size": 12.5, "font-weight": 600, "paint-order": "stroke", stroke: css("--paper"), "stroke-width": 5 }, text));
       }
       for (const one of series) {
-        let d = "";
+        let d = "", last = 0;
         one.x.forEach((v, i) => {
           if (one.y[i] === null || !Number.isFinite(one.y[i])) return;
-          const px = Math.min(x(v), width - m.right).toFixed(1), py = y(one.y[i]).toFixed(1);
+          // An unlimited lifetime, or a chart that has no width yet, has no place.
+          const px = Math.min(x(v), x(range[1]) + width).toFixed(1), py = y(one.y[i]).toFixed(1);
+          if (!Number.isFinite(Number(px)) || !Number.isFinite(Number(py))) return;
+          last = Number(px);
           d += !d ? `M${px} ${py}` : spec.steps === false ? `L${px} ${py}` : `H${px}V${py}`;
         });
-        if (spec.steps !== false && d) d += `H${width - m.right}`;
-        svg.append(s("path", { d, fill: "none", stroke: css(one.colour), "stroke-width": one.muted ? 1.2 : 2, "stroke-dasharray": one.muted ? "4 5" : null, "stroke-linejoin": "round" }));
-        if (one.dots) one.x.forEach((v, i) => svg.append(s("circle", { cx: x(v), cy: y(one.y[i]), r: 3.2, fill: css(one.colour) })));
+        if (spec.steps !== false && d && last < width - m.right) d += `H${width - m.right}`;
+        drawn.append(s("path", { d, fill: "none", stroke: css(one.colour), "stroke-width": one.muted ? 1.2 : 2, "stroke-dasharray": one.muted ? "4 5" : null, "stroke-linejoin": "round" }));
+        if (one.dots) one.x.forEach((v, i) => Number.isFinite(v) && one.y[i] !== null && drawn.append(s("circle", { cx: x(v), cy: y(one.y[i]), r: 3.2, fill: css(one.colour) })));
       }
       const line = s("line", { y1: m.top, y2: height - m.bottom, stroke: css("--ink"), "stroke-width": 1, opacity: 0 });
       svg.append(line);
       frame = { x, y, m, width, height, line };
-      svg.addEventListener("pointermove", (event) => {
+      const valueOf = (event) => {
         const box = svg.getBoundingClientRect();
-        at(x.inverse(clamp(((event.clientX - box.left) / box.width) * width, m.left, width - m.right)));
-      });
-      svg.addEventListener("pointerleave", () => at(null));
+        return x.inverse(clamp(((event.clientX - box.left) / box.width) * width, m.left, width - m.right));
+      };
+      onPoint(svg, (event) => at(valueOf(event)), () => at(null));
+      if (!spec.plain) {
+        const band = s("rect", { y: m.top, height: Math.max(0, height - m.bottom - m.top), fill: css("--blue"), opacity: 0.12, width: 0 });
+        svg.append(band);
+        let from = null;
+        svg.addEventListener("pointerdown", (event) => { if (event.pointerType === "mouse") { from = valueOf(event); try { svg.setPointerCapture(event.pointerId); } catch { /* a pointer that is gone already */ } } });
+        svg.addEventListener("pointermove", (event) => {
+          if (from === null) return;
+          const ends = [x(from), x(valueOf(event))].sort((a, b) => a - b);
+          band.setAttribute("x", ends[0]);
+          band.setAttribute("width", ends[1] - ends[0]);
+        });
+        svg.addEventListener("pointerup", (event) => {
+          if (from === null) return;
+          const ends = [from, valueOf(event)].sort((a, b) => a - b), far = Math.abs(x(ends[1]) - x(ends[0])) > 8;
+          from = null;
+          band.setAttribute("width", 0);
+          if (far) { state.zoom = ends; whole.hidden = false; draw(node.clientWidth); }
+        });
+        svg.addEventListener("dblclick", () => whole.click());
+      }
       svg.addEventListener("blur", () => at(null));
       svg.addEventListener("keydown", (event) => {
         const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -191,7 +237,7 @@
       frame.line.setAttribute("x2", p);
       frame.line.setAttribute("opacity", 0.45);
       const lines = series.map((one) => {
-        const i = lastAtMost(one.x, value);
+        const i = spec.steps === false ? nearestTo(one.x, value) : lastAtMost(one.x, value);
         return [swatch(one.colour), `${one.name} `, h("b", {}, number(one.y[i]))];
       });
       tip.show(p, tools.offsetHeight + frame.m.top, [[`${spec.x_short || "λ"} = `, h("b", {}, number(value, 3))], ...lines]);
@@ -311,7 +357,7 @@
       canvas.dataset.lifetime = lifetime;
     }
     range.addEventListener("input", () => draw(canvas.clientWidth));
-    canvas.addEventListener("pointermove", (event) => {
+    onPoint(canvas, (event) => {
       const box = canvas.getBoundingClientRect();
       const vx = spec.x.min + ((event.clientX - box.left) / box.width) * (spec.x.max - spec.x.min);
       const vy = spec.y.max - ((event.clientY - box.top) / box.height) * (spec.y.max - spec.y.min);
@@ -320,8 +366,7 @@
       const lines = [[h("b", {}, String(cell.rows.length)), cell.rows.length === 1 ? " point" : " points"]];
       if (cell.rows.length && !classes && !crowd) lines.push(["mean ", h("b", {}, number(cell.mean))]);
       tip.show(event.clientX - box.left, event.clientY - box.top, spec.points.length ? lines : [["cell ", h("b", {}, `${number(cell.x1 - cell.x0, 3)} × ${number(cell.y1 - cell.y0, 3)}`)]]);
-    });
-    canvas.addEventListener("pointerleave", () => tip.hide());
+    }, () => tip.hide());
     keepDrawn(canvas, draw);
     return node;
   }
@@ -343,14 +388,80 @@
         const colour = css(truth >= lower && truth <= upper ? "--blue" : "--red");
         svg.append(s("line", { x1: x(truth), x2: x(truth), y1: y(lower), y2: y(upper), stroke: colour, "stroke-width": 1.2, opacity: 0.5 }), s("circle", { cx: x(truth), cy: y(mean), r: 2.6, fill: colour }));
       }
-      svg.addEventListener("pointermove", (event) => {
-        const box = svg.getBoundingClientRect(), ex = event.clientX - box.left, ey = event.clientY - box.top;
-        let best = null, near = 900;
-        for (const r of rows) { const d = (x(r[0]) - ex) ** 2 + (y(r[1]) - ey) ** 2; if (d < near) { near = d; best = r; } }
+      onPoint(svg, (event) => {
+        const best = nearest(svg, event, rows, x, y);
         if (!best) return tip.hide();
         tip.show(x(best[0]), y(best[1]), [["truth ", h("b", {}, number(best[0]))], ["predicted ", h("b", {}, number(best[1]))], [`${number(best[2])} to ${number(best[3])}`]]);
+      }, () => tip.hide());
+      place.replaceChildren(svg);
+    });
+    return node;
+  }
+  /** The row whose point is nearest to the pointer, within 30 pixels. */
+  function nearest(svg, event, rows, x, y) {
+    const box = svg.getBoundingClientRect(), ex = event.clientX - box.left, ey = event.clientY - box.top;
+    let best = null, near = 900;
+    for (const r of rows) { const d = (x(r[0]) - ex) ** 2 + (y(r[1]) - ey) ** 2; if (d < near) { near = d; best = r; } }
+    return best;
+  }
+  function scatter(spec) {
+    const node = h("div", { class: "chart" }), place = h("div"), tip = tipOf(node), rows = spec.rows;
+    node.prepend(place);
+    keepDrawn(node, (width) => {
+      const height = clamp(width * 0.46, 240, 380), m = { left: 58, right: 14, top: 30, bottom: 44 };
+      const [xs, ys] = [0, 1].map((i) => rows.map((r) => r[i])), far = Math.max(...ys.map(Math.abs)) * 1.06 || 1;
+      const x = scale(Math.min(...xs), Math.max(...xs), m.left + 8, width - m.right - 8, false);
+      const y = spec.zero ? scale(-far, far, height - m.bottom, m.top, false) : scale(Math.min(...ys), Math.max(...ys), height - m.bottom, m.top, false);
+      const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": spec.title });
+      axes(svg, x, y, width, height, m, spec.x_label, spec.y_label);
+      if (spec.zero) svg.append(s("line", { x1: m.left, x2: width - m.right, y1: y(0), y2: y(0), stroke: css("--red"), "stroke-width": 1.5 }));
+      for (const r of rows) svg.append(s("circle", { cx: x(r[0]), cy: y(r[1]), r: 2.2, fill: css("--blue"), opacity: 0.5 }));
+      onPoint(svg, (event) => {
+        const best = nearest(svg, event, rows, x, y);
+        if (!best) return tip.hide();
+        tip.show(x(best[0]), y(best[1]), [[`${spec.x_label} `, h("b", {}, number(best[0]))], [`${spec.y_label} `, h("b", {}, number(best[1]))]]);
+      }, () => tip.hide());
+      place.replaceChildren(svg);
+    });
+    return node;
+  }
+
+  // ---- classes ------------------------------------------------------------------------------------------------------
+  /** Rows by class: a square per pair, as dark as its share of the truth's rows; counts where they fit. */
+  function confusion(spec) {
+    const node = h("div", { class: "chart" }), place = h("div"), tip = tipOf(node), n = spec.classes.length;
+    const totals = spec.counts.map((row) => row.reduce((a, b) => a + b, 0));
+    const wrong = spec.counts.flatMap((row, t) => row.map((count, p) => ({ count, t, p }))).filter((k) => k.t !== k.p && k.count > 0).sort((a, b) => b.count - a.count);
+    const list = wrong.length ? `Most often confused: ${wrong.slice(0, 5).map((k) => `${spec.classes[k.t]} taken for ${spec.classes[k.p]} (${k.count})`).join(", ")}.` : "No row was put into a wrong class.";
+    node.append(place, h("p", { class: "note" }, list));
+    keepDrawn(node, (width) => {
+      const longest = Math.min(14, Math.max(...spec.classes.map((c) => c.length))), label = 10 + 7 * longest;
+      const size = clamp((width - label - 4) / n, 6, 64), side = size * n, height = side + label + 26;
+      const every = Math.ceil(13 / size);
+      const short = (c) => (c.length > 14 ? `${c.slice(0, 13)}…` : c);
+      const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": spec.title });
+      const g = s("g", { class: "axis" });
+      g.append(s("text", { class: "label", x: label, y: 12 }, "predicted →"), s("text", { class: "label", x: label - 8, y: label + 12, "text-anchor": "end", dy: -2 }, "truth ↓"));
+      const top = label + 20;
+      spec.classes.forEach((name, i) => {
+        if (i % every) return;
+        const middle = size * (i + 0.5);
+        g.append(s("text", { x: label - 8, y: top + middle + 4, "text-anchor": "end" }, short(name)));
+        const turned = longest * 7 > size;
+        g.append(turned ? s("text", { transform: `translate(${label + middle + 4} ${top - 6}) rotate(-90)` }, short(name)) : s("text", { x: label + middle, y: top - 8, "text-anchor": "middle" }, short(name)));
       });
-      svg.addEventListener("pointerleave", () => tip.hide());
+      svg.append(g);
+      const [blue, red] = [css("--blue"), css("--red")];
+      spec.counts.forEach((row, t) => row.forEach((count, p) => {
+        const share = count / (totals[t] || 1), place = { x: label + size * p, y: top + size * t };
+        svg.append(s("rect", { ...place, width: size - 1, height: size - 1, fill: count === 0 ? css("--cell") : t === p ? blue : red, "fill-opacity": count === 0 ? 1 : 0.12 + 0.88 * share }));
+        if (count > 0 && size >= 7.5 * String(count).length + 4) svg.append(s("text", { x: place.x + size / 2, y: place.y + size / 2 + 4, "text-anchor": "middle", "font-size": 11.5, fill: share > 0.5 ? css("--paper") : css("--ink") }, String(count)));
+      }));
+      onPoint(svg, (event) => {
+        const box = svg.getBoundingClientRect(), p = Math.floor((event.clientX - box.left - label) / size), t = Math.floor((event.clientY - box.top - top) / size);
+        if (!(p >= 0 && p < n && t >= 0 && t < n)) return tip.hide();
+        tip.show(label + size * p, top + size * t, [["truth ", h("b", {}, spec.classes[t])], ["predicted ", h("b", {}, spec.classes[p])], [h("b", {}, String(spec.counts[t][p])), ` of ${totals[t]} rows`]]);
+      }, () => tip.hide());
       place.replaceChildren(svg);
     });
     return node;
@@ -377,10 +488,8 @@
   }
   function table(spec) {
     const numeric = (v) => typeof v === "number";
-    // In a matrix every row is shaded by its shares.
-    const shade = (row, v) => (spec.matrix && numeric(v) && v > 0 ? `--share: ${((60 * v) / row.reduce((sum, n) => sum + (numeric(n) ? n : 0), 0)).toFixed(1)}%` : null);
-    return h("div", { class: "scroll" }, h("table", { class: spec.matrix ? "matrix" : null }, h("thead", {}, h("tr", {}, ...spec.head.map((t, i) => h("th", { class: spec.rows.length && numeric(spec.rows[0][i]) ? "n" : null }, t)))),
-      h("tbody", {}, ...spec.rows.map((row, i) => h("tr", { class: i === spec.best ? "best" : null }, ...row.map((v) => h("td", { class: numeric(v) ? "n" : null, style: shade(row, v) }, numeric(v) ? number(v) : v)))))));
+    return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...spec.head.map((t, i) => h("th", { class: spec.rows.length && numeric(spec.rows[0][i]) ? "n" : null }, t)))),
+      h("tbody", {}, ...spec.rows.map((row, i) => h("tr", { class: i === spec.best ? "best" : null }, ...row.map((v) => h("td", { class: numeric(v) ? "n" : null }, numeric(v) ? number(v) : v)))))));
   }
   const facts = (spec) => h("dl", { class: "facts" }, ...spec.items.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, numberOrText(v))]));
   const numberOrText = (v) => (typeof v === "number" ? number(v, 6) : String(v));
@@ -394,7 +503,7 @@
     }));
   }
   const repeat = (spec) => h("div", {}, ...spec.commands.map((c) => h("pre", {}, c)), facts(spec));
-  const makers = { curve, partition, intervals, bars, columns, table, facts, figures, repeat };
+  const makers = { curve, partition, intervals, scatter, confusion, bars, columns, table, facts, figures, repeat };
 
   // ---- the page -----------------------------------------------------------------------------------------------------
   const page = document.getElementById("sections"), contents = document.querySelector("nav.contents");

@@ -1,14 +1,25 @@
-//! How a CSV file is written: what separates its cells, and whether its first row holds names.
+//! How a CSV file is written: what separates its cells, how numbers are written, and whether its first row holds names.
 
-use super::{Column, Kind, is_missing, number};
+use super::{Column, Kind, date, is_missing, number_with};
 use crate::failure::{Failure, Outcome};
 
 /// Separators looked for.
-const SEPARATORS: [u8; 4] = [b',', b';', b'\t', b'|'];
+pub(super) const SEPARATORS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// Lines looked at to find the separator.
 const LINES: usize = 50;
-/// Rows looked at to find what a column holds.
+/// Rows looked at to find what a column holds, at most.
 const ROWS: usize = 1000;
+/// Cells looked at for it, about; two rows at least.
+const CELLS: usize = 1 << 21;
+
+/// What the user said about it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DialectOptions {
+    pub(crate) separator: Option<u8>,
+    pub(crate) header: Option<bool>,
+    /// The decimal mark, a point or a comma.
+    pub(crate) decimal: Option<u8>,
+}
 
 /// What was found (or told).
 #[derive(Debug, Clone)]
@@ -17,44 +28,97 @@ pub(super) struct Dialect {
     pub(super) header: bool,
 }
 
+/// Whether the start of a file is long enough to look at: it holds a row after the first.
+pub(super) fn is_enough(start: &[u8], separator: Option<u8>) -> bool {
+    let start = whole_lines(start);
+    !start.is_empty() && first_rows(start, separator.unwrap_or_else(|| find_separator(start)), 3).len() >= 3
+}
+
+fn whole_lines(start: &[u8]) -> &[u8] {
+    &start[..start.iter().rposition(|&b| b == b'\n' || b == b'\r').unwrap_or(0)]
+}
+
 /// Finds dialect and columns from the start of a file. `whole` says that the start is all there is.
 pub(super) fn detect(
     start: &[u8],
     whole: bool,
-    separator: Option<u8>,
-    header: Option<bool>,
+    options: DialectOptions,
     place: &str,
 ) -> Outcome<(Dialect, Vec<Column>)> {
-    let start = if whole { start } else { &start[..start.iter().rposition(|&b| b == b'\n').unwrap_or(start.len())] };
-    let separator = separator.unwrap_or_else(|| find_separator(start));
-    let rows = first_rows(start, separator);
+    let start = if whole { start } else { whole_lines(start) };
+    let separator = options.separator.unwrap_or_else(|| find_separator(start));
+    let rows = first_rows(start, separator, ROWS + 1);
     let Some(first) = rows.first() else {
         return Err(Failure::input(format!("{place} is empty"), "give a table with a row of names and rows of cells"));
     };
-    let header = header.unwrap_or_else(|| first.iter().all(|cell| number(cell).is_none()));
+    let header = options.header.unwrap_or_else(|| first.iter().all(|cell| !is_value(cell, separator, options.decimal)));
     let data = &rows[usize::from(header)..];
     if data.is_empty() {
         return Err(Failure::input(format!("{place} has names but no rows"), "give at least one row of cells"));
     }
+    let decimals = decimals(data, first.len(), separator, options.decimal);
     let columns = (0..first.len())
-        .map(|i| Column { name: column_name(header.then(|| first[i].as_str()), i), kind: column_kind(data, i) })
+        .map(|i| {
+            let name = column_name(header.then(|| first[i].as_str()), i);
+            Column { name, kind: column_kind(data, i, decimals[i]), decimal: decimals[i] }
+        })
         .collect();
     Ok((Dialect { separator, header }, columns))
+}
+
+/// A number or a date: no name of a column.
+fn is_value(cell: &str, separator: u8, decimal: Option<u8>) -> bool {
+    let comma = decimal == Some(b',') || (decimal.is_none() && separator != b',');
+    number_with(cell, b'.').is_some() || (comma && number_with(cell, b',').is_some()) || date::days(cell).is_some()
 }
 
 fn column_name(cell: Option<&str>, index: usize) -> String {
     cell.filter(|c| !c.is_empty()).map_or_else(|| format!("column{}", index + 1), str::to_owned)
 }
 
+fn present(rows: &[Vec<String>], index: usize) -> impl Iterator<Item = &String> {
+    rows.iter().filter_map(move |row| row.get(index)).filter(|cell| !is_missing(cell))
+}
+
+/// The decimal mark of every column: a comma where the cells are not separated by commas and all cells of some column are numbers
+/// only so. A column with decimal points in it keeps them.
+fn decimals(rows: &[Vec<String>], n_columns: usize, separator: u8, told: Option<u8>) -> Vec<u8> {
+    let told = if separator == b',' { told.or(Some(b'.')) } else { told };
+    if let Some(mark) = told {
+        return vec![mark; n_columns];
+    }
+    let has_commas = |i: usize| {
+        present(rows, i).any(|cell| cell.contains(',')) && present(rows, i).all(|c| number_with(c, b',').is_some())
+    };
+    if !(0..n_columns).any(has_commas) {
+        return vec![b'.'; n_columns];
+    }
+    let has_points = |i: usize| {
+        present(rows, i).any(|cell| cell.contains('.')) && present(rows, i).all(|c| number_with(c, b'.').is_some())
+    };
+    (0..n_columns).map(|i| if has_points(i) { b'.' } else { b',' }).collect()
+}
+
 /// Texts only where no cell is a number: one text among numbers is more likely a mistake than a category.
-fn column_kind(rows: &[Vec<String>], index: usize) -> Kind {
-    let mut present = rows.iter().filter_map(|row| row.get(index)).filter(|cell| !is_missing(cell)).peekable();
-    if present.peek().is_some() && present.all(|cell| number(cell).is_none()) { Kind::Text } else { Kind::Number }
+fn column_kind(rows: &[Vec<String>], index: usize, decimal: u8) -> Kind {
+    if present(rows, index).next().is_none() || present(rows, index).any(|cell| number_with(cell, decimal).is_some()) {
+        Kind::Number
+    } else if present(rows, index).all(|cell| date::days(cell).is_some()) {
+        Kind::Date
+    } else {
+        Kind::Text
+    }
+}
+
+/// Whether the texts of a column would be numbers if commas were decimal marks.
+pub(super) fn looks_like_decimal_commas(text: &str) -> bool {
+    text.contains(',') && number_with(text, b',').is_some()
 }
 
 /// The separator that cuts the lines into equally many cells, most cells first.
 fn find_separator(start: &[u8]) -> u8 {
-    let lines: Vec<&[u8]> = start.split(|&b| b == b'\n').filter(|l| !l.trim_ascii().is_empty()).take(LINES).collect();
+    let lines: Vec<&[u8]> =
+        start.split(|&b| b == b'\n' || b == b'\r').filter(|l| !l.trim_ascii().is_empty()).take(LINES).collect();
     let score = |separator: u8| {
         let counts: Vec<usize> = lines.iter().map(|line| count_outside_quotes(line, separator)).collect();
         let first = counts.first().copied().unwrap_or(0);
@@ -82,16 +146,21 @@ fn count_outside_quotes(line: &[u8], separator: u8) -> usize {
         .count()
 }
 
-fn first_rows(start: &[u8], separator: u8) -> Vec<Vec<String>> {
+fn first_rows(start: &[u8], separator: u8, most: usize) -> Vec<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(separator)
         .has_headers(false)
         .flexible(true)
         .trim(csv::Trim::All)
         .from_reader(start);
-    let mut rows = Vec::new();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut n_cells = 0;
     let mut record = csv::ByteRecord::new();
-    while rows.len() <= ROWS && reader.read_byte_record(&mut record).unwrap_or(false) {
+    while rows.len() < most
+        && (rows.len() < 3 || n_cells < CELLS)
+        && reader.read_byte_record(&mut record).unwrap_or(false)
+    {
+        n_cells += record.len();
         rows.push(record.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect());
     }
     rows
@@ -102,7 +171,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> (u8, bool, Vec<(String, Kind)>) {
-        let (dialect, columns) = detect(text.as_bytes(), true, None, None, "t").unwrap();
+        let (dialect, columns) = detect(text.as_bytes(), true, DialectOptions::default(), "t").unwrap();
         (dialect.separator, dialect.header, columns.into_iter().map(|c| (c.name, c.kind)).collect())
     }
 
@@ -112,6 +181,8 @@ mod tests {
             ("a,b\n1,2\n3,4\n", b',', true),
             ("1,2\n3,4", b',', false),
             ("a;b;c\n1,5;2;3\n2,5;2;4\n", b';', true),
+            ("1,5;2;x\n2,5;3;y\n", b';', false),
+            ("2024-01-01,x\n2024-01-02,y\n", b',', false),
             ("a\tb\n1\t2\n", b'\t', true),
             ("a|b\n\"x|y\"|2\n", b'|', true),
             ("\"a, or b\",c\n1,2\n", b',', true),
@@ -125,21 +196,31 @@ mod tests {
 
     #[test]
     fn names_and_kinds_are_found() {
-        let (_, _, columns) = found("id,,colour,mixed,void\n1,2,red,3,NA\n2,?,blue,x,\n");
+        let (_, _, columns) = found("id,,colour,mixed,void,day\n1,2,red,3,NA,2024-01-31\n2,?,blue,x,,NA\n");
         let expected = [
             ("id", Kind::Number),
             ("column2", Kind::Number),
             ("colour", Kind::Text),
             ("mixed", Kind::Number),
             ("void", Kind::Number),
+            ("day", Kind::Date),
         ];
         assert_eq!(columns, expected.map(|(n, k)| (n.to_owned(), k)));
     }
 
     #[test]
-    fn nothing_to_read_is_the_users_to_mend() {
+    fn decimal_commas_are_found_where_cells_are_not_separated_by_them() {
+        let kinds = |text: &str| found(text).2.into_iter().map(|(_, kind)| kind).collect::<Vec<_>>();
+        assert_eq!(kinds("a;b;c\n1,5;2;x\n2,5;3;1,2,3\n"), [Kind::Number, Kind::Number, Kind::Text]);
+        assert_eq!(kinds("a;b\n1,5;2.5\n2,5;3\n"), [Kind::Number, Kind::Number]);
+        assert_eq!(kinds("a,b\n\"1,5\",2\n\"2,5\",3\n"), [Kind::Text, Kind::Number]);
+    }
+
+    #[test]
+    fn a_table_without_rows_is_refused() {
         for text in ["", "\n\n", "a,b\n"] {
-            assert_eq!(detect(text.as_bytes(), true, None, None, "t").unwrap_err().status(), 2, "{text:?}");
+            let found = detect(text.as_bytes(), true, DialectOptions::default(), "t");
+            assert_eq!(found.unwrap_err().status(), 2, "{text:?}");
         }
     }
 }

@@ -1,21 +1,40 @@
 //! Tables from files: CSV (plain, gzip, standard input) and Parquet, read in batches, as often as needed.
 
 mod csv_file;
+pub(crate) mod date;
 mod dialect;
 mod parquet_file;
+mod quotes;
 mod source;
+mod stream;
 
+pub(crate) use dialect::DialectOptions;
 pub(crate) use source::{ReadOptions, Source, listed};
+pub(crate) use stream::{RowStream, TextRow, raw_row};
 
 use crate::failure::Outcome;
+
+/// Cells read at a time, about.
+const BATCH_CELLS: usize = 1 << 22;
+/// Rows read at a time, at most.
+const BATCH_ROWS: usize = 16_384;
+
+/// Rows to read at a time where this many columns are wanted.
+pub(crate) fn batch_rows(n_columns: usize) -> usize {
+    (BATCH_CELLS / n_columns.max(1)).clamp(1, BATCH_ROWS)
+}
 
 /// What the cells of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Numbers; a cell that is none is an error.
     Number,
+    /// Dates, which become numbers: days since 1970-01-01.
+    Date,
     /// Texts: categories.
     Text,
+    /// Something that cannot be read, and what.
+    Unreadable(&'static str),
 }
 
 /// A column of a file.
@@ -23,6 +42,19 @@ pub(crate) enum Kind {
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) kind: Kind,
+    /// The decimal mark of its numbers.
+    decimal: u8,
+}
+
+impl Column {
+    fn new(name: String, kind: Kind) -> Self {
+        Self { name, kind, decimal: b'.' }
+    }
+
+    /// A cell as a number, in the way this column writes numbers.
+    pub(crate) fn value(&self, text: &str) -> Option<f64> {
+        if self.kind == Kind::Date { date::days(text) } else { number_with(text, self.decimal) }
+    }
 }
 
 /// A column to read, and as what.
@@ -42,10 +74,10 @@ pub(crate) enum Cells {
 }
 
 impl Cells {
-    fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: Kind) -> Self {
         match kind {
-            Kind::Number => Self::Numbers(Vec::new()),
-            Kind::Text => Self::Texts(Vec::new()),
+            Kind::Number | Kind::Date => Self::Numbers(Vec::new()),
+            Kind::Text | Kind::Unreadable(_) => Self::Texts(Vec::new()),
         }
     }
 }
@@ -72,12 +104,32 @@ pub(crate) trait RowReader {
 /// Texts that stand for a missing cell.
 const MISSING: [&str; 10] = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?"];
 
-fn is_missing(text: &str) -> bool {
+pub(crate) fn is_missing(text: &str) -> bool {
     MISSING.contains(&text)
 }
 
 /// A number as people write it in tables; `None` for anything else. Missing texts are not numbers.
-fn number(text: &str) -> Option<f64> {
+pub(crate) fn number(text: &str) -> Option<f64> {
     // The parser also takes names such as "infinity" and "nan": the first are judged later, the last are missing.
     text.parse().ok().filter(|x: &f64| !x.is_nan())
+}
+
+/// The same with this decimal mark. With a comma for a mark a point is none: it may part thousands.
+fn number_with(text: &str, decimal: u8) -> Option<f64> {
+    if decimal == b'.' || !text.contains([',', '.']) {
+        return number(text);
+    }
+    if text.contains('.') { None } else { number(&text.replace(',', ".")) }
+}
+
+/// Names for [`Kind`] in messages.
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Number => "numbers",
+            Self::Date => "dates",
+            Self::Text => "texts",
+            Self::Unreadable(what) => what,
+        })
+    }
 }

@@ -1,14 +1,15 @@
-//! Rows of a Parquet file, by typed column readers: numbers, truth values and texts; nothing nested.
+//! Rows of a Parquet file, by typed column readers: numbers, truth values, dates and texts; nothing nested.
 
 use std::fs::File;
 
-use parquet::basic::{ConvertedType, LogicalType, Type};
+use parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
+use super::date::{self, SECONDS_PER_DAY};
 use super::{Cells, Column, Kind, RawBatch, RowReader, Wanted, is_missing};
 use crate::failure::{Failure, Outcome};
 
@@ -19,11 +20,26 @@ pub(super) fn columns(file: &File, place: &str) -> Outcome<Vec<Column>> {
     if reader.metadata().file_metadata().num_rows() <= 0 {
         return Err(Failure::input(format!("{place} has no rows"), "give at least one row"));
     }
-    schema
-        .columns()
-        .iter()
-        .map(|column| Ok(Column { name: column.path().string(), kind: kind(column, place)? }))
-        .collect()
+    check_compression(&reader, place)?;
+    Ok(schema.columns().iter().map(|column| Column::new(column.path().string(), kind(column))).collect())
+}
+
+/// Refuses what is packed in a way that this program cannot unpack; the file may be sound.
+fn check_compression(reader: &SerializedFileReader<File>, place: &str) -> Outcome<()> {
+    for group in reader.metadata().row_groups() {
+        for column in group.columns() {
+            let name = match column.compression() {
+                Compression::BROTLI(_) => "Brotli",
+                Compression::LZO => "LZO",
+                _ => continue,
+            };
+            return Err(Failure::input(
+                format!("{place} is compressed with {name}, which cannot be read"),
+                "write it again with zstd, snappy, gzip or lz4",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn open(file: &File, place: &str) -> Outcome<SerializedFileReader<File>> {
@@ -37,23 +53,36 @@ fn damaged(place: &str, error: &ParquetError) -> Failure {
     Failure::input(format!("{place} is not a sound Parquet file: {first}"), "write it again")
 }
 
-fn kind(column: &ColumnDescriptor, place: &str) -> Outcome<Kind> {
-    let refuse = |what: &str| {
-        Err(Failure::input(
-            format!("{place}: column {:?} holds {what}, which cannot be read", column.path().string()),
-            "turn it into numbers or texts first",
-        ))
-    };
+fn kind(column: &ColumnDescriptor) -> Kind {
     if column.max_rep_level() > 0 {
-        return refuse("lists");
+        return Kind::Unreadable("lists");
+    }
+    if per_day(column).is_some() {
+        return Kind::Date;
     }
     let decimal = column.converted_type() == ConvertedType::DECIMAL
         || matches!(column.logical_type_ref(), Some(LogicalType::Decimal { .. }));
     match column.physical_type() {
-        _ if decimal => refuse("decimals"),
-        Type::BOOLEAN | Type::INT32 | Type::INT64 | Type::FLOAT | Type::DOUBLE => Ok(Kind::Number),
-        Type::BYTE_ARRAY => Ok(Kind::Text),
-        Type::INT96 | Type::FIXED_LEN_BYTE_ARRAY => refuse("raw bytes"),
+        _ if decimal => Kind::Unreadable("decimals"),
+        Type::BOOLEAN | Type::INT32 | Type::INT64 | Type::FLOAT | Type::DOUBLE => Kind::Number,
+        Type::BYTE_ARRAY => Kind::Text,
+        Type::INT96 => Kind::Unreadable("times of the old 96-bit kind"),
+        Type::FIXED_LEN_BYTE_ARRAY => Kind::Unreadable("raw bytes"),
+    }
+}
+
+/// The units per day of a column of dates or of moments.
+fn per_day(column: &ColumnDescriptor) -> Option<f64> {
+    match (column.physical_type(), column.logical_type_ref(), column.converted_type()) {
+        (Type::INT32, Some(LogicalType::Date), _) | (Type::INT32, None, ConvertedType::DATE) => Some(1.0),
+        (Type::INT64, Some(LogicalType::Timestamp(moment)), _) => Some(match moment.unit {
+            TimeUnit::MILLIS => 1e3 * SECONDS_PER_DAY,
+            TimeUnit::MICROS => 1e6 * SECONDS_PER_DAY,
+            TimeUnit::NANOS => 1e9 * SECONDS_PER_DAY,
+        }),
+        (Type::INT64, None, ConvertedType::TIMESTAMP_MILLIS) => Some(1e3 * SECONDS_PER_DAY),
+        (Type::INT64, None, ConvertedType::TIMESTAMP_MICROS) => Some(1e6 * SECONDS_PER_DAY),
+        _ => None,
     }
 }
 
@@ -64,6 +93,8 @@ pub(super) struct ParquetRows {
     wanted: Vec<(Wanted, String)>,
     /// Whether a column may have missing cells: its definition level where present.
     levels: Vec<i16>,
+    /// Units per day, where a column holds dates.
+    per_day: Vec<Option<f64>>,
     group: usize,
     /// Readers of the current group's wanted columns, and how many rows they have left.
     readers: Vec<ColumnReader>,
@@ -73,24 +104,31 @@ pub(super) struct ParquetRows {
 }
 
 impl ParquetRows {
-    pub(super) fn new(file: &File, place: &str, columns: &[Column], wanted: &[Wanted]) -> Outcome<Self> {
+    pub(super) fn new(
+        file: &File,
+        place: &str,
+        columns: &[Column],
+        wanted: &[Wanted],
+        selectable: bool,
+    ) -> Outcome<Self> {
         let file = open(file, place)?;
         let schema = file.metadata().file_metadata().schema_descr();
         for w in wanted {
-            let Column { name, kind } = &columns[w.column];
-            if w.kind == Kind::Number && *kind == Kind::Text {
-                return Err(Failure::input(
-                    format!("{place}: column {name:?} holds texts, not numbers"),
-                    format!(
-                        "leave it out with --exclude {name:?} or take it as categories with --categorical {name:?}"
-                    ),
-                ));
+            let Column { name, kind, .. } = &columns[w.column];
+            if w.kind != *kind && (w.kind != Kind::Text || matches!(kind, Kind::Unreadable(_))) {
+                let hint = if selectable {
+                    format!("leave it out with --exclude {name:?} or take it as categories with --categorical {name:?}")
+                } else {
+                    format!("give a table in which it holds {}", w.kind)
+                };
+                return Err(Failure::input(format!("{place}: column {name:?} holds {kind}, not {}", w.kind), hint));
             }
         }
+        let per_day = wanted.iter().map(|w| per_day(&schema.column(w.column))).collect();
         let levels = wanted.iter().map(|w| schema.column(w.column).max_def_level()).collect();
         let wanted = wanted.iter().map(|&w| (w, columns[w.column].name.clone())).collect();
         let place = place.to_owned();
-        Ok(Self { file, place, wanted, levels, group: 0, readers: Vec::new(), left: 0, row: 0, position: 0 })
+        Ok(Self { file, place, wanted, levels, per_day, group: 0, readers: Vec::new(), left: 0, row: 0, position: 0 })
     }
 
     /// Opens the next row group with rows; false at the end.
@@ -122,7 +160,7 @@ impl RowReader for ParquetRows {
         let n_rows = self.left.min(max_rows);
         let mut columns = Vec::with_capacity(self.wanted.len());
         for (i, (wanted, _)) in self.wanted.iter().enumerate() {
-            let cells = read_cells(&mut self.readers[i], self.levels[i], n_rows, wanted.kind);
+            let cells = read_cells(&mut self.readers[i], self.levels[i], n_rows, wanted.kind, self.per_day[i]);
             columns.push(cells.map_err(|e| damaged(&self.place, &e))?);
         }
         let first_row = self.row + 1;
@@ -136,9 +174,15 @@ impl RowReader for ParquetRows {
     }
 }
 
-fn read_cells(reader: &mut ColumnReader, level: i16, n: usize, kind: Kind) -> Result<Cells, ParquetError> {
+fn read_cells(
+    reader: &mut ColumnReader,
+    level: i16,
+    n: usize,
+    kind: Kind,
+    per_day: Option<f64>,
+) -> Result<Cells, ParquetError> {
     use ColumnReader as R;
-    let numbers = match reader {
+    let numbers: Vec<Option<f64>> = match reader {
         R::BoolColumnReader(r) => optional(r, level, n)?.into_iter().map(|x| x.map(f64::from)).collect(),
         R::Int32ColumnReader(r) => optional(r, level, n)?.into_iter().map(|x| x.map(f64::from)).collect(),
         R::Int64ColumnReader(r) => optional(r, level, n)?.into_iter().map(|x| x.map(|x| x as f64)).collect(),
@@ -152,9 +196,18 @@ fn read_cells(reader: &mut ColumnReader, level: i16, n: usize, kind: Kind) -> Re
             return Err(ParquetError::NYI("raw bytes".into()));
         }
     };
+    let numbers: Vec<Option<f64>> = match per_day {
+        None => numbers,
+        Some(units) => numbers.into_iter().map(|x| x.map(|x| x / units)).collect(),
+    };
     Ok(match kind {
-        Kind::Number => Cells::Numbers(numbers.into_iter().map(|x: Option<f64>| x.unwrap_or(f64::NAN)).collect()),
-        Kind::Text => Cells::Texts(numbers.into_iter().map(|x| x.map(|x| x.to_string().into_boxed_str())).collect()),
+        Kind::Number | Kind::Date => Cells::Numbers(numbers.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect()),
+        Kind::Text | Kind::Unreadable(_) if per_day.is_some() => {
+            Cells::Texts(numbers.into_iter().map(|x| x.map(|x| date::iso(x).into_boxed_str())).collect())
+        }
+        Kind::Text | Kind::Unreadable(_) => {
+            Cells::Texts(numbers.into_iter().map(|x| x.map(|x| x.to_string().into_boxed_str())).collect())
+        }
     })
 }
 

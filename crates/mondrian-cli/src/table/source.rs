@@ -1,7 +1,7 @@
 //! One table to read: where it is, how it is packed, which columns it has.
 
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -9,20 +9,22 @@ use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
 
-use super::csv_file::CsvRows;
-use super::dialect::{self, Dialect};
+use super::csv_file::{Counters, CsvRows};
+use super::dialect::{self, Dialect, DialectOptions};
 use super::parquet_file::{self, ParquetRows};
-use super::{Column, RowReader, Wanted};
+use super::quotes::{MOST_ROW_BYTES, QuoteGuard};
+use super::{Column, Kind, RowReader, Wanted};
 use crate::failure::{Failure, Outcome};
 
-/// How much of a CSV file is looked at to find its dialect.
+/// How much of a CSV file is looked at to find its dialect; more where that does not hold the first rows.
 const START: u64 = 1 << 18;
 
 /// What the user said about the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ReadOptions {
-    pub(crate) separator: Option<u8>,
-    pub(crate) header: Option<bool>,
+    pub(crate) dialect: DialectOptions,
+    /// Whether the command takes `--exclude` and `--categorical`.
+    pub(crate) selectable: bool,
 }
 
 /// A table that can be read again and again.
@@ -33,6 +35,9 @@ pub(crate) struct Source {
     n_bytes: u64,
     packing: Packing,
     columns: Vec<Column>,
+    /// Column numbers by name.
+    numbers: HashMap<String, usize>,
+    selectable: bool,
 }
 
 #[derive(Debug)]
@@ -64,31 +69,31 @@ impl Source {
         rewound(&file).and_then(|f| f.take(4).read_to_end(&mut magic)).map_err(|e| fail(&e))?;
         if magic == b"PAR1" {
             let columns = parquet_file::columns(&file, &place)?;
-            return Self { place, file, n_bytes, packing: Packing::Parquet, columns }.checked();
+            return Self::new(place, file, n_bytes, Packing::Parquet, columns, options.selectable);
         }
         let gzip = magic.starts_with(&[0x1f, 0x8b]);
-        let mut start = Vec::new();
-        decoded(&file, gzip, Rc::default())
-            .and_then(|reader| reader.take(START).read_to_end(&mut start))
-            .map_err(|e| fail(&e))?;
-        let whole = (start.len() as u64) < START;
-        if start.contains(&0) {
-            return Err(Failure::input(format!("{place} is not a table"), "give CSV (plain or gzip) or Parquet"));
-        }
+        let (start, whole) = start_of(&file, gzip, options.dialect.separator, &place)?;
         let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
-        let (dialect, columns) = dialect::detect(text, whole, options.separator, options.header, &place)?;
-        Self { place, file, n_bytes, packing: Packing::Csv { gzip, dialect }, columns }.checked()
+        let (dialect, columns) = dialect::detect(text, whole, options.dialect, &place)?;
+        Self::new(place, file, n_bytes, Packing::Csv { gzip, dialect }, columns, options.selectable)
     }
 
-    fn checked(self) -> Outcome<Self> {
-        let mut seen = HashSet::new();
-        match self.columns.iter().find(|c| !seen.insert(c.name.as_str())) {
-            None => Ok(self),
-            Some(twice) => Err(Failure::input(
-                format!("{}: two columns are named {:?}", self.place, twice.name),
-                "rename one of them",
-            )),
+    fn new(
+        place: String,
+        file: File,
+        n_bytes: u64,
+        packing: Packing,
+        columns: Vec<Column>,
+        selectable: bool,
+    ) -> Outcome<Self> {
+        let mut numbers = HashMap::with_capacity(columns.len());
+        for (i, column) in columns.iter().enumerate() {
+            if numbers.insert(column.name.clone(), i).is_some() {
+                let what = format!("{place}: two columns are named {:?}", column.name);
+                return Err(Failure::input(what, "rename one of them"));
+            }
         }
+        Ok(Self { place, file, n_bytes, packing, columns, numbers, selectable })
     }
 
     /// The file's name, for messages.
@@ -111,7 +116,7 @@ impl Source {
         match &self.packing {
             Packing::Parquet => "Parquet".to_owned(),
             Packing::Csv { gzip, dialect } => format!(
-                "CSV{}, separated by {}, {} row of names",
+                "CSV{}, separated by {}, {}{} row of names",
                 if *gzip { " (gzip)" } else { "" },
                 match dialect.separator {
                     b',' => "commas".to_owned(),
@@ -119,14 +124,19 @@ impl Source {
                     b'\t' => "tabs".to_owned(),
                     other => format!("{:?}", char::from(other)),
                 },
+                if self.has_decimal_commas() { "decimal commas, " } else { "" },
                 if dialect.header { "with a" } else { "without a" }
             ),
         }
     }
 
+    fn has_decimal_commas(&self) -> bool {
+        self.columns.iter().any(|column| column.decimal == b',' && column.kind == Kind::Number)
+    }
+
     /// The index of the column of this name.
     pub(crate) fn find(&self, name: &str) -> Outcome<usize> {
-        self.columns.iter().position(|c| c.name == name).ok_or_else(|| {
+        self.numbers.get(name).copied().ok_or_else(|| {
             let near = nearest(name, self.columns.iter().map(|c| c.name.as_str()));
             let hint = match near {
                 Some(near) => format!("did you mean {near:?}?"),
@@ -139,12 +149,23 @@ impl Source {
     /// Starts reading from the first row.
     pub(crate) fn read(&self, wanted: &[Wanted]) -> Outcome<Box<dyn RowReader>> {
         match &self.packing {
-            Packing::Parquet => Ok(Box::new(ParquetRows::new(&self.file, &self.place, &self.columns, wanted)?)),
+            Packing::Parquet => {
+                Ok(Box::new(ParquetRows::new(&self.file, &self.place, &self.columns, wanted, self.selectable)?))
+            }
             Packing::Csv { gzip, dialect } => {
-                let position = Rc::<Cell<u64>>::default();
-                let reader = decoded(&self.file, *gzip, Rc::clone(&position))
+                let counters = Counters::default();
+                let reader = decoded(&self.file, *gzip, Rc::clone(&counters.position))
                     .map_err(|e| Failure::reading(Path::new(&self.place), &e))?;
-                Ok(Box::new(CsvRows::new(reader, dialect, &self.place, &self.columns, wanted, position)))
+                let reader = QuoteGuard::new(reader, Some(dialect.separator), Rc::clone(&counters.in_row));
+                Ok(Box::new(CsvRows::new(
+                    Box::new(reader),
+                    dialect,
+                    &self.place,
+                    &self.columns,
+                    wanted,
+                    self.selectable,
+                    counters,
+                )))
             }
         }
     }
@@ -171,6 +192,55 @@ fn rewound(file: &File) -> io::Result<File> {
     let mut file = file.try_clone()?;
     file.seek(SeekFrom::Start(0))?;
     Ok(file)
+}
+
+/// The start of a text, long enough to hold its first rows, and whether that is all of it.
+fn start_of(file: &File, gzip: bool, separator: Option<u8>, place: &str) -> Outcome<(Vec<u8>, bool)> {
+    let fail = |e: &io::Error| Failure::reading(Path::new(place), e);
+    let mut reader = decoded(file, gzip, Rc::default()).map_err(|e| fail(&e))?;
+    let mut start = Vec::new();
+    let mut length = START;
+    loop {
+        let missing = length - start.len() as u64;
+        reader.by_ref().take(missing).read_to_end(&mut start).map_err(|e| fail(&e))?;
+        check_text(&start, place)?;
+        let whole = (start.len() as u64) < length;
+        if whole || length > MOST_ROW_BYTES || dialect::is_enough(&start, separator) {
+            break;
+        }
+        length *= 2;
+    }
+    let whole = (start.len() as u64) < length;
+    // Quotes that are not closed would make one cell of all of it.
+    let mut guard = QuoteGuard::new(start.as_slice(), separator, Rc::default());
+    match io::copy(&mut guard, &mut io::sink()) {
+        Err(e) if whole || length > MOST_ROW_BYTES => Err(fail(&e)),
+        _ if length > MOST_ROW_BYTES && !dialect::is_enough(&start, separator) => Err(Failure::input(
+            format!("{place}: the first rows are longer than {} MiB", MOST_ROW_BYTES >> 20),
+            "is it a table? rows end with a line break",
+        )),
+        _ => Ok((start, whole)),
+    }
+}
+
+/// Refuses bytes that are no text in UTF-8 or an encoding like it.
+fn check_text(start: &[u8], place: &str) -> Outcome<()> {
+    let odd_zeros = |from: usize| start.iter().skip(from).step_by(2).take(64).filter(|b| **b == 0).count();
+    let utf_16 = start.starts_with(&[0xff, 0xfe])
+        || start.starts_with(&[0xfe, 0xff])
+        || (start.len() >= 8
+            && odd_zeros(0).max(odd_zeros(1)) >= start.len().min(128) / 2 - 2
+            && odd_zeros(0).min(odd_zeros(1)) == 0);
+    if utf_16 {
+        return Err(Failure::input(
+            format!("{place} is text in UTF-16"),
+            "write it as UTF-8, for instance with iconv -f UTF-16 -t UTF-8",
+        ));
+    }
+    if start.contains(&0) {
+        return Err(Failure::input(format!("{place} is not a table"), "give CSV (plain or gzip) or Parquet"));
+    }
+    Ok(())
 }
 
 /// The file's text from the start, unpacked; `position` follows the packed bytes.

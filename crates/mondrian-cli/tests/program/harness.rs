@@ -91,7 +91,7 @@ impl Ran {
         assert_eq!(self.status, status, "exit status; stderr: {}", self.stderr);
         let errors: Vec<&str> = self.stderr.lines().filter(|l| l.starts_with("error: ")).collect();
         assert_eq!(errors.len(), 1, "one line of error in: {}", self.stderr);
-        assert!(!self.stderr.contains("panicked") && !self.stderr.contains("mistake in mondrian"), "{}", self.stderr);
+        assert!(!self.stderr.contains("panicked") && !self.stderr.contains("internal error"), "{}", self.stderr);
         for part in parts {
             assert!(errors[0].contains(part), "{part:?} in {:?}", errors[0]);
         }

@@ -3,7 +3,9 @@
 mod bad_input;
 mod harness;
 mod kept;
+mod learn;
 mod models;
+mod safety;
 mod sample;
 mod tables;
 mod tour;

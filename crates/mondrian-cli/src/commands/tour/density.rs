@@ -9,7 +9,7 @@ use mondrian::{Lifetime, Points};
 use super::{Data, Part, Tour};
 use crate::failure::Outcome;
 use crate::report::Section;
-use crate::report::parts::path_block;
+use crate::report::parts::{CurveKind, path_block};
 
 pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let (train, held_out) = (plane(&data.train), plane(&data.held_out));
@@ -25,7 +25,7 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
         &[
             "Where on the map the rows lie. Every row's density without that row costs nothing extra, so no rows have to be held out to choose the lifetime: compare the two curves.",
         ],
-        vec![path_block(&found.path, None)],
+        vec![path_block(&found.path, CurveKind::Exact, None)],
     ));
     tour.say(
         "density path",

@@ -11,7 +11,7 @@ use crate::failure::Outcome;
 use crate::model::ranked;
 use crate::report::Section;
 use crate::report::partition::{Drawn, partition_block};
-use crate::report::parts::{axis, count, path_block, rmse};
+use crate::report::parts::{CurveKind, axis, count, path_block, rmse};
 
 pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let (lower, upper) = data.preparation.bounds(&data.summary);
@@ -42,12 +42,12 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
         &[
             "A hundred trees, grown once. Cut by cut, the errors of all of them follow: the curve is exact at every lifetime, not sampled.",
         ],
-        vec![path_block(&path, None)],
+        vec![path_block(&path, CurveKind::Exact, None)],
     ));
     tour.report.sections.push(Section::new(
         "One tree of the forest",
         &["The first tree in the plane of the two inputs that matter most. Colours are means of the training rows above a cell."],
-        vec![tree],
+        vec![tree.block],
     ));
     tour.say(
         "forest path",

@@ -8,7 +8,7 @@ use mondrian::{KernelRidge, PathMethod};
 use super::{Data, Tour};
 use crate::failure::Outcome;
 use crate::report::Section;
-use crate::report::parts::path_block;
+use crate::report::parts::{CurveKind, path_block};
 
 pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let params = KernelRidge::params().n_trees(30).lifetime(Lifetime::new(2.0)?).alpha(0.1).seed(tour.seed);
@@ -20,7 +20,7 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     tour.report.sections.push(Section::new(
         "The kernel at every lifetime",
         &["Ridge regression on the cells of thirty trees approximates the Laplace kernel. Removing one cut after the other, the solution follows exactly by a rank-two update each."],
-        vec![path_block(path, None)],
+        vec![path_block(path, CurveKind::Exact, None)],
     ));
     tour.say(
         "kernel path",

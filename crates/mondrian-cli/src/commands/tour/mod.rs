@@ -16,7 +16,9 @@ use serde_json::{Value, json};
 
 use crate::args::TourArgs;
 use crate::failure::{Failure, Outcome};
-use crate::prepare::{ColumnChoice, Missing, Preparation, PreparedRows, Scaling, Selection, TableSummary, summarise};
+use crate::prepare::{
+    Besides, ColumnChoice, Missing, Preparation, PreparedRows, Scaling, Selection, TableSummary, summarise,
+};
 use crate::report::parts::{data_section, repeat_section};
 use crate::report::{Block, Report, Section};
 use crate::screen::Screen;
@@ -116,7 +118,7 @@ impl Data {
         let selection = Selection::new(&source, &choice)?;
         let summary = summarise(&source, &selection, Missing::Refuse, Screen { json: false, quiet: true })?;
         let preparation = Preparation::new(&selection, &summary, Missing::Refuse, Scaling::Standard)?;
-        let rows = PreparedRows::new(&source, &preparation, Missing::Refuse, true)?.all()?;
+        let rows = PreparedRows::new(&source, &preparation, Missing::Refuse, &Besides::learning())?.all()?;
         let n_columns = preparation.n_features();
         let empty = || Part { n_columns, ..Part::default() };
         let (mut train, mut held_out) = (empty(), empty());
@@ -142,7 +144,7 @@ fn compare(tour: &mut Tour, data: &Data) {
     tour.report.sections.push(Section {
         title: "Side by side".to_owned(),
         text: vec![format!("The same {} held-out rows for all. The noise alone is about 0.35.", data.held_out.y.len())],
-        blocks: vec![Block::Table { heading: None, head, rows, matrix: false, best }],
+        blocks: vec![Block::Table { heading: None, head, rows, best }],
     });
     if let Some(best) = best {
         let (name, error, _) = tour.compared[best].clone();

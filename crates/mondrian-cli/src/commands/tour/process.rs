@@ -21,7 +21,7 @@ pub(super) fn chapter(tour: &mut Tour) -> Outcome<()> {
             "Every box waits an exponential time, with a rate of its total side length, and is then cut uniformly along its sides. Move the slider: a longer lifetime only refines what is there.",
             "The whole picture is a function of one seed. Nothing changes with threads, order or how far anybody looked before.",
         ],
-        vec![block],
+        vec![block.block],
     ));
     tour.say("a Mondrian process", format!("{} cells at lifetime {LIFETIME} on the unit square", sample.n_cells()));
     let window = sample.restrict(&[0.2, 0.3], &[0.7, 0.8])?;

@@ -1,11 +1,16 @@
 //! Quasi-Newton descent on the exact kernel, whose expectation the grid's is (docs/design.md, "The Mondrian grid").
 
+use std::ops::ControlFlow;
+
 use crate::Result;
 use crate::grid::search::{Bench, Optimizer};
 use crate::laplace::{TuningParams, tune};
-use crate::progress::Progress;
+use crate::progress::{Progress, Report};
 
 /// Tunes the exact Laplace kernel on the training rows, then finds the best common factor on the grid.
+///
+/// Every evaluation of the exact kernel factorises its matrix again: this search refits, unlike those that move from cut to cut.
+/// Its trajectory holds the grid's own errors; those of the exact kernel, by leave-one-out, go to the callback only.
 ///
 /// The factor is needed because M grids are not the exact kernel: at small lifetimes most grids have no cut at all,
 /// while the exact kernel still distinguishes points.
@@ -20,8 +25,27 @@ impl Optimizer for Gradient {
     fn step(&mut self, bench: &mut Bench<'_>) -> Result<bool> {
         let Some((lifetimes, least)) = &mut self.best else {
             let params = TuningParams { alpha: Some(bench.state().alpha()), ..TuningParams::default() };
-            let (points, targets) = bench.state().training_rows();
-            let tuned = tune(points, &targets, &params, &mut Progress::none())?;
+            // Evaluations of the exact kernel are reported and counted like any other, and end with the budget or the patience.
+            let left = bench.budget.saturating_sub(*bench.evaluations + 1);
+            let (before, whole) = (*bench.evaluations as f64, bench.budget.max(1) as f64);
+            let (patience, progress) = (bench.patience, &mut bench.progress);
+            let (mut n, mut least, mut since_least, mut stopped) = (0, f64::INFINITY, 0, false);
+            let mut watch = |report: Report<'_>| {
+                let Some(step) = report.step else { return ControlFlow::Continue(()) };
+                n += 1;
+                stopped |= progress.step(((before + n as f64) / whole).min(1.0), step).is_err();
+                since_least = if step.error < least { 0 } else { since_least + 1 };
+                least = least.min(step.error);
+                let ends = stopped || n >= left || since_least >= patience;
+                if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let (points, targets) = bench.state.training_rows();
+            let tuned = tune(points, &targets, &params, &mut Progress::new(&mut watch))?;
+            if stopped {
+                // Nothing is kept of it: a resumed search tunes again, and finds the same.
+                bench.stopped = true;
+                return Ok(true);
+            }
             bench.state.cost += tuned.trajectory.cost();
             *bench.evaluations += tuned.trajectory.len();
             let error = bench.evaluate(&tuned.lifetimes)?;

@@ -119,6 +119,7 @@ pub struct Bench<'a> {
     evaluations: &'a mut usize,
     progress: Progress<'a>,
     budget: usize,
+    patience: usize,
     stopped: bool,
 }
 
@@ -255,7 +256,15 @@ impl Search {
 
     fn bench<'a>(&'a mut self, limits: SearchLimits, progress: Progress<'a>) -> Bench<'a> {
         let Self { state, trajectory, evaluations, .. } = self;
-        Bench { state, trajectory, evaluations, progress, budget: limits.budget, stopped: false }
+        Bench {
+            state,
+            trajectory,
+            evaluations,
+            progress,
+            budget: limits.budget,
+            patience: limits.patience,
+            stopped: false,
+        }
     }
 
     fn steps_since_best(&self) -> usize {

@@ -1,0 +1,90 @@
+//! A table to learn from: opened, looked at once, ready to be read by a model.
+
+use crate::args::DataArgs;
+use crate::failure::Outcome;
+use crate::prepare::{Besides, Missing, Preparation, PreparedRows, Selection, TableSummary, Task, summarise};
+use crate::screen::Screen;
+use crate::stages::Stage;
+use crate::table::{Kind, Source, listed};
+
+/// Distinct whole numbers below which a numeric target might be meant as classes.
+const FEW: usize = 12;
+
+/// A table looked at once, ready to be learned from.
+pub(crate) struct Opened {
+    pub(crate) source: Source,
+    pub(crate) summary: TableSummary,
+    pub(crate) preparation: Preparation,
+}
+
+/// What a model is fitted to.
+#[derive(Clone, Copy)]
+pub(crate) struct Training<'a> {
+    pub(crate) source: &'a Source,
+    pub(crate) summary: &'a TableSummary,
+    pub(crate) preparation: &'a Preparation,
+    pub(crate) missing: Missing,
+}
+
+impl<'a> Training<'a> {
+    /// The rows from the first on, prepared.
+    pub(crate) fn rows(&self) -> Outcome<PreparedRows<'a>> {
+        PreparedRows::new(self.source, self.preparation, self.missing, &Besides::learning())
+    }
+}
+
+impl Opened {
+    /// Opens a table and looks at all of it.
+    pub(crate) fn new(args: &DataArgs, screen: Screen) -> Outcome<Self> {
+        let source = args.open()?;
+        let selection = Selection::new(&source, &args.choice())?;
+        let stage = Stage::new("looking");
+        let summary = summarise(&source, &selection, args.missing(), screen)?;
+        summary.check(source.place(), &selection, args.missing(), args.scale)?;
+        let preparation = Preparation::new(&selection, &summary, args.missing(), args.scale)?;
+        drop(stage);
+        screen.say(format!(
+            "{}: {}; {} of {} rows, {} inputs{}",
+            source.place(),
+            source.describe(),
+            summary.n_used,
+            summary.n_rows,
+            preparation.n_features(),
+            preparation.target.as_ref().map_or(String::new(), |t| format!(", target {}", t.name)),
+        ));
+        say_dates(&summary, screen);
+        hint_at_classes(&selection, &summary, args, screen);
+        Ok(Self { source, summary, preparation })
+    }
+
+    /// What models are fitted to.
+    pub(crate) fn training(&self, missing: Missing) -> Training<'_> {
+        Training { source: &self.source, summary: &self.summary, preparation: &self.preparation, missing }
+    }
+}
+
+/// Dates are not what a model sees.
+fn say_dates(summary: &TableSummary, screen: Screen) {
+    let dates: Vec<&str> = summary.columns.iter().filter(|c| c.date).map(|c| c.name.as_str()).collect();
+    if !dates.is_empty() {
+        screen.say(format!("dates are taken as days since 1970-01-01: {}", listed(dates.into_iter())));
+    }
+}
+
+/// A target of a few whole numbers may be classes: say how to ask for that.
+fn hint_at_classes(selection: &Selection, summary: &TableSummary, args: &DataArgs, screen: Screen) {
+    let Some((name, wanted, Task::Regression)) = &selection.target else { return };
+    let column = &summary.columns[selection.inputs.len()];
+    if args.task.is_some() || wanted.kind != Kind::Number || column.sample.iter().any(|x| x.fract() != 0.0) {
+        return;
+    }
+    let mut values = column.sample.clone();
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup();
+    if values.len() <= FEW {
+        screen.say(format!(
+            "the target {name} has only {} whole numbers; if they are classes, say --task classification",
+            values.len()
+        ));
+    }
+}
