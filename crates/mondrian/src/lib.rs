@@ -3,6 +3,51 @@
 //!
 //! Every random choice is a pure function of a [key](process::NodeKey): results depend on neither
 //! threads, nor order of arrival, nor earlier queries.
+//!
+//! # Example
+//!
+//! ```
+//! use mondrian::{Points, RegressionForest};
+//!
+//! let x: Vec<f64> = (0..200).map(|i| f64::from(i) / 50.0).collect();
+//! let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
+//! let mut forest = RegressionForest::params().n_trees(20).seed(7).fit(Points::row_major(&x, 1)?, &y)?;
+//!
+//! let prediction = forest.predict_with_std(Points::row_major(&[1.0, 1000.0], 1)?)?;
+//! assert!((prediction.mean[0] - 1.0_f64.sin()).abs() < 0.1);
+//! assert!(prediction.std[1] > 3.0 * prediction.std[0]);              // far from the data
+//!
+//! let before = forest.predict(Points::row_major(&[1.0], 1)?)?;
+//! forest.learn(Points::row_major(&[2.5], 1)?, &[7.0])?;              // online, in any order
+//! forest.forget(Points::row_major(&[2.5], 1)?, &[7.0])?;             // exactly
+//! assert_eq!(forest.predict(Points::row_major(&[1.0], 1)?)?, before);
+//! # Ok::<(), mondrian::Error>(())
+//! ```
+//!
+//! # Models
+//!
+//! Every model is fitted by `Model::params()`, setters, and `fit`; [`FitOptions`] carry weights and [`Progress`].
+//!
+//! | for | model |
+//! | --- | --- |
+//! | the process: samples, restriction, extension, pictures | [`process::Mondrian`], [`process::Partition`] |
+//! | regression online, with uncertainty | [`RegressionForest`] |
+//! | classification online | [`ClassificationForest`] |
+//! | densities, and classification by them | [`DensityForest`], [`DensityClassifier`] |
+//! | the most accurate regression, one lifetime per input | [`LaplaceKernelRidge`] |
+//! | exact ridge with a given Laplace kernel | [`LaplaceRidge`] |
+//! | ridge on random features, linear in the rows | [`KernelRidge`], with [`MondrianFeatures`] |
+//! | other features of the kernel | [`RandomBinning`], [`RandomFourier`], [`GridFeatures`] |
+//! | lifetimes searched for on a grid | [`GridRidge`] |
+//! | the error at every lifetime, from one fit | `path` of a model: [`RegularizationPath`] |
+//! | model files | [`Saved`] |
+//!
+//! # References
+//!
+//! The library implements M. Balog and Y. W. Teh, *The Mondrian Process for Machine Learning* (arXiv:1507.05181), called
+//! the report; its parts are cited by chapter. The process is due to D. M. Roy and Y. W. Teh, *The Mondrian Process* (NIPS
+//! 2008); forests to B. Lakshminarayanan, D. M. Roy and Y. W. Teh (NIPS 2014, AISTATS 2016); random features to A. Rahimi
+//! and B. Recht (NIPS 2007).
 
 // Without the feature, some items that tests and benchmarks use are unused.
 #![cfg_attr(not(feature = "internals"), allow(unreachable_pub, dead_code, unused_imports))]
