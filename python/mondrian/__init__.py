@@ -6,6 +6,7 @@ which rows arrive.
 
 from . import process
 from ._classification import MondrianForestClassifier
+from ._config import get_config, set_config
 from ._density import MondrianDensity, MondrianDensityClassifier
 from ._features import MondrianFeatures, MondrianGridFeatures, RandomBinningFeatures, RandomFourierFeatures
 from ._files import load
@@ -32,6 +33,10 @@ __all__ = [
     "RegularizationPath",
     "Trajectory",
     "__version__",
+    "get_config",
     "load",
     "process",
+    "set_config",
 ]
+
+set_config()

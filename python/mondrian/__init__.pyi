@@ -16,8 +16,11 @@ __all__ = [
     "LaplaceKernelRidge", "MondrianDensity", "MondrianDensityClassifier", "MondrianFeatures",
     "MondrianForestClassifier", "MondrianForestRegressor", "MondrianGridFeatures", "MondrianGridRidge",
     "MondrianKernelRidge", "RandomBinningFeatures", "RandomFourierFeatures", "RegularizationPath", "Trajectory",
-    "__version__", "load", "process",
+    "__version__", "get_config", "load", "process", "set_config",
 ]
+
+def set_config(*, max_memory: float | str | None = "auto") -> None: ...
+def get_config() -> dict[str, int | None]: ...
 
 _Floats: TypeAlias = NDArray[np.float64]
 _Path: TypeAlias = str | PathLike[str]

@@ -1,7 +1,7 @@
 //! Errors of the library as Python exceptions: the one place where they are translated.
 
 use mondrian::Error;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 /// The exception for an error, with the library's own message.
@@ -9,6 +9,7 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::NotFitted => not_fitted(py, &error.to_string()),
         Error::Cancelled => PyKeyboardInterrupt::new_err(error.to_string()),
+        Error::TooLarge { what, .. } if what.starts_with("bytes of") => PyMemoryError::new_err(error.to_string()),
         _ => PyValueError::new_err(error.to_string()),
     }
 }

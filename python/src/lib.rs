@@ -15,6 +15,7 @@ mod files;
 mod grid;
 mod kernel;
 mod laplace;
+mod memory;
 mod model;
 mod path;
 mod process;
@@ -41,6 +42,8 @@ mod _mondrian {
     use crate::kernel::PyKernelRidge;
     #[pymodule_export]
     use crate::laplace::PyLaplaceKernelRidge;
+    #[pymodule_export]
+    use crate::memory::{max_memory, set_max_memory};
     #[pymodule_export]
     use crate::path::PyPath;
     #[pymodule_export]

@@ -9,6 +9,7 @@ pub mod fuzz;
 mod interrupt;
 mod journal;
 mod lock;
+mod memory;
 mod model;
 mod pixels;
 mod prepare;
@@ -67,6 +68,7 @@ fn run(cli: Cli, screen: Screen) -> Outcome<()> {
             .build_global()
             .map_err(|e| Failure::Other(format!("no threads can be started: {e}")))?;
     }
+    mondrian::set_max_memory(cli.global.max_memory.or_else(memory::share_of_free));
     commands::run(cli.command, screen)
 }
 

@@ -59,6 +59,7 @@ mod grid;
 mod laplace;
 mod lifetime;
 mod linalg;
+mod memory;
 mod model_file;
 mod normal;
 mod path;
@@ -87,6 +88,7 @@ pub use laplace::{
 };
 pub use lifetime::Lifetime;
 pub use linalg::Matrix;
+pub use memory::{max_memory, set_max_memory};
 pub use model_file::{ModelFileError, Saved};
 pub use path::{Loss, RegularizationPath};
 pub use points::Points;

@@ -37,6 +37,9 @@ pub(crate) struct Global {
     /// Threads to use, at most one per core; results never depend on it [default: one per core]
     #[arg(long, global = true, value_name = "N", help_heading = "Global options")]
     pub(crate) threads: Option<usize>,
+    /// Memory that one matrix or table may take, such as 8GB [default: four fifths of what is free]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = crate::memory::size, help_heading = "Everywhere")]
+    pub(crate) max_memory: Option<u64>,
 }
 
 #[derive(Debug, Subcommand)]

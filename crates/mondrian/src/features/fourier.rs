@@ -6,6 +6,7 @@ use crate::features::FeatureMap;
 use crate::features::Features;
 use crate::laplace::LaplaceKernel;
 use crate::linalg::Matrix;
+use crate::memory;
 use crate::process::NodeKey;
 use crate::{Error, Points, Result};
 
@@ -37,6 +38,7 @@ impl RandomFourier {
             return Err(Error::Empty { what: "features", rows: n_columns, columns: n_dims });
         }
         let lifetimes = kernel.lifetimes(n_dims)?;
+        memory::check("bytes of the frequencies", memory::bytes_of(n_columns.div_ceil(2), n_dims))?;
         let key = |pair: usize| NodeKey::root(seed, pair as u64).fork(FREQUENCIES);
         let frequency = |pair: usize, d: usize| {
             let angle = std::f64::consts::PI * (key(pair).fork(d as u64).draw(0).uniform() - 0.5);
@@ -70,6 +72,7 @@ impl FeatureMap for RandomFourier {
     fn transform(&self, points: Points<'_>) -> Result<Features> {
         points.check_width(self.n_dims)?;
         let n = points.n_rows();
+        memory::check("bytes of the features", memory::bytes_of(n, self.n_columns))?;
         let mut out = Matrix::zeros(n, self.n_columns);
         if n == 0 {
             return Ok(out.into());

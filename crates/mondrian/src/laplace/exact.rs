@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use crate::laplace::LaplaceKernel;
 use crate::linalg::{Cholesky, Into, Matrix, MatrixRef, Threads, dot, gemm};
+use crate::memory;
 use crate::ridge::{Centred, check_alpha, intercept_smoother};
 use crate::{Error, Points, Result};
 
@@ -255,6 +256,7 @@ impl LaplaceRidge {
     /// [`Error::LengthMismatch`] if the points' number of dimensions is another.
     pub fn equivalent_kernel(&self, points: Points<'_>) -> Result<Matrix> {
         let factor = self.factor()?;
+        memory::check("bytes of the smoothing matrix", memory::bytes_of(points.n_rows(), self.n_rows()))?;
         let mut out = Matrix::zeros(points.n_rows(), self.n_rows());
         self.each_block(points, SOLVE_BLOCK, |first, cross| {
             factor.solve_in_place(cross.view_mut())?;

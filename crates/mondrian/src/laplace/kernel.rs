@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use crate::laplace::exp::exp_minus;
 use crate::linalg::{Matrix, Threads};
+use crate::memory;
 use crate::simd::vectorise;
 use crate::{Error, Lifetime, Points, Result};
 
@@ -105,6 +106,7 @@ impl LaplaceKernel {
     ) -> Result<Matrix> {
         let packed = self.pack(rows)?;
         columns.check_width(rows.n_columns())?;
+        memory::check("bytes of the kernel matrix", memory::bytes_of(rows.n_rows(), columns.n_rows()))?;
         let mut out = Matrix::zeros(rows.n_rows(), columns.n_rows());
         packed.fill(columns, 0, first_row, out.as_mut_slice(), threads);
         Ok(out)

@@ -1,6 +1,7 @@
 //! The fitted model.
 
 use crate::linalg::{Cholesky, Matrix, MatrixRef, Threads};
+use crate::memory;
 use crate::progress::{FitOptions, Progress};
 use crate::ridge::centred::{Centred, check_alpha, intercept_smoother};
 use crate::ridge::conjugate::conjugate_gradients_with_progress;
@@ -126,7 +127,7 @@ impl FeatureRidgeParams {
         };
         let costs = Costs::estimate(&features, self.alpha, targets.n_columns(), options);
         let solver = match self.solver {
-            Solver::Auto => costs.choose(self.memory_limit, options),
+            Solver::Auto => costs.choose(self.memory_limit.min(memory::limit()), options),
             given => given,
         };
         let kept = Kept::factor(solver, &features, self.alpha, self.threads)?;
@@ -156,6 +157,12 @@ impl Kept {
             (0..gram.n_rows()).for_each(|i| gram[(i, i)] += alpha);
             Cholesky::new(gram, threads)
         };
+        let (n, c) = (features.n_rows(), features.n_columns());
+        match solver {
+            Solver::Primal => memory::check("bytes of the primal matrix", memory::bytes_of(c, c))?,
+            Solver::Dual => memory::check("bytes of the dual matrix", memory::bytes_of(n, n))?,
+            Solver::ConjugateGradients(_) | Solver::Auto => (),
+        }
         Ok(match solver {
             Solver::Primal => Self::Primal(factor(features.gram_lower(threads))?),
             Solver::Dual => Self::Dual(factor(features.dual_gram_lower(threads))?),
@@ -332,6 +339,7 @@ impl FeatureRidge {
     pub fn equivalent_kernel(&self, queries: &Features) -> Result<Matrix> {
         self.check_columns(queries)?;
         let n = self.features.n_rows();
+        memory::check("bytes of the smoothing matrix", 2.0 * memory::bytes_of(n, queries.n_rows()))?;
         let mut out = Matrix::zeros(n, queries.n_rows());
         let mut z = vec![0.0; self.theta.n_rows()];
         for q in 0..queries.n_rows() {

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use crate::forest::regression::posterior::{Reader, Way};
 use crate::forest::regression::targets::Targets;
 use crate::forest::regression::{LeafModel, RegressionForest};
+use crate::memory;
 use crate::tree::{Child, Kind, Locator, Tree};
 use crate::{Points, Result};
 
@@ -15,9 +16,11 @@ impl RegressionForest {
     /// exactly when the prior mean is 0. A column is the weight of one training row, its sample weight included.
     ///
     /// # Errors
-    /// [`crate::Error::LengthMismatch`] for rows of the wrong width.
+    /// [`crate::Error::LengthMismatch`] for rows of the wrong width, [`crate::Error::TooLarge`] beyond the memory budget.
     pub fn equivalent_kernel(&self, points: Points<'_>) -> Result<Vec<f64>> {
         let coordinates = self.core.forest.coordinates(points)?;
+        let bytes = 2.0 * memory::bytes_of(points.n_rows(), self.n_rows());
+        memory::check("bytes of the smoothing matrix", bytes)?;
         let rows: Vec<(u32, f64)> = self.core.targets.rows().map(|(point, _, w)| (point, w)).collect();
         let by_row: Vec<Vec<f64>> = coordinates
             .par_chunks(self.n_dims())

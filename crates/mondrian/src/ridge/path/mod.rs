@@ -12,6 +12,7 @@ mod removal;
 mod schedule;
 
 use crate::linalg::Matrix;
+use crate::memory;
 use crate::path::{Loss, PathBuilder, RegularizationPath};
 use crate::progress::Progress;
 use crate::ridge::KernelRidge;
@@ -84,8 +85,19 @@ impl KernelRidge {
         progress: &mut Progress<'_>,
     ) -> Result<KernelPath> {
         let schedule = schedule::Schedule { alpha, ..schedule::Schedule::new(self, validation)? };
+        let c = schedule.n_cells;
+        // The matrix, its factor and its inverse.
+        let bytes = 3.0 * memory::bytes_of(c, c);
         match method {
+            PathMethod::Removal if bytes > memory::limit().min(MOST_BYTES) => {
+                let lifetimes = some_lifetimes(&schedule);
+                lifetimes::run(&schedule, &lifetimes, CgOptions::default(), progress)
+            }
             PathMethod::Removal => removal::run(schedule, progress),
+            PathMethod::Addition | PathMethod::Cholesky if bytes > memory::limit().min(MOST_BYTES) => {
+                let limit = memory::limit().min(MOST_BYTES);
+                Err(Error::TooLarge { what: "bytes of the path's matrices", expected: bytes, limit })
+            }
             PathMethod::Addition => addition::run(schedule, addition::by_inverse, progress),
             PathMethod::Cholesky => addition::run(schedule, addition::by_factor, progress),
             PathMethod::ConjugateGradients { lifetimes, options } => {
@@ -100,6 +112,24 @@ impl KernelRidge {
             }
         }
     }
+}
+
+/// Beyond this no path keeps its matrices, whatever the budget.
+const MOST_BYTES: f64 = 16e9;
+/// Lifetimes at which a path is solved whose matrices do not fit.
+const SOME_LIFETIMES: usize = 64;
+
+/// Lifetime 0, and quantiles of the times at which features part.
+fn some_lifetimes(schedule: &schedule::Schedule) -> Vec<f64> {
+    let mut times: Vec<f64> = schedule.merges.iter().map(|merge| merge.time).collect();
+    times.sort_unstable_by(f64::total_cmp);
+    let last = times.len().saturating_sub(1);
+    let mut lifetimes = vec![0.0];
+    if !times.is_empty() {
+        lifetimes.extend((0..SOME_LIFETIMES).map(|k| times[k * last / (SOME_LIFETIMES - 1)]));
+    }
+    lifetimes.dedup();
+    lifetimes
 }
 
 /// ‖b − (ZᵀZ + αI)θ‖/‖y‖, the largest over targets. Not over ‖b‖: b = Zᵀy vanishes as centred targets share one cell.

@@ -1,0 +1,53 @@
+"""The budget of memory: every request that is too large ends in an answer or a MemoryError."""
+
+import mondrian
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def small():
+    before = mondrian.get_config()["max_memory"]
+    mondrian.set_config(max_memory="50 MB")
+    yield
+    mondrian.set_config(max_memory=before)
+
+
+def _rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=n)
+
+
+def test_sizes_are_read_and_refused():
+    before = mondrian.get_config()["max_memory"]
+    try:
+        for text, expected in [("8 GB", 8 * 10**9), ("512MiB", 512 * 2**20), (1e6, 10**6), (None, None)]:
+            mondrian.set_config(max_memory=text)
+            assert mondrian.get_config() == {"max_memory": expected}
+        for wrong in ["much", "-1 GB", 0, ""]:
+            with pytest.raises(ValueError, match="max_memory"):
+                mondrian.set_config(max_memory=wrong)
+    finally:
+        mondrian.set_config(max_memory=before)
+    mondrian.set_config()
+    assert mondrian.get_config()["max_memory"] > 10**6
+
+
+def test_a_kernel_path_whose_matrix_does_not_fit_is_computed_another_way(small):
+    X, y = _rows(60)
+    model = mondrian.MondrianKernelRidge(lifetime=float("inf"), n_estimators=40, random_state=1).fit(X, y)
+    path = model.path(X[:20], y[:20])
+    assert path.lifetimes[0] == 0.0 and 2 < len(path.lifetimes) < 100
+    assert np.isfinite(path.train).all()
+
+
+def test_what_fits_nowhere_is_a_memory_error(small):
+    X, y = _rows(60)
+    with pytest.raises(MemoryError, match="primal"):
+        mondrian.MondrianKernelRidge(lifetime=float("inf"), n_estimators=60, solver="primal", random_state=1).fit(X, y)
+    forest = mondrian.MondrianForestRegressor(n_estimators=2, lifetime=1.0, random_state=1).fit(*_rows(3000))
+    with pytest.raises(MemoryError, match="smoothing"):
+        forest.equivalent_kernel(_rows(3000)[0])
+    with pytest.raises(MemoryError, match="frequencies|features"):
+        mondrian.RandomFourierFeatures(n_components=2**24).fit_transform(X)
