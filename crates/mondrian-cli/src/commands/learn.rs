@@ -142,7 +142,7 @@ fn read_in_background(
                 .map_err(|e| Failure::reading(&path, &e))
                 .and_then(|file| send_rows(file, names, separator, &place, &sender))
         };
-        // The receiver may be gone: then nobody needs to know.
+        // The receiver may be gone: then the message is not needed.
         let _ = sender.send(ended.map_or_else(Message::Failed, |()| Message::End));
     });
     Ok(receiver)

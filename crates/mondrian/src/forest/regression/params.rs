@@ -11,7 +11,7 @@ use crate::{Lifetime, Points, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeafModel {
-    /// A cell's mean is drawn around its parent's (docs/design.md, "Models on trees").
+    /// A cell's mean is drawn around its parent's (docs/design.md, "Regression").
     #[default]
     Hierarchical,
     /// The report's: every cell on its own, an empty one predicts the prior.
