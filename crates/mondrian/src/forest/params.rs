@@ -1,4 +1,4 @@
-//! What all forests are told: how many trees, how fine, under which measure.
+//! Parameters shared by all forests: number of trees, lifetime, measure, seed.
 
 use serde::{Deserialize, Serialize};
 

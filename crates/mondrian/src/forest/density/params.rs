@@ -1,4 +1,4 @@
-//! What a density is told.
+//! Parameters of densities.
 
 use serde::{Deserialize, Serialize};
 
