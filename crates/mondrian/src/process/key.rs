@@ -47,6 +47,21 @@ pub enum Side {
 }
 
 impl Side {
+    /// Both, in order.
+    pub const BOTH: [Self; 2] = [Self::Below, Self::Above];
+
+    /// Its place in an array of both.
+    #[inline]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The side with this bit for an index.
+    #[inline]
+    pub(crate) fn of_bit(bit: u32) -> Self {
+        if bit & 1 == 0 { Self::Below } else { Self::Above }
+    }
+
     /// The side of `x` at a cut.
     #[inline]
     pub fn of(x: f64, cut: f64) -> Self {
@@ -80,13 +95,7 @@ impl NodeKey {
     #[inline]
     #[must_use]
     pub fn child(self, side: Side) -> Self {
-        self.child_on(side as usize)
-    }
-
-    /// As [`NodeKey::child`] for a side as a number.
-    #[inline]
-    pub(crate) fn child_on(self, side: usize) -> Self {
-        Self(mix(self.0 ^ SIDES[side % 2]))
+        Self(mix(self.0 ^ SIDES[side as usize]))
     }
 
     /// An independent key for another use of the same node: a ladder level, an axis, a block of the real line.

@@ -34,7 +34,7 @@ pub use key::{NodeKey, Side};
 pub(crate) use logarithm::Reduced;
 pub use measure::{BuiltInMeasure, Measure, QuantileMeasure, Weights};
 pub use mondrian::Mondrian;
-pub(crate) use narrow::NarrowCell;
+pub(crate) use narrow::{NarrowBounds, NarrowCell};
 pub use partition::{Node, Partition};
 pub use picture::Picture;
 pub use poisson::poisson;

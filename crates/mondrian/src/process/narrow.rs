@@ -9,13 +9,49 @@
 use crate::process::cell::{Cell, Clock, Cut};
 use crate::process::gaps::{clamped, whole};
 use crate::process::sides::{FAN, SIZE, STEPS, pick_in, replace, sum_up};
-use crate::process::{Draw, NodeKey};
+use crate::process::{Draw, NodeKey, Side};
+
+/// Bounds of a cell of at most [`FAN`] dimensions: upper ones, then lower ones; zeros where there is no dimension.
+///
+/// Indices are reduced modulo the powers of two that they are below, which is free and spares a bounds check in every
+/// step of a walk; that they are below is asserted in the tests' build.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct NarrowBounds([f64; 2 * FAN]);
+
+impl NarrowBounds {
+    pub(crate) fn new(lower: &[f64], upper: &[f64]) -> Self {
+        let mut bounds = [0.0; 2 * FAN];
+        bounds[..upper.len()].copy_from_slice(upper);
+        bounds[FAN..][..lower.len()].copy_from_slice(lower);
+        Self(bounds)
+    }
+
+    /// The interval in one dimension.
+    #[inline(always)]
+    pub(crate) fn interval(&self, dim: usize) -> (f64, f64) {
+        debug_assert!(dim < FAN, "a narrow cell has few dimensions");
+        let dim = dim % FAN;
+        (self.0[FAN + dim], self.0[dim])
+    }
+
+    /// Sets the bound that a cut gives to those on one side of it; what it was.
+    #[inline(always)]
+    pub(crate) fn replace(&mut self, dim: usize, side: Side, location: f64) -> f64 {
+        debug_assert!(dim < FAN, "a narrow cell has few dimensions");
+        std::mem::replace(&mut self.0[side as usize * FAN + dim % FAN], location)
+    }
+
+    /// Upper and lower bounds.
+    #[inline(always)]
+    pub(crate) fn as_slices(&self) -> (&[f64], &[f64]) {
+        self.0.split_at(FAN)
+    }
+}
 
 /// A cell of at most [`FAN`] dimensions and one clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NarrowCell {
-    /// Upper bounds, then lower ones; zeros where there is no dimension.
-    bounds: [f64; 2 * FAN],
+    bounds: NarrowBounds,
     /// Lengths of the sides and their sums, as [`crate::process::Sides`] keeps a block.
     sums: [f64; SIZE],
     clock: Clock,
@@ -24,7 +60,7 @@ pub(crate) struct NarrowCell {
 impl Default for NarrowCell {
     fn default() -> Self {
         let clock = Clock { key: NodeKey::from_bits(0), birth: 0.0 };
-        Self { bounds: [0.0; 2 * FAN], sums: [0.0; SIZE], clock }
+        Self { bounds: NarrowBounds([0.0; 2 * FAN]), sums: [0.0; SIZE], clock }
     }
 }
 
@@ -41,14 +77,26 @@ impl NarrowCell {
     pub(crate) fn set(&mut self, cell: &Cell) {
         let (lower, upper) = (cell.lower(), cell.upper());
         self.clock = cell.clocks().0[0];
-        self.bounds[..upper.len()].copy_from_slice(upper);
-        self.bounds[FAN..][..lower.len()].copy_from_slice(lower);
+        self.bounds = NarrowBounds::new(lower, upper);
         if let Some(sums) = cell.outermost_part().only_block() {
             self.sums = *sums;
             return;
         }
-        for dim in 0..lower.len() {
-            self.sums[FAN + dim] = whole(lower[dim], upper[dim]);
+        self.sum_lengths();
+    }
+
+    /// Makes it the cell with these bounds and this clock.
+    #[inline(always)]
+    pub(crate) fn set_to(&mut self, bounds: &NarrowBounds, clock: Clock) {
+        (self.bounds, self.clock) = (*bounds, clock);
+        self.sum_lengths();
+    }
+
+    #[inline(always)]
+    fn sum_lengths(&mut self) {
+        for dim in 0..FAN {
+            let (lower, upper) = self.bounds.interval(dim);
+            self.sums[FAN + dim] = whole(lower, upper);
         }
         sum_up(&mut self.sums);
     }
@@ -61,9 +109,8 @@ impl NarrowCell {
         self.clock = other.clock;
     }
 
-    /// Upper and lower bounds, with zeros where there is no dimension.
-    pub(crate) fn bounds(&self) -> (&[f64], &[f64]) {
-        self.bounds.split_at(FAN)
+    pub(crate) fn bounds(&self) -> &NarrowBounds {
+        &self.bounds
     }
 
     pub(crate) fn clock(&self) -> &Clock {
@@ -98,16 +145,17 @@ impl NarrowCell {
     /// A place along a side as a coordinate.
     #[inline(always)]
     pub(crate) fn locate(&self, dim: usize, within: f64) -> f64 {
-        let dim = dim % FAN;
-        clamped(self.bounds[FAN + dim], self.bounds[dim], within)
+        let (lower, upper) = self.bounds.interval(dim);
+        clamped(lower, upper, within)
     }
 
     /// Goes to one side of its next cut.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, cut: &Cut, side: usize) {
-        let dim = cut.dim as usize % FAN;
-        self.bounds[(side * FAN + dim) % (2 * FAN)] = cut.location;
-        self.clock = Clock { key: self.clock.key.child_on(side), birth: cut.time };
-        replace::<STEPS>(&mut self.sums, dim, whole(self.bounds[FAN + dim], self.bounds[dim]));
+    pub(crate) fn enter(&mut self, cut: &Cut, side: Side) {
+        let dim = cut.dim as usize;
+        self.bounds.replace(dim, side, cut.location);
+        self.clock = Clock { key: self.clock.key.child(side), birth: cut.time };
+        let (lower, upper) = self.bounds.interval(dim);
+        replace::<STEPS>(&mut self.sums, dim % FAN, whole(lower, upper));
     }
 }

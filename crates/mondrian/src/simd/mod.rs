@@ -12,4 +12,3 @@ pub(crate) mod partition_avx2;
 pub(crate) mod transpose;
 
 pub(crate) use dispatch::{Simd, WithSimd, axpy, dot, vectorise, with_vectors};
-pub(crate) use partition::partition;

@@ -17,6 +17,12 @@ pub(crate) fn partition(numbers: &mut [u32], scratch: &mut Vec<u32>, is_below: i
     finish(numbers, room(scratch, numbers.len()), 0, 0, is_below)
 }
 
+/// As [`partition`], keeping the order of small arrays too.
+#[inline]
+pub(crate) fn partition_stable(numbers: &mut [u32], scratch: &mut Vec<u32>, is_below: impl Fn(u32) -> bool) -> usize {
+    finish(numbers, room(scratch, numbers.len()), 0, 0, is_below)
+}
+
 /// As [`partition`] by the codes in a column that are below a cut's; where they agree, `exact` decides.
 #[inline]
 pub(crate) fn partition_by_codes(

@@ -23,9 +23,11 @@ pub(crate) use build::small::bits;
 pub use domain::Domain;
 #[cfg(test)]
 pub(crate) use domain::all_without_chains;
+pub(crate) use query::frozen::SLOTS;
 pub use query::locate::{Landing, Locator};
 pub(crate) use query::replay::Replay;
 pub use query::route::Frozen;
+pub(crate) use query::traverse::{Exit, Exits, Split, Traversal, Visitor};
 pub(crate) use repeats::hash;
 pub use store::PointStore;
 pub use update::insert::Touched;
@@ -47,6 +49,17 @@ impl Arena {
     #[inline]
     fn end_of(&self, child: Child) -> Child {
         if let Kind::Chain(id) = child.kind() { self.chains.end_of(id) } else { child }
+    }
+
+    /// Rows below and above a node's cut.
+    #[inline]
+    fn counts(&self, node: &Node, store: &PointStore) -> [u32; 2] {
+        let below = match node.separates() {
+            true => self.rows_of(node.below, store),
+            false if node.below.is_empty() => 0,
+            false => node.count,
+        };
+        [below, node.count - below]
     }
 
     /// Number of rows in a child's cell.

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use crate::forest::classification::predict::{Rows, Scene};
-use crate::forest::classification::{rows_a_chunk, sum_over_trees};
+use crate::forest::classification::predict::{ClassModel, Rows};
+use crate::forest::classification::{rows_per_chunk, sum_over_trees};
 
 /// Probabilities below this count as this in the log loss, so that one row cannot make it infinite.
 const SMALLEST: f64 = f64::EPSILON;
@@ -69,18 +69,18 @@ impl Losses {
 
 /// The losses at each of ascending lifetimes, of rows in measure coordinates with the (class, count) of each.
 pub(crate) fn losses<'t>(
-    scene: &Scene<'_>,
+    model: &ClassModel<'_>,
     coordinates: &[f64],
     truth: impl Fn(usize) -> &'t [(u32, u32)] + Sync,
     lifetimes: &[f64],
     advance: &mut dyn FnMut(usize) -> crate::Result<()>,
 ) -> crate::Result<Vec<Losses>> {
-    let (n_dims, n_classes) = (scene.forest.n_dims(), scene.classes.n_classes());
+    let (n_dims, n_classes) = (model.forest.n_dims(), model.classes.n_classes());
     let n_rows = coordinates.len() / n_dims;
-    let chunk = rows_a_chunk(n_rows, n_classes * lifetimes.len());
+    let chunk = rows_per_chunk(n_rows, n_classes * lifetimes.len());
     let of_chunk = |first: usize, part: &[f64]| {
         let mut sums = vec![0.0; part.len() / n_dims * lifetimes.len() * n_classes];
-        sum_over_trees(scene, &Rows::new(scene.forest, part), lifetimes, &mut sums);
+        sum_over_trees(model, &Rows::new(model.forest, part), lifetimes, &mut sums);
         let mut losses = vec![Losses::default(); lifetimes.len()];
         for (at, distribution) in sums.chunks_exact(n_classes).enumerate() {
             losses[at % lifetimes.len()].take(distribution, truth(first + at / lifetimes.len()));

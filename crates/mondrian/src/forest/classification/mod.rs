@@ -36,7 +36,7 @@ use crate::forest::{Forest, LifetimeChoice, RowBatch};
 use crate::progress::{FitOptions, Progress};
 use crate::{Error, Lifetime, Points, Result};
 use masks::{PointClasses, check_labels};
-use predict::{Rows, Scene};
+use predict::{ClassModel, Rows};
 
 /// Trees with their points' classes: what views and clones of a model share.
 #[derive(Debug, Clone)]
@@ -421,12 +421,13 @@ impl ClassificationForest {
     pub fn predict_proba(&self, points: Points<'_>) -> Result<Vec<f64>> {
         let coordinates = self.trained.forest.coordinates(points)?;
         let lifetimes = [self.lifetime().get()];
-        let (scene, n_dims, n_classes) = (self.scene(), self.trained.forest.n_dims(), self.n_classes());
+        let (model, n_dims, n_classes) = (self.model(), self.trained.forest.n_dims(), self.n_classes());
         let mut sums = vec![0.0; points.n_rows() * n_classes];
-        let n_rows = rows_a_chunk(points.n_rows(), n_classes);
+        // As many together as memory allows: rows share the nodes near the root.
+        let n_rows = points.n_rows().div_ceil(rayon::current_num_threads()).clamp(1, MOST_NUMBERS.div_ceil(n_classes));
         sums.par_chunks_mut(n_rows * n_classes).zip(coordinates.par_chunks(n_rows * n_dims)).for_each(
             |(sums, rows)| {
-                sum_over_trees(&scene, &Rows::new(scene.forest, rows), &lifetimes, sums);
+                sum_over_trees(&model, &Rows::new(model.forest, rows), &lifetimes, sums);
             },
         );
         Ok(sums)
@@ -449,29 +450,30 @@ impl ClassificationForest {
         self.trained.forest.apply(points, self.lifetime())
     }
 
-    fn scene(&self) -> Scene<'_> {
+    fn model(&self) -> ClassModel<'_> {
         let TrainedTrees { forest, classes } = &*self.trained;
-        Scene { forest, classes, gamma: self.gamma(), unseen: self.params.unseen }
+        ClassModel { forest, classes, gamma: self.gamma(), unseen: self.params.unseen }
     }
 }
 
+/// Sums held for a chunk of rows.
+const MOST_NUMBERS: usize = 1 << 22;
+
 /// Rows that are carried down the trees together: enough to share work, few enough that all threads have some. A
 /// row's result does not depend on its company.
-fn rows_a_chunk(n_rows: usize, numbers_a_row: usize) -> usize {
-    let fits = (1 << 22) / numbers_a_row.max(1);
+fn rows_per_chunk(n_rows: usize, numbers_per_row: usize) -> usize {
+    let fits = MOST_NUMBERS / numbers_per_row.max(1);
     n_rows.div_ceil(8).clamp(64, 4096).min(fits.max(64))
 }
 
 /// The mean over trees, taken in tree order, of each row's distribution at each lifetime: row, lifetime, class.
-fn sum_over_trees(scene: &Scene<'_>, rows: &Rows, lifetimes: &[f64], sums: &mut [f64]) {
-    let (n_classes, n_lifetimes) = (scene.classes.n_classes(), lifetimes.len());
-    for tree in 0..scene.forest.n_trees() {
-        scene.walk(tree, rows, lifetimes, |row, number, weight, distribution| {
-            let sum = &mut sums[(row * n_lifetimes + number) * n_classes..][..n_classes];
-            sum.iter_mut().zip(distribution).for_each(|(s, p)| *s += weight * p);
-        });
-    }
-    let scale = 1.0 / scene.forest.n_trees() as f64;
+fn sum_over_trees(model: &ClassModel<'_>, rows: &Rows, lifetimes: &[f64], sums: &mut [f64]) {
+    let (n_classes, n_lifetimes) = (model.classes.n_classes(), lifetimes.len());
+    model.predict(rows, lifetimes, |row, number, weight, distribution| {
+        let sum = &mut sums[(row * n_lifetimes + number) * n_classes..][..n_classes];
+        sum.iter_mut().zip(distribution).for_each(|(s, p)| *s += weight * p);
+    });
+    let scale = 1.0 / model.forest.n_trees() as f64;
     sums.iter_mut().for_each(|s| *s *= scale);
 }
 

@@ -78,22 +78,22 @@ impl ClassificationForest {
         lifetimes: &[f64],
         progress: &mut Progress<'_>,
     ) -> Result<ClassificationPath> {
-        let scene = self.scene();
-        let store = scene.forest.store();
+        let model = self.model();
+        let store = model.forest.store();
         let points: Vec<u32> = store.points().collect();
         let train: Vec<f64> = points.iter().flat_map(|p| store.point(*p)).copied().collect();
-        let n_dims = scene.forest.n_dims();
+        let n_dims = model.forest.n_dims();
         let total = train.len() + validation.iter().map(|set| set.coordinates.len()).sum::<usize>();
         let mut done = 0;
         let mut advance = |n_rows: usize| {
             done += n_rows * n_dims;
             progress.report(done as f64 / total as f64)
         };
-        let on_train = losses(&scene, &train, |row| scene.classes.of(points[row]), lifetimes, &mut advance)?;
+        let on_train = losses(&model, &train, |row| model.classes.of(points[row]), lifetimes, &mut advance)?;
         let mut on_validation = Vec::with_capacity(validation.len());
         for set in &validation {
             let truth = |row: usize| std::slice::from_ref(&set.truth[row]);
-            on_validation.push(losses(&scene, &set.coordinates, truth, lifetimes, &mut advance)?);
+            on_validation.push(losses(&model, &set.coordinates, truth, lifetimes, &mut advance)?);
         }
         let curve = |loss| curve(loss, lifetimes, &on_train, &on_validation);
         let (error, log_loss) = (curve(Loss::Error), curve(Loss::LogLoss));
@@ -210,6 +210,6 @@ pub(crate) fn held_out_losses(
         done += n_rows;
         progress.report(done as f64 / total as f64)
     };
-    let losses = losses(&model.scene(), coordinates, truth_of, grid, &mut advance)?;
+    let losses = losses(&model.model(), coordinates, truth_of, grid, &mut advance)?;
     Ok(losses.iter().map(crate::forest::classification::loss::Losses::log_loss).collect())
 }

@@ -8,8 +8,8 @@ use crate::forest::density::descent::{Descent, Follower, Parted};
 use crate::forest::density::polya::{Polya, Split};
 use crate::forest::density::wide::Wide;
 
-/// Rows evaluated at once: with their values in all trees they stay in cache.
-const BLOCK: usize = 2048;
+/// Rows evaluated at once: the more, the fewer nodes a row has to itself. Their values in all trees are held.
+const BLOCK: usize = 8192;
 
 /// Whether the rows asked about count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Counting {
     LeftOut,
 }
 
-/// Writes each rider's value down where it comes to rest.
+/// Writes the value of each point down where it comes to rest.
 struct Values<'a> {
     polya: Polya,
     counting: Counting,
@@ -30,6 +30,7 @@ struct Values<'a> {
 impl Follower for Values<'_> {
     type Value = Wide;
 
+    #[inline]
     fn split(&mut self, split: &Split, _: Parted, value: Wide) -> [Wide; 2] {
         let growth = match self.counting {
             Counting::Present => self.polya.growth(split),
@@ -38,9 +39,10 @@ impl Follower for Values<'_> {
         growth.map(|factor| value.times(factor))
     }
 
-    fn rest(&mut self, value: Wide, riders: &[u32]) {
-        for rider in riders {
-            self.out[*rider as usize] = value;
+    #[inline]
+    fn rest(&mut self, value: Wide, points: &[u32]) {
+        for point in points {
+            self.out[*point as usize] = value;
         }
     }
 }
@@ -55,17 +57,17 @@ pub(crate) fn log_growth(
 ) -> Vec<f64> {
     let n_dims = forest.n_dims();
     let mut logs = Vec::with_capacity(coordinates.len() / n_dims);
+    // A frozen cell of one row holds none when that row is left out: nothing changes in it.
+    let alone = u32::from(counting == Counting::LeftOut);
     for block in coordinates.chunks(BLOCK * n_dims) {
         let n = block.len() / n_dims;
+        let descent = Descent::new(forest, lifetime, block).resume_above(alone);
         let per_tree: Vec<Vec<Wide>> = (0..forest.n_trees())
             .into_par_iter()
             .map(|tree| {
                 let mut out = vec![Wide::ONE; n];
-                let mut riders: Vec<u32> = (0..n as u32).collect();
-                // A frozen cell of one row holds none when that row is left out: nothing changes in it.
-                let alone = u32::from(counting == Counting::LeftOut);
-                let mut descent = Descent::new(forest, tree, lifetime, block).resume_above(alone);
-                descent.follow(&mut riders, Wide::ONE, &mut Values { polya, counting, out: &mut out });
+                let mut points: Vec<u32> = (0..n as u32).collect();
+                descent.follow(tree, &mut points, Wide::ONE, &mut Values { polya, counting, out: &mut out });
                 out
             })
             .collect();

@@ -72,6 +72,9 @@ struct Collector<'a> {
 impl Follower for Collector<'_> {
     type Value = Pair;
 
+    // Windows of time: the next descent finds the same ranges, and sums over them run in the same order.
+    const KEEPS_ORDER: bool = true;
+
     fn split(&mut self, split: &Split, parted: Parted, before: Pair) -> [Pair; 2] {
         let growth = [self.polya.growth(split), self.polya.growth_without_one(split)];
         let quiet = self.curves == Curves::LeaveOneOut && growth[1] == [1.0, 1.0];
@@ -208,15 +211,15 @@ impl<'v> Trace<'v> {
         let Self { curves, coordinates, orders, .. } = self;
         let lifetime = Lifetime::new(until).expect("a window ends at a lifetime");
         let polya = Polya { gamma: model.gamma() };
+        let resume_above = u32::from(*curves == Curves::LeaveOneOut);
+        let descent = Descent::new(&model.forest, lifetime, coordinates).resume_above(resume_above);
         let found: Vec<Vec<Event>> = orders
             .par_iter_mut()
             .enumerate()
             .map(|(tree, order)| {
-                let resume_above = u32::from(*curves == Curves::LeaveOneOut);
-                let mut descent = Descent::new(&model.forest, tree, lifetime, coordinates).resume_above(resume_above);
-                let (curves, tree, n_all) = (*curves, tree as u32, &n_all);
-                let mut collector = Collector { polya, tree, after, curves, events: Vec::new(), n_all, limit };
-                descent.follow(order, [Wide::ONE; 2], &mut collector);
+                let (curves, number, n_all) = (*curves, tree as u32, &n_all);
+                let mut collector = Collector { polya, tree: number, after, curves, events: Vec::new(), n_all, limit };
+                descent.follow(tree, order, [Wide::ONE; 2], &mut collector);
                 collector.events
             })
             .collect();

@@ -7,7 +7,7 @@ use crate::forest::regression::batch_predict::BatchPredictor;
 use crate::forest::regression::mixture::{Normal, quantile};
 use crate::forest::regression::posterior::{Belief, Mixture, Reader, Way};
 use crate::forest::regression::{LeafModel, RegressionForest};
-use crate::tree::{Child, CodedRows, Frozen, Locator};
+use crate::tree::{Child, CodedRows, Frozen, Locator, Traversal};
 use crate::{Error, Points, Prediction, Result};
 
 /// Rows predicted together where little is kept of each: the more, the fewer nodes a row has to itself.
@@ -140,8 +140,10 @@ impl<'a> Chunk<'a> {
         let (lifetime, gaussians) = (self.model.view.get(), self.model.gaussians());
         let together = !self.inside.are_few();
         if together {
-            let domain = self.model.core.forest.domain();
-            BatchPredictor::new(reader, gaussians, domain, &self.inside, lifetime).believe(beliefs);
+            let (tree, forest) = (reader.tree, &self.model.core.forest);
+            let (domain, store, rows) = (forest.domain(), forest.store(), &self.inside);
+            let traversal = Traversal { tree, domain, store, rows, lifetime, draws_cuts: false };
+            BatchPredictor::predict(reader, gaussians, &traversal, beliefs);
         }
         let mut way = Way::default();
         for (row, (x, distance)) in self.rows().enumerate() {

@@ -108,7 +108,7 @@ impl<'a> From<&'a Cell> for End<'a> {
 
 impl<'a> From<&'a NarrowCell> for End<'a> {
     fn from(cell: &'a NarrowCell) -> Self {
-        let (upper, lower) = cell.bounds();
+        let (upper, lower) = cell.bounds().as_slices();
         Self { upper, lower, clocks: std::slice::from_ref(cell.clock()), lowest: 0 }
     }
 }
@@ -364,11 +364,26 @@ impl Chains {
         })
     }
 
+    /// Moves the upper corner of the cell that the run starts in to that of the cell it ends in.
+    pub(crate) fn move_corner(&self, id: u32, upper: &mut [f64]) {
+        for bound in self.bounds(id).filter(|bound| bound.side == Side::Below) {
+            upper[bound.dim] = bound.location;
+        }
+    }
+
     /// Whether a point of the cell that the run starts in is still there at its end.
     #[inline]
     pub(crate) fn holds(&self, id: u32, x: &[f64]) -> bool {
         let mut sides = self.sides(id);
         sides.all(|(axis, location)| (x[(axis >> 1) as usize] <= location) == (axis & 1 == 0))
+    }
+
+    /// The outermost clock of the cell at the end, the only one where the root box was not extended.
+    pub(crate) fn last_clock(&self, id: u32) -> Clock {
+        let record = self.record(id);
+        let at = HEAD + 2 * (Layout::of(record[3]).n_clocks - 1);
+        let key = NodeKey::from_bits(u128::from(record[at]) | u128::from(record[at + 1]) << 64);
+        Clock { key, birth: f64::from_bits(record[1]) }
     }
 
     /// The cell at the end, for a walk that stands at the start.

@@ -5,7 +5,7 @@
 //! other look; where they agree, the coordinate itself decides.
 
 use crate::process::NarrowCell;
-use crate::simd::partition::{partition, partition_by_codes};
+use crate::simd::partition::{partition, partition_by_codes, partition_stable};
 use crate::tree::{Domain, PointStore};
 
 /// The codes of all points of a store, for trees on one domain.
@@ -212,16 +212,29 @@ impl<'a> CodedRows<'a> {
         self.rows[row as usize * self.n_dims + dim] <= location
     }
 
-    /// Moves the rows below a cut to the front; how many there are.
+    /// Moves the rows below a cut to the front; how many there are. Few rows keep their order only if asked to.
     #[inline]
-    pub(crate) fn part(&self, order: &mut [u32], scratch: &mut Vec<u32>, dim: usize, location: f64) -> usize {
+    pub(crate) fn part(
+        &self,
+        order: &mut [u32],
+        scratch: &mut Vec<u32>,
+        dim: usize,
+        location: f64,
+        keeps_order: bool,
+    ) -> usize {
         let exact = |row: u32| self.is_below(row, dim, location);
         match &self.codes {
+            _ if keeps_order => partition_stable(order, scratch, exact),
             Some(codes) => {
                 partition_by_codes(order, scratch, codes.in_dim(dim, order.len()), codes.code(dim, location), exact)
             }
             None => partition(order, scratch, exact),
         }
+    }
+
+    /// Number of dimensions.
+    pub(crate) fn n_dims(&self) -> usize {
+        self.n_dims
     }
 }
 

@@ -1,133 +1,195 @@
-//! Frozen cells, cut on side by side.
+//! Cuts that a tree does not store, drawn again from the key: those of frozen cells, and those inside a chain.
 //!
-//! Rows that come to a frozen cell stay with its point until a cut parts them, and most such cells have a row or two: a walk
-//! would wait for one draw after the other. So cells are put aside with the rows that stand in them, and several are cut on
-//! at a time.
+//! Rows that come to a frozen cell stay with its point until a cut parts them; rows that leave a chain stay with the
+//! chain's last cell until then. Most such cells have a row or two, and a draw is a sequence of dependent steps. So cells
+//! are put aside with the rows in them, and several are drawn from at a time.
 
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 
-use crate::process::{Cell, NarrowCell};
+use crate::process::{Clock, Cut, NarrowBounds, NarrowCell, Side};
 use crate::simd::partition::partition_by_swaps;
 use crate::simd::vectorise;
 use crate::tree::build::small::draws::{ABREAST, Cuts};
-use crate::tree::{Child, CodedRows, Landing, PointStore};
+use crate::tree::query::traverse::{Exit, Split, Visitor};
+use crate::tree::{Child, CodedRows};
 
-/// Cells put aside, those that wait for their turn included.
-const MOST: usize = 2 * ABREAST;
+/// Cells that wait at most.
+pub(crate) const SLOTS: usize = 2 * ABREAST;
 
-/// Rows in a frozen cell.
+/// A cut that was drawn, the cell's interval in its dimension, and the point that the cell follows.
 #[derive(Debug, Clone, Copy)]
-struct Standing {
-    /// The frozen cell and its point.
-    child: Child,
-    point: u32,
-    /// Where the rows stand in the order of all rows. Those from `end` on have landed.
-    start: usize,
-    end: usize,
-    is_first: bool,
-    cell: usize,
+pub(crate) struct Drawn<'a> {
+    pub(crate) cut: Cut,
+    pub(crate) interval: (f64, f64),
+    pub(crate) target: &'a [f64],
 }
 
-/// Frozen cells that are cut on. Those in use come first.
+/// Rows in a cell whose cuts are drawn. The cell follows a target: a frozen cell its point.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resumed<S> {
+    /// The part of the tree that has the rows.
+    pub(crate) child: Child,
+    /// Training rows in the cell.
+    pub(crate) count: u32,
+    /// Whether rows may lie at the target itself, from which they never part.
+    pub(crate) is_point: bool,
+    /// Where the rows are in the order of all rows.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) state: S,
+}
+
+impl<S: Copy> Resumed<S> {
+    /// Passes a cut: rows on the other side of it leave. The side of the target.
+    #[inline(always)]
+    pub(crate) fn pass<V: Visitor<State = S>>(
+        &mut self,
+        Drawn { cut, interval, target }: Drawn<'_>,
+        rows: &CodedRows<'_>,
+        order: &mut [u32],
+        scratch: &mut Vec<u32>,
+        visitor: &mut V,
+    ) -> Side {
+        let dim = cut.dim as usize;
+        let side = Side::of(target[dim], cut.location);
+        let exit = Exit { time: cut.time, parent: self.child };
+        let Self { start, end, .. } = *self;
+        if V::SEES_EVERY_CUT {
+            let n_below = rows.part(&mut order[start..end], scratch, dim, cut.location, V::KEEPS_ORDER);
+            let (mut children, mut counts) = ([Child::EMPTY; 2], [0; 2]);
+            (children[side.index()], counts[side.index()]) = (self.child, self.count);
+            let split = Split { cut, children, rows: &order[start..end], n_below, start, counts, interval };
+            let states = visitor.cut(&split, self.state);
+            let middle = start + n_below;
+            let left = match side {
+                Side::Below => middle..std::mem::replace(&mut self.end, middle),
+                Side::Above => std::mem::replace(&mut self.start, middle)..middle,
+            };
+            if !left.is_empty() {
+                visitor.leave(&order[left], exit, states[side.other().index()]);
+            }
+            self.state = states[side.index()];
+            return side;
+        }
+        let order = &mut order[start..end];
+        let stays = |row: u32| rows.is_below(row, dim, cut.location) == (side == Side::Below);
+        let n_left = partition_by_swaps(order, stays);
+        if n_left < order.len() {
+            visitor.leave(&order[n_left..], exit, self.state);
+        }
+        self.end = start + n_left;
+        if n_left > 0 && std::mem::take(&mut self.is_point) {
+            // After the first cut, since it takes most rows away: fewer rows are compared in all dimensions.
+            let n_differing = partition_by_swaps(&mut order[..n_left], |row| rows.row(row) != &target[..rows.n_dims()]);
+            if n_differing < n_left {
+                visitor.land(&order[n_differing..n_left], self.child, self.state);
+            }
+            self.end = start + n_differing;
+        }
+        side
+    }
+}
+
+/// Cells that wait for their cuts to be drawn together.
 #[derive(Debug)]
-pub(crate) struct Resume {
-    standing: [Standing; MOST],
-    n_used: usize,
+pub(crate) struct Waiting<S> {
+    resumed: Vec<(usize, Resumed<S>)>,
+    /// Slots of no cell.
+    free: Vec<usize>,
+    /// By slot: the cells, and what they follow.
     cells: Vec<NarrowCell>,
+    targets: Vec<[f64; NarrowCell::MOST_DIMS]>,
     cuts: Cuts,
-    /// Whether each cell's point and its first row lie below the cut: trips to memory that none should wait for another.
-    are_below: [[bool; 2]; ABREAST],
+    scratch: Vec<u32>,
 }
 
-/// Where rows land, and what they land in.
-pub(crate) struct Landed<'a, F> {
-    pub(crate) store: &'a PointStore,
-    pub(crate) rows: &'a CodedRows<'a>,
-    pub(crate) lifetime: f64,
-    pub(crate) land: F,
-}
-
-impl Resume {
-    /// For walks like this one, if they [can be](NarrowCell::can_be) cut side by side.
-    pub(crate) fn of(cell: &Cell) -> Option<Self> {
-        let none = |k| Standing { child: Child::EMPTY, point: 0, start: 0, end: 0, is_first: true, cell: k };
-        NarrowCell::can_be(cell).then(|| Self {
-            standing: std::array::from_fn(none),
-            n_used: 0,
-            cells: vec![NarrowCell::default(); MOST],
+impl<S: Copy> Waiting<S> {
+    pub(crate) fn new() -> Self {
+        Self {
+            resumed: Vec::with_capacity(SLOTS),
+            free: (0..SLOTS).collect(),
+            cells: vec![NarrowCell::default(); SLOTS],
+            targets: vec![[0.0; NarrowCell::MOST_DIMS]; SLOTS],
             cuts: Cuts::default(),
-            are_below: [[false; 2]; ABREAST],
-        })
+            scratch: Vec::new(),
+        }
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.n_used == MOST
+        self.free.is_empty()
     }
 
-    /// Puts a frozen cell aside that the walk stands in, with rows.
-    pub(crate) fn put(&mut self, walk: &Cell, child: Child, point: u32, (start, end): (usize, usize)) {
-        let cell = self.standing[self.n_used].cell;
-        self.standing[self.n_used] = Standing { child, point, start, end, is_first: true, cell };
-        self.cells[cell].set(walk);
-        self.n_used += 1;
+    /// Puts a cell aside, with its rows and what it follows.
+    ///
+    /// # Panics
+    /// If it [is full](Waiting::is_full).
+    #[inline]
+    pub(crate) fn put<V: Visitor<State = S>>(
+        &mut self,
+        bounds: &NarrowBounds,
+        clock: Clock,
+        mut resumed: Resumed<S>,
+        target: &[f64],
+        visitor: &mut V,
+    ) {
+        let slot = self.free.pop().expect("a full set is drawn from before more is put");
+        self.cells[slot].set_to(bounds, clock);
+        self.targets[slot][..target.len()].copy_from_slice(target);
+        resumed.state = visitor.put_aside(resumed.state, slot);
+        self.resumed.push((slot, resumed));
     }
 
-    /// Cuts cells on until there are too few to go on side by side, or all of them, and tells where their rows land.
-    pub(crate) fn run(&mut self, order: &mut [u32], mut landed: Landed<'_, impl FnMut(&[u32], Landing)>, all: bool) {
+    /// Draws cuts until fewer cells are left than are drawn from at a time, or none.
+    pub(crate) fn run<V: Visitor<State = S>>(
+        &mut self,
+        rows: &CodedRows<'_>,
+        lifetime: f64,
+        order: &mut [u32],
+        visitor: &mut V,
+        all: bool,
+    ) {
         vectorise(
             #[inline(always)]
             || {
-                while self.n_used >= if all { 1 } else { ABREAST } {
-                    let n = self.n_used.min(ABREAST);
+                while self.resumed.len() >= if all { 1 } else { ABREAST } {
+                    let n = self.resumed.len().min(ABREAST);
                     for at in 0..n {
-                        self.cuts.cells[at] = self.standing[at].cell;
+                        self.cuts.cells[at] = self.resumed[at].0;
                     }
                     self.cuts.find(n, &self.cells);
-                    for at in 0..n {
-                        let (standing, cut) = (&self.standing[at], self.cuts.cut(at));
-                        let is_row_below = landed.rows.is_below(order[standing.start], cut.dim as usize, cut.location);
-                        let is_point_below = landed.store.point(standing.point)[cut.dim as usize] <= cut.location;
-                        self.are_below[at] = [is_point_below, is_row_below];
-                    }
-                    // From behind: a cell that is done changes places with one that has had its turn or does not take part.
+                    // Backwards, so that removal by a swap with the last is safe.
                     for at in (0..n).rev() {
-                        if self.step(at, order, &mut landed) {
-                            self.n_used -= 1;
-                            self.standing.swap(at, self.n_used);
-                        }
+                        self.step(at, rows, lifetime, order, visitor);
                     }
                 }
             },
         );
     }
 
-    /// Cuts a cell once; whether all its rows have landed.
+    /// Passes the cut of one cell, and removes the cell if it has no rows left.
     #[inline(always)]
-    fn step(&mut self, at: usize, order: &mut [u32], landed: &mut Landed<'_, impl FnMut(&[u32], Landing)>) -> bool {
-        let (standing, cut) = (&mut self.standing[at], self.cuts.cut(at));
-        let Standing { child, point, start, end, .. } = *standing;
-        let order = &mut order[start..end];
-        if !(cut.time <= landed.lifetime && cut.time < f64::INFINITY) {
-            (landed.land)(order, Landing::Seen(child));
-            return true;
+    fn step<V: Visitor<State = S>>(
+        &mut self,
+        at: usize,
+        rows: &CodedRows<'_>,
+        lifetime: f64,
+        order: &mut [u32],
+        visitor: &mut V,
+    ) {
+        let ((slot, resumed), cut) = (&mut self.resumed[at], self.cuts.cut(at));
+        let slot = *slot;
+        if cut.time <= lifetime && cut.time < f64::INFINITY {
+            let cell = &mut self.cells[slot];
+            let interval = cell.bounds().interval(cut.dim as usize);
+            let drawn = Drawn { cut, interval, target: &self.targets[slot] };
+            let side = resumed.pass(drawn, rows, order, &mut self.scratch, visitor);
+            if resumed.start < resumed.end {
+                return cell.enter(&cut, side);
+            }
+        } else {
+            visitor.land(&order[resumed.start..resumed.end], resumed.child, resumed.state);
         }
-        let (rows, [is_below, is_first_below]) = (landed.rows, self.are_below[at]);
-        let stays = |row: u32| rows.is_below(row, cut.dim as usize, cut.location) == is_below;
-        let n_left =
-            if order.len() == 1 { usize::from(is_first_below == is_below) } else { partition_by_swaps(order, stays) };
-        (landed.land)(&order[n_left..], Landing::Unseen { time: cut.time, parent: child });
-        standing.end = start + n_left;
-        if n_left == 0 {
-            return true;
-        }
-        self.cells[standing.cell].enter(&cut, usize::from(!is_below));
-        if std::mem::take(&mut standing.is_first) {
-            // Rows at the point itself never part from it. Most others have by now, which saves a look at all of them.
-            let frozen = landed.store.point(point);
-            let n_differing = partition_by_swaps(&mut order[..n_left], |row| rows.row(row) != frozen);
-            (landed.land)(&order[n_differing..n_left], Landing::Seen(child));
-            standing.end = start + n_differing;
-        }
-        standing.start == standing.end
+        self.resumed.swap_remove(at);
+        self.free.push(slot);
     }
 }

@@ -4,3 +4,5 @@ pub(crate) mod frozen;
 pub(crate) mod locate;
 pub(crate) mod replay;
 pub(crate) mod route;
+pub(crate) mod traverse;
+pub(crate) mod walk;

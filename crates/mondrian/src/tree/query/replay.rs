@@ -46,6 +46,12 @@ impl Replay {
         self.n_left = tree.chain(chain).n_cuts();
     }
 
+    /// The upper corner of the cell at the end of the chain, which the chain follows: cells are half-open, so that what
+    /// lies below a cut has its upper bound at or below it.
+    pub(crate) fn upper_corner(&self) -> &[f64] {
+        &self.upper
+    }
+
     /// How many cuts are still to come.
     pub(crate) fn n_left(&self) -> u32 {
         self.n_left

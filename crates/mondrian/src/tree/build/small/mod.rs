@@ -196,7 +196,7 @@ impl Lanes {
         let lane = &self.lanes[at % LANES];
         // The first cell is entered already.
         if let Some(node) = lane.nodes.get(lane.link as usize / 2) {
-            self.cells[lane.cell % N_CELLS].enter(&node.cut(), lane.link as usize % 2);
+            self.cells[lane.cell % N_CELLS].enter(&node.cut(), Side::of_bit(lane.link));
         }
         lane.cell
     }

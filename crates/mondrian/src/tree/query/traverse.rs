@@ -1,0 +1,385 @@
+//! The traversal of a tree by many rows at once: they go down together and are partitioned at each cut.
+//!
+//! Every batch operation on a tree is a [`Visitor`] of this one traversal: cells of rows, predictions of regression and
+//! classification, densities. It alone knows how a tree is stored. Rows are partitioned by quantised codes and vector
+//! instructions; a run of cuts with an empty side that is stored as one edge is passed in one step by the rows that
+//! stay; the cut at which another row leaves it, and the cuts of a frozen cell, are drawn again from the key. Several
+//! cells are drawn from at a time (`frozen.rs`).
+//!
+//! The side below a cut is visited before the side above. A visitor hears of the cuts of a cell in the order of their
+//! times, and of no other cell in between, except of cells whose cuts are drawn again: those
+//! [wait](Visitor::put_aside) for others.
+
+use crate::process::{Cell, Cut, NarrowCell, Side};
+use crate::simd::partition::partition;
+use crate::tree::arena::node::Kind;
+use crate::tree::query::frozen::{Drawn, Resumed, Waiting};
+use crate::tree::query::replay::Replay;
+use crate::tree::query::walk::Walk;
+use crate::tree::{Child, CodedRows, Domain, PointStore, Tree};
+
+/// A cut of a cell that holds training points and rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Split<'a> {
+    pub(crate) cut: Cut,
+    /// What lies below and above.
+    pub(crate) children: [Child; 2],
+    /// Rows of the cell; the first `n_below` of them lie below the cut.
+    pub(crate) rows: &'a [u32],
+    pub(crate) n_below: usize,
+    /// Where the rows start in the order of all rows.
+    pub(crate) start: usize,
+    /// Training rows below and above, and the cell's interval in the dimension of the cut: only for a visitor that
+    /// [sees every cut](Visitor::SEES_EVERY_CUT).
+    pub(crate) counts: [u32; 2],
+    pub(crate) interval: (f64, f64),
+}
+
+impl Split<'_> {
+    /// Whether rows lie below, and above.
+    #[inline]
+    pub(crate) fn has_rows(&self) -> [bool; 2] {
+        [self.n_below > 0, self.n_below < self.rows.len()]
+    }
+}
+
+/// How rows left the training points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Exit {
+    /// The time of the cut that took them away; an upper bound where the visitor does not need [times](Exits::Timed).
+    pub(crate) time: f64,
+    /// The smallest part of the tree that still had them.
+    pub(crate) parent: Child,
+}
+
+/// What a visitor has to know about rows that leave the training points through a cut with an empty side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exits {
+    /// When they leave.
+    Timed,
+    /// Whether they leave within the lifetime.
+    Untimed,
+    /// Nothing: rows that leave are treated as those that stay in the cell.
+    Ignored,
+}
+
+/// What is computed on the way down.
+pub(crate) trait Visitor {
+    /// What is known of a cell on the way to it.
+    type State: Copy;
+
+    /// Whether every cut changes the state, those with an empty side and those of frozen cells included. Otherwise
+    /// [`Visitor::cut`] is called for cuts that separate training points.
+    const SEES_EVERY_CUT: bool = false;
+
+    /// Whether rows keep their order within a cell. Otherwise only large ranges do.
+    const KEEPS_ORDER: bool = false;
+
+    /// What matters about rows that leave a cell with this state.
+    fn exits(&self, state: Self::State) -> Exits;
+
+    /// A cut; the states of both sides.
+    fn cut(&mut self, split: &Split<'_>, state: Self::State) -> [Self::State; 2];
+
+    /// Rows leave the training points.
+    fn leave(&mut self, rows: &[u32], exit: Exit, state: Self::State);
+
+    /// Rows are in the cell of `child`, which is not cut any more within the lifetime.
+    fn land(&mut self, rows: &[u32], child: Child, state: Self::State);
+
+    /// Whether the cuts of the frozen cell of a point are drawn.
+    fn resumes(&self, point: u32) -> bool;
+
+    /// A cell waits for its cuts to be drawn while others are visited; the state that it waits with. No other cell with
+    /// the same `slot`, which is below [`SLOTS`](crate::tree::query::frozen::SLOTS), waits meanwhile.
+    fn put_aside(&mut self, state: Self::State, slot: usize) -> Self::State {
+        let _ = slot;
+        state
+    }
+}
+
+/// A tree, rows inside its root box, and a lifetime of at most the domain's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Traversal<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) domain: &'a Domain,
+    pub(crate) store: &'a PointStore,
+    pub(crate) rows: &'a CodedRows<'a>,
+    pub(crate) lifetime: f64,
+    /// Whether cuts are drawn that the tree does not store. Without, frozen cells are taken as they stand, and only few
+    /// rows may ask when they leave.
+    pub(crate) draws_cuts: bool,
+}
+
+impl Traversal<'_> {
+    /// Takes rows down the tree. They end up in an order in which the rows of every cell are a range.
+    pub(crate) fn run<V: Visitor>(&self, order: &mut [u32], root: V::State, visitor: &mut V) {
+        let cell = || self.domain.root_cell(self.tree.key());
+        let walk = if self.draws_cuts { Walk::new(cell(), self.tree.key()) } else { Walk::Unknown };
+        let mut descent = Descent {
+            on: *self,
+            waiting: if let Walk::Narrow(_) = walk { Some(Waiting::new()) } else { None },
+            walk,
+            order,
+            scratch: Vec::new(),
+            tasks: Vec::new(),
+            visitor,
+        };
+        descent.run(root);
+    }
+}
+
+/// Rows that wait at the upper side of a node.
+#[derive(Debug, Clone, Copy)]
+struct Task<S> {
+    node: u32,
+    child: Child,
+    start: usize,
+    end: usize,
+    /// Depth of the walk at the node.
+    depth: usize,
+    state: S,
+}
+
+struct Descent<'a, 'v, V: Visitor> {
+    on: Traversal<'a>,
+    walk: Walk,
+    /// Cells whose cuts are drawn together, where the walk allows it.
+    waiting: Option<Waiting<V::State>>,
+    order: &'v mut [u32],
+    scratch: Vec<u32>,
+    tasks: Vec<Task<V::State>>,
+    visitor: &'v mut V,
+}
+
+impl<V: Visitor> Descent<'_, '_, V> {
+    fn run(&mut self, root: V::State) {
+        self.descend(self.on.tree.root, (0, self.order.len()), root);
+        while let Some(task) = self.tasks.pop() {
+            if self.on.draws_cuts {
+                self.walk.return_to(task.depth);
+                self.walk.enter(&self.on.tree.node(task.node).cut(), Side::Above);
+            }
+            self.descend(task.child, (task.start, task.end), task.state);
+        }
+        self.draw_waiting(true);
+    }
+
+    /// Takes rows of a cell down. Where both sides of a cut have rows, those above wait in `tasks`.
+    fn descend(&mut self, mut child: Child, (mut start, mut end): (usize, usize), mut state: V::State) {
+        let tree = self.on.tree;
+        while start < end {
+            let id = match child.kind() {
+                Kind::Inner(id) => id,
+                Kind::Chain(id) => {
+                    let Some(stayed) = self.pass_chain(id, (start, end), &mut state) else { return };
+                    ((start, end), child) = (stayed, tree.chain(id).end());
+                    continue;
+                }
+                _ => return self.stop(child, (start, end), state),
+            };
+            let node = tree.node(id);
+            if node.time > self.on.lifetime {
+                return self.visitor.land(&self.order[start..end], child, state);
+            }
+            let (dim, location) = (node.dim(), node.location);
+            let order = &mut self.order[start..end];
+            let middle = start + self.on.rows.part(order, &mut self.scratch, dim, location, V::KEEPS_ORDER);
+            let separates = node.separates();
+            let mut states = [state; 2];
+            if V::SEES_EVERY_CUT || separates {
+                let (counts, interval) = if V::SEES_EVERY_CUT {
+                    (tree.arena.counts(node, self.on.store), self.walk.interval(dim))
+                } else {
+                    ([0; 2], (0.0, 0.0))
+                };
+                let children = node.children().map(|child| tree.end_of(child));
+                let (rows, n_below) = (&self.order[start..end], middle - start);
+                states = self
+                    .visitor
+                    .cut(&Split { cut: node.cut(), children, rows, n_below, start, counts, interval }, state);
+            }
+            let mut side = if middle == start { Side::Above } else { Side::Below };
+            if separates {
+                if middle != start && middle != end {
+                    let (child, depth) = (node.above, self.walk.depth());
+                    self.tasks.push(Task { node: id, child, start: middle, end, depth, state: states[1] });
+                    end = middle;
+                }
+            } else {
+                side = node.full_side();
+                let (stay, leave) = match side {
+                    Side::Below => ((start, middle), (middle, end)),
+                    Side::Above => ((middle, end), (start, middle)),
+                };
+                if leave.0 < leave.1 {
+                    let exit = Exit { time: node.time, parent: child };
+                    self.visitor.leave(&self.order[leave.0..leave.1], exit, states[side.other().index()]);
+                }
+                (start, end) = stay;
+                if start == end {
+                    return;
+                }
+            }
+            state = states[side.index()];
+            child = node.child(side);
+            if self.on.draws_cuts {
+                self.walk.enter(&node.cut(), side);
+            }
+        }
+    }
+
+    /// Rows that have come to the end of the stored tree.
+    fn stop(&mut self, child: Child, (start, end): (usize, usize), state: V::State) {
+        match child.kind() {
+            Kind::Single(point) if self.on.draws_cuts && self.visitor.resumes(point) => {
+                let store = self.on.store;
+                let frozen = Resumed { child, count: store.multiplicity(point), is_point: true, start, end, state };
+                self.draw(frozen, store.point(point));
+            }
+            // Only the root: the empty side of a node is left there.
+            Kind::Empty => self.visitor.leave(&self.order[start..end], Exit { time: 0.0, parent: child }, state),
+            _ => self.visitor.land(&self.order[start..end], child, state),
+        }
+    }
+
+    /// Takes rows past a chain. The range of those that come to its end, if any; the others have left, wait to be asked
+    /// when they left, or have landed.
+    fn pass_chain(&mut self, id: u32, (start, end): (usize, usize), state: &mut V::State) -> Option<(usize, usize)> {
+        let (tree, rows, lifetime) = (self.on.tree, self.on.rows, self.on.lifetime);
+        let chain = tree.chain(id);
+        if chain.first_time() > lifetime {
+            self.visitor.land(&self.order[start..end], chain.end(), *state);
+            return None;
+        }
+        if V::SEES_EVERY_CUT {
+            return self.pass_cut_by_cut(id, (start, end), state);
+        }
+        let (exits, ends_inside) = (self.visitor.exits(*state), chain.last_time() > lifetime);
+        if ends_inside && exits == Exits::Ignored {
+            self.visitor.land(&self.order[start..end], chain.end(), *state);
+            return None;
+        }
+        let holds = |row: u32| tree.chain_holds(id, rows.row(row));
+        let middle = start + partition(&mut self.order[start..end], &mut self.scratch, holds);
+        if middle < end {
+            if exits == Exits::Timed || ends_inside {
+                self.leave_chain(id, (middle, end), *state);
+            } else {
+                let exit = Exit { time: chain.last_time(), parent: chain.end() };
+                self.visitor.leave(&self.order[middle..end], exit, *state);
+            }
+        }
+        if ends_inside {
+            self.visitor.land(&self.order[start..middle], chain.end(), *state);
+            return None;
+        }
+        if start < middle {
+            self.walk.enter_chain(&tree.arena, id);
+        }
+        Some((start, middle))
+    }
+
+    /// Rows that leave a chain: each of its cuts is drawn again while rows are left.
+    ///
+    /// The chain follows the upper corner of its last cell: cells are half-open, so that a cell below a cut has its upper
+    /// bound at or below it.
+    fn leave_chain(&mut self, id: u32, (start, end): (usize, usize), state: V::State) {
+        let tree = self.on.tree;
+        let resumed = Resumed { child: tree.chain(id).end(), count: 0, is_point: false, start, end, state };
+        match &self.walk {
+            Walk::Narrow(walk) => {
+                let mut corner = [0.0; NarrowCell::MOST_DIMS];
+                corner.copy_from_slice(walk.bounds().as_slices().0);
+                tree.arena.chains.move_corner(id, &mut corner);
+                self.draw(resumed, &corner);
+            }
+            Walk::Wide(cell) => {
+                let mut corner = cell.upper().to_vec();
+                tree.arena.chains.move_corner(id, &mut corner);
+                self.draw(resumed, &corner);
+            }
+            Walk::Unknown => {
+                let mut replay = Replay::on(self.on.domain.root_cell(tree.key()));
+                replay.start(tree, self.on.rows.row(self.order[start]), id);
+                let corner = replay.upper_corner().to_vec();
+                self.draw_from(&mut replay.cell, resumed, &corner);
+            }
+        }
+    }
+
+    /// As [`Descent::pass_chain`] for a visitor that sees every cut.
+    fn pass_cut_by_cut(
+        &mut self,
+        id: u32,
+        (start, end): (usize, usize),
+        state: &mut V::State,
+    ) -> Option<(usize, usize)> {
+        let (tree, store) = (self.on.tree, self.on.store);
+        let (chain, mut replay) = (tree.chain(id), Replay::on(self.on.domain.root_cell(tree.key())));
+        replay.start(tree, self.on.rows.row(self.order[start]), id);
+        let (child, corner) = (chain.end(), replay.upper_corner().to_vec());
+        let count = tree.rows_of(child, store);
+        let mut resumed = Resumed { child, count, is_point: false, start, end, state: *state };
+        for _ in 0..chain.n_cuts() {
+            let Some(cut) = replay.cell.next_cut_until(self.on.lifetime) else {
+                self.visitor.land(&self.order[resumed.start..resumed.end], child, resumed.state);
+                return None;
+            };
+            let side = self.pass(&mut resumed, &replay.cell, &cut, &corner);
+            if resumed.start == resumed.end {
+                return None;
+            }
+            replay.cell.enter(&cut, side);
+        }
+        self.walk.enter_chain(&tree.arena, id);
+        *state = resumed.state;
+        Some((resumed.start, resumed.end))
+    }
+
+    /// Rows in `cell` pass its next cut; the side of the target.
+    fn pass(&mut self, resumed: &mut Resumed<V::State>, cell: &Cell, cut: &Cut, target: &[f64]) -> Side {
+        let interval = (cell.lower()[cut.dim as usize], cell.upper()[cut.dim as usize]);
+        let drawn = Drawn { cut: *cut, interval, target };
+        resumed.pass(drawn, self.on.rows, self.order, &mut self.scratch, self.visitor)
+    }
+
+    /// Draws the cuts of the current cell, which follow `target`, until no rows are left or the lifetime ends.
+    fn draw(&mut self, resumed: Resumed<V::State>, target: &[f64]) {
+        match (&mut self.walk, &mut self.waiting) {
+            (Walk::Narrow(walk), Some(waiting)) => {
+                let clock = walk.clock(&self.on.tree.arena);
+                waiting.put(walk.bounds(), clock, resumed, target, self.visitor);
+                if waiting.is_full() {
+                    self.draw_waiting(false);
+                }
+            }
+            _ => {
+                let Walk::Wide(mut cell) = std::mem::replace(&mut self.walk, Walk::Unknown) else { return };
+                let depth = cell.depth();
+                self.draw_from(&mut cell, resumed, target);
+                self.walk = Walk::Wide(cell);
+                self.walk.return_to(depth);
+            }
+        }
+    }
+
+    /// Draws cuts of the cells that wait: until few are left, or none.
+    fn draw_waiting(&mut self, all: bool) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.run(self.on.rows, self.on.lifetime, self.order, self.visitor, all);
+        }
+    }
+
+    /// As [`Descent::draw`], from the cell that a walk stands in.
+    fn draw_from(&mut self, cell: &mut Cell, mut resumed: Resumed<V::State>, target: &[f64]) {
+        while resumed.start < resumed.end {
+            let Some(cut) = cell.next_cut_until(self.on.lifetime) else {
+                let rows = &self.order[resumed.start..resumed.end];
+                return self.visitor.land(rows, resumed.child, resumed.state);
+            };
+            let side = self.pass(&mut resumed, cell, &cut, target);
+            cell.enter(&cut, side);
+        }
+    }
+}
