@@ -121,7 +121,7 @@ fn small_cells_grown_side_by_side_are_those_grown_one_after_the_other() {
         {
             let rows = cloud(n, n_dims, (n + n_dims) as u64);
             let (store, chained) = (store_of(&rows), domain(&rows, lifetime));
-            for domain in [chained.clone(), chained.without_chains()] {
+            for domain in [chained.clone(), chained.storing_every_cut()] {
                 for index in 0..3 {
                     let key = domain.tree_key(index);
                     let alone = Tree::grown_by(&domain, key, &store, None);
@@ -344,11 +344,11 @@ fn runs_of(plain: &Tree) -> Vec<usize> {
         while let Kind::Inner(id) = child.kind() {
             let node = plain.node(id);
             if node.separates() {
-                todo.extend([Side::Below, Side::Above].map(|side| node.child(side)));
+                todo.extend(plain.children(node));
                 break;
             }
             run += 1;
-            child = node.child(node.full_side());
+            child = plain.child(node, node.full_side());
         }
         runs.push(run);
     }
@@ -360,7 +360,7 @@ fn chains_are_the_long_runs_of_the_plain_tree() {
     let n_chains = std::cell::Cell::new(0);
     for_all_clusters(|rows, domain, key| {
         let store = store_of(rows);
-        let (tree, plain) = (Tree::grown(domain, key, &store), Tree::grown(&domain.without_chains(), key, &store));
+        let (tree, plain) = (Tree::grown(domain, key, &store), Tree::grown(&domain.storing_every_cut(), key, &store));
         assert!(tree.is_well_formed(&store) && plain.is_well_formed(&store));
         assert!(tree.without_chains(domain, &store).same_as(&store, &plain, &store));
         assert_eq!(plain.n_chains(), 0);
@@ -379,7 +379,7 @@ fn points_come_and_go_through_chains() {
         let (mut store, mut tree, mut touched) = (PointStore::new(domain.n_dims()), Tree::new(key), Touched::default());
         let mut held: Vec<Vec<f64>> = Vec::new();
         let mut plain = Tree::new(key);
-        let unchained = domain.without_chains();
+        let unchained = domain.storing_every_cut();
         for step in 0..3 * rows.len() {
             let lot = NodeKey::root(12, step as u64).draw(0).to_bits() as usize;
             // Two thirds come, one by one or several at once; a third goes.
@@ -430,8 +430,7 @@ fn points_under(tree: &Tree, child: Child) -> Vec<u32> {
     let (mut points, mut todo) = (Vec::new(), vec![child]);
     while let Some(child) = todo.pop() {
         match child.kind() {
-            Kind::Inner(id) => todo.extend([Side::Below, Side::Above].map(|side| tree.node(id).child(side))),
-            Kind::Chain(id) => todo.push(tree.chain(id).end()),
+            Kind::Inner(id) => todo.extend(tree.children(tree.node(id))),
             Kind::Leaf(id) => points.extend_from_slice(tree.leaf(id).points()),
             Kind::Single(point) => points.push(point),
             Kind::Empty => {}
@@ -445,7 +444,7 @@ fn points_under(tree: &Tree, child: Child) -> Vec<u32> {
 fn queries_find_the_same_cells_with_and_without_chains() {
     for_all_clusters(|rows, domain, key| {
         let store = store_of(rows);
-        let (tree, plain) = (Tree::grown(domain, key, &store), Tree::grown(&domain.without_chains(), key, &store));
+        let (tree, plain) = (Tree::grown(domain, key, &store), Tree::grown(&domain.storing_every_cut(), key, &store));
         let mut queries: Vec<f64> = Vec::new();
         for (at, x) in cloud(120, domain.n_dims(), 78).iter().enumerate() {
             let near = &rows[at % rows.len()];
@@ -506,7 +505,7 @@ fn thousands_of_cuts_are_one_chain() {
     let domain = domain(&rows, f64::INFINITY);
     let key = domain.tree_key(0);
     let batch = Tree::grown(&domain, key, &store);
-    let plain = Tree::grown(&domain.without_chains(), key, &store);
+    let plain = Tree::grown(&domain.storing_every_cut(), key, &store);
     assert!(plain.n_nodes() > 3000, "{}", plain.n_nodes());
     assert!(batch.n_nodes() < 20 && batch.n_bytes() * 10 < plain.n_bytes());
     assert!(batch.without_chains(&domain, &store).same_as(&store, &plain, &store));

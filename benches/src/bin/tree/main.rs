@@ -265,7 +265,7 @@ fn bytes() -> Outcome {
     for (name, rows, wanted) in &data {
         let (store, domain) = (rows.store()?, rows.domain(FOREVER)?);
         let [plain, tree] =
-            [domain.without_chains(), domain].map(|domain| Tree::grown(&domain, domain.tree_key(0), &store));
+            [domain.storing_every_cut(), domain].map(|domain| Tree::grown(&domain, domain.tree_key(0), &store));
         let n = store.n_points() as f64;
         let [before, after] = [&plain, &tree].map(|tree| tree.n_bytes() as f64 / n);
         println!(
@@ -285,7 +285,7 @@ fn bytes() -> Outcome {
 /// Fit, location and learning with and without chains. Unseen rows are of the same clusters, and anywhere.
 fn with_chains_and_without(name: &str, rows: &Rows) -> Outcome {
     let (store, domain, n_dims) = (rows.store()?, rows.domain(FOREVER)?, rows.n_dims);
-    let grounds = [domain.without_chains(), domain.clone()];
+    let grounds = [domain.storing_every_cut(), domain.clone()];
     let grow = |which: usize| Tree::grown(&grounds[which], domain.tree_key(0), &store);
     let trees = [grow(0), grow(1)];
     let n = rows.n_rows().min(20_000);
@@ -385,7 +385,7 @@ fn a_million() -> Outcome {
     let mut tree = Tree::new(domain.tree_key(0));
     let [seconds] = alternate(n_runs, [&mut || tree = Tree::grown(&domain, domain.tree_key(0), &store)]);
     let in_leaves: u32 = (0..tree.n_nodes() as u32)
-        .flat_map(|id| [mondrian::process::Side::Below, mondrian::process::Side::Above].map(|s| tree.node(id).child(s)))
+        .flat_map(|id| tree.children(tree.node(id)))
         .map(|child| if let Kind::Leaf(leaf) = child.kind() { tree.leaf(leaf).count() } else { 0 })
         .sum();
     println!("| | {n_runs} | {seconds:.3} | {in_leaves} | {store_seconds:.3} | 0.4 |");

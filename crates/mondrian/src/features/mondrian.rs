@@ -61,7 +61,6 @@ impl TreeColumns {
             Kind::Inner(id) => self.inner[id as usize],
             Kind::Leaf(id) => self.leaf[id as usize],
             Kind::Single(point) => self.point[point as usize],
-            Kind::Chain(_) => unreachable!("a landing names what a chain ends in"),
             Kind::Empty => UNSEEN,
         }
     }
@@ -274,7 +273,7 @@ impl TreeColumns {
             match child.kind() {
                 Kind::Inner(id) => self.inner[id as usize] = column,
                 Kind::Leaf(id) => self.leaf[id as usize] = column,
-                Kind::Single(_) | Kind::Chain(_) | Kind::Empty => {}
+                Kind::Single(_) | Kind::Empty => {}
             }
         }
     }
@@ -291,8 +290,7 @@ impl Census {
                 Kind::Inner(id) => {
                     let node = tree.node(id);
                     let cell = if cell == UNSEEN && node.time() > lifetime { census.enter(child) } else { cell };
-                    let sides = [crate::process::Side::Below, crate::process::Side::Above];
-                    todo.extend(sides.map(|side| (node.child(side), cell)));
+                    todo.extend(tree.children(node).map(|child| (child, cell)));
                 }
                 Kind::Leaf(id) => {
                     let cell = if cell == UNSEEN { census.enter(child) } else { cell };
@@ -302,8 +300,6 @@ impl Census {
                     let cell = if cell == UNSEEN { census.enter(child) } else { cell };
                     census.cell_of_point[point as usize] = cell;
                 }
-                // A cell inside a chain holds the points of its end, and has its name.
-                Kind::Chain(id) => todo.push((tree.chain(id).end(), cell)),
                 Kind::Empty => {}
             }
         }

@@ -13,7 +13,6 @@ use rayon::prelude::*;
 use crate::Result;
 use crate::forest::{Forest, NodeStatistics};
 use crate::model_file::{Archive, ModelFileError};
-use crate::process::Side;
 use crate::progress::Progress;
 use crate::tree::{Kind, Tree};
 
@@ -106,9 +105,10 @@ fn record(tree: &Tree) -> (u32, Vec<u32>) {
     let (mut cuts, mut digests, mut digest) = (0_u32, Vec::new(), SEED);
     let mut todo = vec![tree.root()];
     while let Some(child) = todo.pop() {
-        let Kind::Inner(id) = tree.end_of(child).kind() else { continue };
+        let Kind::Inner(id) = child.kind() else { continue };
         let node = tree.node(id);
-        todo.extend([node.child(Side::Above), node.child(Side::Below)]);
+        let [below, above] = tree.children(node);
+        todo.extend([above, below]);
         if !node.separates() {
             continue;
         }

@@ -121,11 +121,11 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         Ok(Self { measure, domain, store, trees, scratch: Scratch::default() })
     }
 
-    /// The same forest, with trees that keep every cut as a node: see [`Domain::without_chains`]. Trees that hold points
+    /// The same forest, with trees that keep every cut as a node: see [`Domain::storing_every_cut`]. Trees that hold points
     /// must be grown anew.
     #[must_use]
-    pub(crate) fn without_chains(mut self) -> Self {
-        self.domain = self.domain.without_chains();
+    pub(crate) fn storing_every_cut(mut self) -> Self {
+        self.domain = self.domain.storing_every_cut();
         self
     }
 
@@ -501,7 +501,7 @@ fn in_chunks<T>(trees: &mut [T], progress: &mut Progress<'_>, work: impl Fn(usiz
     Ok(())
 }
 
-/// Mends the statistics of a tree that has learned something, and tidies it: chains that points have split leave something
+/// Updates the statistics of a tree that has learned something, and compacts it: cells that points have split leave something
 /// behind.
 fn update<L: NodeStatistics>(labels: &L, tree: &mut Tree, touched: &Touched, stats: &mut L::Stats, store: &PointStore) {
     labels.update(tree, touched, stats);

@@ -1,22 +1,21 @@
 //! Comparing and checking trees.
 
 use crate::process::Side;
-use crate::tree::arena::node::Kind;
+use crate::tree::arena::node::LinkKind;
 use crate::tree::query::replay::Replay;
-use crate::tree::{Child, Domain, PointStore, Tree};
+use crate::tree::{Child, Domain, Kind, Link, PointStore, Tree};
 
 impl Tree {
     /// The cells that hold points at a lifetime, numbered depth first.
     pub fn cell_numbers(&self, lifetime: crate::Lifetime) -> std::collections::HashMap<Child, u32> {
         let mut numbers = std::collections::HashMap::new();
-        let mut todo = vec![self.root];
+        let mut todo = vec![self.root()];
         while let Some(child) = todo.pop() {
             match child.kind() {
                 Kind::Inner(id) if self.node(id).time <= lifetime.get() => {
-                    todo.extend([self.node(id).above, self.node(id).below]);
+                    let [below, above] = self.children(self.node(id));
+                    todo.extend([above, below]);
                 }
-                // A cell inside a chain holds the points of its end, and has its name.
-                Kind::Chain(id) => todo.push(self.chain(id).end()),
                 Kind::Empty => {}
                 _ => {
                     let next = numbers.len() as u32;
@@ -35,7 +34,7 @@ impl Tree {
         let mut todo = vec![(self.root, other.root)];
         while let Some((a, b)) = todo.pop() {
             let same = match (a.kind(), b.kind()) {
-                (Kind::Inner(i), Kind::Inner(j)) => {
+                (LinkKind::Inner(i), LinkKind::Inner(j)) => {
                     let (x, y) = (self.node(i), other.node(j));
                     todo.push((x.below, y.below));
                     todo.push((x.above, y.above));
@@ -44,18 +43,18 @@ impl Tree {
                         == (also.time.to_bits(), also.location.to_bits(), also.dim, also.level)
                         && x.count == y.count
                 }
-                (Kind::Single(p), Kind::Single(q)) => {
+                (LinkKind::Single(p), LinkKind::Single(q)) => {
                     store.point(p) == other_store.point(q) && store.multiplicity(p) == other_store.multiplicity(q)
                 }
-                (Kind::Leaf(i), Kind::Leaf(j)) => {
+                (LinkKind::Leaf(i), LinkKind::Leaf(j)) => {
                     let (x, y) = (self.leaf(i), other.leaf(j));
                     x.count() == y.count() && sorted(store, x.points()) == sorted(other_store, y.points())
                 }
-                (Kind::Chain(i), Kind::Chain(j)) => {
+                (LinkKind::Chain(i), LinkKind::Chain(j)) => {
                     todo.push((self.chain(i).end(), other.chain(j).end()));
                     self.arena.chains.is_same(i, &other.arena.chains, j)
                 }
-                (Kind::Empty, Kind::Empty) => true,
+                (LinkKind::Empty, LinkKind::Empty) => true,
                 _ => false,
             };
             if !same {
@@ -72,11 +71,11 @@ impl Tree {
         let mut replay = Replay::on(domain.root_cell(self.key));
         let mut todo = vec![(self.root, None::<(u32, Side)>)];
         while let Some((child, mut parent)) = todo.pop() {
-            if let Kind::Chain(id) = child.kind() {
-                replay.start(self, store.point(self.a_point_under(child)), id);
+            if let LinkKind::Chain(id) = child.kind() {
+                replay.start(self, store.point(self.a_point_under(self.end_of(child))), id);
                 for (cut, side) in replay.by_ref() {
-                    let next = plain.push_one_sided(&cut, side, self.rows_of(child, store));
-                    plain.hang(parent, Child::inner(next));
+                    let next = plain.push_one_sided(&cut, side, self.rows_of(self.end_of(child), store));
+                    plain.hang(parent, Link::inner(next));
                     parent = Some((next, side));
                 }
             }
@@ -84,11 +83,11 @@ impl Tree {
                 Kind::Inner(id) => {
                     let (node, new) = (*self.node(id), plain.arena.nodes.len() as u32);
                     plain.arena.nodes.push(node);
-                    todo.extend([Side::Above, Side::Below].map(|side| (node.child(side), Some((new, side)))));
-                    Child::inner(new)
+                    todo.extend([Side::Above, Side::Below].map(|side| (node.link(side), Some((new, side)))));
+                    Link::inner(new)
                 }
-                Kind::Leaf(id) => Child::leaf(plain.arena.leaves.copy(self.leaf(id))),
-                Kind::Single(_) | Kind::Empty | Kind::Chain(_) => child,
+                Kind::Leaf(id) => Link::leaf(plain.arena.leaves.copy(self.leaf(id))),
+                Kind::Single(_) | Kind::Empty => child,
             };
             plain.hang(parent, moved);
         }
@@ -100,10 +99,10 @@ impl Tree {
         let mut child = child;
         loop {
             match self.end_of_run(child).kind() {
-                Kind::Inner(id) => child = self.node(id).below,
+                Kind::Inner(id) => child = self.child(self.node(id), Side::Below),
                 Kind::Single(point) => return point,
                 Kind::Leaf(id) => return self.leaf(id).points()[0],
-                Kind::Chain(_) | Kind::Empty => unreachable!("the cell holds points"),
+                Kind::Empty => unreachable!("the cell holds points"),
             }
         }
     }
@@ -127,10 +126,10 @@ impl Tree {
         let mut todo = vec![(self.root, f64::NEG_INFINITY)];
         while let Some((child, birth)) = todo.pop() {
             let sound = match child.kind() {
-                Kind::Inner(id) => {
+                LinkKind::Inner(id) => {
                     let Some(node) = self.arena.nodes.get(id as usize) else { return false };
                     visited += 1;
-                    todo.extend([Side::Below, Side::Above].map(|side| (node.child(side), node.time)));
+                    todo.extend([Side::Below, Side::Above].map(|side| (node.link(side), node.time)));
                     visited <= self.arena.nodes.len() + self.n_chains()
                         && node.time >= birth
                         && node.location.is_finite()
@@ -140,7 +139,7 @@ impl Tree {
                             .zip(self.checked_rows(node.above, store))
                             .is_some_and(|(a, b)| a.checked_add(b) == Some(node.count))
                 }
-                Kind::Leaf(id) => {
+                LinkKind::Leaf(id) => {
                     let Some(leaf) = self.arena.leaves.get(id) else { return false };
                     let mut rows = 0_u64;
                     leaf.points().len() > 1
@@ -151,7 +150,7 @@ impl Tree {
                         })
                         && rows == u64::from(leaf.count())
                 }
-                Kind::Chain(id) => {
+                LinkKind::Chain(id) => {
                     visited += 1;
                     let sound = self.arena.chains.is_well_formed(id, store.n_dims());
                     if sound {
@@ -159,8 +158,8 @@ impl Tree {
                     }
                     sound && self.chain(id).first_time() >= birth
                 }
-                Kind::Single(point) => take(point),
-                Kind::Empty => true,
+                LinkKind::Single(point) => take(point),
+                LinkKind::Empty => true,
             };
             if !sound {
                 return false;
@@ -169,15 +168,16 @@ impl Tree {
         seen.iter().filter(|s| **s).count() == store.n_points()
     }
 
-    fn checked_rows(&self, child: Child, store: &PointStore) -> Option<u32> {
+    fn checked_rows(&self, child: Link, store: &PointStore) -> Option<u32> {
         // The number of a chain that is none fails by itself.
         let is_chain = |id| self.arena.chains.is_well_formed(id, store.n_dims());
-        let end = if matches!(child.kind(), Kind::Chain(id) if !is_chain(id)) { child } else { self.end_of(child) };
-        match end.kind() {
+        if matches!(child.kind(), LinkKind::Chain(id) if !is_chain(id)) {
+            return None;
+        }
+        match self.end_of(child).kind() {
             Kind::Inner(id) => self.arena.nodes.get(id as usize).map(|n| n.count),
             Kind::Leaf(id) => self.arena.leaves.get(id).map(crate::tree::Leaf::count),
             Kind::Single(p) => ((p as usize) < store.n_slots()).then(|| store.multiplicity(p)),
-            Kind::Chain(_) => None,
             Kind::Empty => Some(0),
         }
     }

@@ -93,7 +93,7 @@ impl Domain {
     ///
     /// For who looks at every cut whatever it parts, as densities do, and to compare: the cuts are the same.
     #[must_use]
-    pub fn without_chains(&self) -> Self {
+    pub fn storing_every_cut(&self) -> Self {
         Self { is_chained: false, ..self.clone() }
     }
 

@@ -18,21 +18,22 @@ pub(crate) mod update;
 pub use arena::chain::Chain;
 pub use arena::leaf::Leaf;
 pub use arena::node::{Child, Kind, Node};
+pub(crate) use arena::node::{Link, LinkKind};
 pub use build::quantize::{CodedRows, Codes};
 pub(crate) use build::small::bits;
 pub use domain::Domain;
 #[cfg(test)]
 pub(crate) use domain::all_without_chains;
+pub(crate) use query::frontier::{FrontierCut, NextCut};
 pub(crate) use query::frozen::SLOTS;
 pub use query::locate::{Landing, Locator};
-pub(crate) use query::replay::Replay;
 pub use query::route::Frozen;
 pub(crate) use query::traverse::{Exit, Exits, Split, Traversal, Visitor};
 pub(crate) use repeats::hash;
 pub use store::PointStore;
 pub use update::insert::Touched;
 
-use crate::process::NodeKey;
+use crate::process::{NodeKey, Side};
 use arena::chain::Chains;
 use arena::leaf::Leaves;
 
@@ -45,17 +46,17 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// A child itself, or what it ends in if it is a chain.
+    /// What a link leads to, past a chain.
     #[inline]
-    fn end_of(&self, child: Child) -> Child {
-        if let Kind::Chain(id) = child.kind() { self.chains.end_of(id) } else { child }
+    fn end_of(&self, link: Link) -> Child {
+        Child::of(if let LinkKind::Chain(id) = link.kind() { self.chains.end_of(id) } else { link })
     }
 
     /// Rows below and above a node's cut.
     #[inline]
     fn counts(&self, node: &Node, store: &PointStore) -> [u32; 2] {
         let below = match node.separates() {
-            true => self.rows_of(node.below, store),
+            true => self.rows_of(self.end_of(node.below), store),
             false if node.below.is_empty() => 0,
             false => node.count,
         };
@@ -64,11 +65,10 @@ impl Arena {
 
     /// Number of rows in a child's cell.
     fn rows_of(&self, child: Child, store: &PointStore) -> u32 {
-        match self.end_of(child).kind() {
+        match child.kind() {
             Kind::Inner(id) => self.nodes[id as usize].count,
             Kind::Single(point) => store.multiplicity(point),
             Kind::Leaf(id) => self.leaves.leaf(id).count(),
-            Kind::Chain(_) => unreachable!("a chain ends in no chain"),
             Kind::Empty => 0,
         }
     }
@@ -78,7 +78,7 @@ impl Arena {
 #[derive(Debug, Clone)]
 pub struct Tree {
     key: NodeKey,
-    root: Child,
+    root: Link,
     arena: Arena,
     /// Nodes and leaves that nothing leads to any more.
     n_dead: usize,
@@ -89,10 +89,10 @@ pub struct Tree {
 impl Tree {
     /// A tree without points.
     pub fn new(key: NodeKey) -> Self {
-        Self::from_arena(key, Child::EMPTY, Arena::default())
+        Self::from_arena(key, Link::EMPTY, Arena::default())
     }
 
-    fn from_arena(key: NodeKey, root: Child, arena: Arena) -> Self {
+    fn from_arena(key: NodeKey, root: Link, arena: Arena) -> Self {
         Self { key, root, arena, n_dead: 0, is_in_order: true }
     }
 
@@ -103,7 +103,19 @@ impl Tree {
 
     /// What the root box holds.
     pub fn root(&self) -> Child {
-        self.root
+        self.end_of(self.root)
+    }
+
+    /// What lies on a side of a node's cut.
+    #[inline]
+    pub fn child(&self, node: &Node, side: Side) -> Child {
+        self.end_of(node.link(side))
+    }
+
+    /// What lies below and above a node's cut.
+    #[inline]
+    pub fn children(&self, node: &Node) -> [Child; 2] {
+        node.links().map(|link| self.end_of(link))
     }
 
     /// A node by its number, as [`Child::kind`] gives it.
@@ -112,40 +124,61 @@ impl Tree {
         &self.arena.nodes[id as usize]
     }
 
+    /// What lies on both sides of up to 64 nodes, and which of those may be leaves: a bit for each node, below and above.
+    ///
+    /// Chains and leaves are seldom met, and which sides they are cannot be predicted: all sides are read without a branch
+    /// first.
+    #[inline]
+    pub(crate) fn children_of(&self, nodes: &[u32], children: &mut [[Child; 2]]) -> [u64; 2] {
+        let mut seldom = [0; 2];
+        for (at, (id, children)) in nodes.iter().zip(children.iter_mut()).enumerate() {
+            let links = self.node(*id).links();
+            for side in [0, 1] {
+                seldom[side] |= u64::from(links[side].is_leaf_or_chain()) << at;
+                children[side] = Child::unresolved(links[side]);
+            }
+        }
+        for side in [0, 1] {
+            for at in bits(seldom[side]) {
+                children[at][side] = self.end_of(self.node(nodes[at]).links()[side]);
+            }
+        }
+        seldom
+    }
+
     /// A leaf by its number, as [`Child::kind`] gives it.
     #[inline]
     pub fn leaf(&self, id: u32) -> Leaf<'_> {
         self.arena.leaves.leaf(id)
     }
 
-    /// A chain by its number, as [`Child::kind`] gives it.
+    /// A chain by its number.
     #[inline]
-    pub fn chain(&self, id: u32) -> Chain {
+    pub(crate) fn chain(&self, id: u32) -> Chain {
         self.arena.chains.get(id)
     }
 
     /// Whether a point of the cell that a chain starts in is still there at its end.
     #[inline]
-    pub fn chain_holds(&self, id: u32, x: &[f64]) -> bool {
+    pub(crate) fn chain_holds(&self, id: u32, x: &[f64]) -> bool {
         self.arena.chains.holds(id, x)
     }
 
-    /// A child itself, or what it ends in if it is a chain: the same points, so the same statistics.
+    /// What a link leads to, past a chain: the same points, so the same statistics.
     #[inline]
-    pub fn end_of(&self, child: Child) -> Child {
-        self.arena.end_of(child)
+    pub(crate) fn end_of(&self, link: Link) -> Child {
+        self.arena.end_of(link)
     }
 
-    /// What a run of cuts with an empty side leads to, kept as a chain or as nodes: a cut that separates points, a leaf or
-    /// a frozen cell. The child itself if no such run starts there.
-    pub fn end_of_run(&self, child: Child) -> Child {
-        let mut child = self.end_of(child);
+    /// What a run of cuts with an empty side leads to: a cut that separates points, a leaf or a frozen cell. The child
+    /// itself if no such run starts there.
+    pub(crate) fn end_of_run(&self, mut child: Child) -> Child {
         while let Some(id) = child.as_inner() {
             let node = self.node(id);
             if node.separates() {
                 break;
             }
-            child = self.end_of(node.child(node.full_side()));
+            child = self.child(node, node.full_side());
         }
         child
     }
@@ -163,7 +196,7 @@ impl Tree {
                 if let Some(id) = self.end_of(child).as_inner() {
                     todo.extend([self.node(id).above, self.node(id).below]);
                 }
-                if let Kind::Chain(id) = child.kind() {
+                if let LinkKind::Chain(id) = child.kind() {
                     return Some((id, self.chain(id)));
                 }
             }

@@ -117,12 +117,12 @@ impl<'a> Path<'a> {
             match self.tree.end_of_run(child).kind() {
                 Kind::Inner(id) => {
                     for side in [Side::Above, Side::Below] {
-                        todo.push((self.tree.node(id).child(side), self.levels.len(), Some((id, side))));
+                        todo.push((self.tree.child(self.tree.node(id), side), self.levels.len(), Some((id, side))));
                     }
                 }
                 Kind::Single(point) => self.leave_out_each(point, &mut each),
                 Kind::Leaf(id) => self.leave_out_of_leaf(self.tree.leaf(id).points(), &mut each),
-                Kind::Chain(_) | Kind::Empty => {}
+                Kind::Empty => {}
             }
         }
     }
@@ -137,10 +137,10 @@ impl<'a> Path<'a> {
         let node = self.tree.node(node);
         let n_words = self.classes.n_words();
         let mut taken = vec![0; n_words];
-        self.masks.mark(self.tree, self.classes, node.child(side), &mut taken);
+        self.masks.mark(self.classes, self.tree.child(node, side), &mut taken);
         let start = self.others.len();
         self.others.resize(start + n_words, 0);
-        self.masks.mark(self.tree, self.classes, node.child(side.other()), &mut self.others[start..]);
+        self.masks.mark(self.classes, self.tree.child(node, side.other()), &mut self.others[start..]);
         let other = &self.others[start..];
         let union: u32 = taken.iter().zip(other).map(|(t, o)| (t | o).count_ones()).sum();
         let count = n_set(&taken) + n_set(other);

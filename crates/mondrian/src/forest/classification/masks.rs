@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 
 use crate::forest::NodeStatistics;
-use crate::process::Side;
 use crate::tree::{Child, Kind, Touched, Tree};
 use crate::{Error, Result};
 
@@ -130,13 +129,13 @@ pub struct ClassMasks {
 
 impl ClassMasks {
     /// Sets the bits of all classes below a child.
-    pub(crate) fn mark(&self, tree: &Tree, classes: &PointClasses, child: Child, mask: &mut [u64]) {
+    pub(crate) fn mark(&self, classes: &PointClasses, child: Child, mask: &mut [u64]) {
         let or = |held: &[u64], mask: &mut [u64]| mask.iter_mut().zip(held).for_each(|(m, h)| *m |= h);
-        match tree.end_of(child).kind() {
+        match child.kind() {
             Kind::Inner(id) => or(&self.nodes[id as usize * self.n_words..][..self.n_words], mask),
             Kind::Leaf(id) => or(&self.leaves[id as usize * self.n_words..][..self.n_words], mask),
             Kind::Single(point) => classes.mark(point, mask),
-            Kind::Chain(_) | Kind::Empty => {}
+            Kind::Empty => {}
         }
     }
 
@@ -156,14 +155,13 @@ impl ClassMasks {
             match child.kind() {
                 Kind::Inner(id) => match only_class(&self.nodes[id as usize * self.n_words..][..self.n_words]) {
                     Some(class) => counts[class] += tree.node(id).count(),
-                    None => todo.extend([Side::Below, Side::Above].map(|side| tree.node(id).child(side))),
+                    None => todo.extend(tree.children(tree.node(id))),
                 },
                 Kind::Leaf(id) => match only_class(&self.leaves[id as usize * self.n_words..][..self.n_words]) {
                     Some(class) => counts[class] += tree.leaf(id).count(),
                     None => tree.leaf(id).points().iter().for_each(|p| classes.add_to(*p, counts)),
                 },
                 Kind::Single(point) => classes.add_to(point, counts),
-                Kind::Chain(id) => todo.push(tree.chain(id).end()),
                 Kind::Empty => {}
             }
         }
@@ -187,9 +185,8 @@ impl ClassMasks {
 
     fn mend_node(&mut self, tree: &Tree, classes: &PointClasses, id: u32, scratch: &mut [u64]) {
         scratch.fill(0);
-        let node = tree.node(id);
-        for side in [Side::Below, Side::Above] {
-            self.mark(tree, classes, node.child(side), scratch);
+        for child in tree.children(tree.node(id)) {
+            self.mark(classes, child, scratch);
         }
         self.nodes[id as usize * self.n_words..][..self.n_words].copy_from_slice(scratch);
     }

@@ -127,10 +127,10 @@ impl ClassificationForest {
         for (tree, _) in self.trained.forest.trees().iter().take(16) {
             let mut todo = vec![tree.root()];
             while let Some(child) = todo.pop() {
-                if let Kind::Inner(id) = tree.end_of(child).kind() {
+                if let Kind::Inner(id) = child.kind() {
                     let node = tree.node(id);
                     times.extend(node.separates().then_some(node.time()));
-                    todo.extend([crate::process::Side::Below, crate::process::Side::Above].map(|s| node.child(s)));
+                    todo.extend(tree.children(node));
                 }
             }
         }

@@ -44,7 +44,7 @@ impl ClassModel<'_> {
             let traversal = Traversal { tree, domain, store, rows: &coded, lifetime, draws_cuts: true };
             let mut predictor = Predictor::new(*self, (tree, masks), (rows, &coded), lifetimes, &mut add);
             let mut order: Vec<u32> = (0..coded.n_rows() as u32).collect();
-            let root = BlockState { child: tree.end_of(tree.root()), birth: 0.0, parent: SLOTS as u32 };
+            let root = BlockState { child: tree.root(), birth: 0.0, parent: SLOTS as u32 };
             traversal.run(&mut order, root, &mut predictor);
         }
     }
@@ -215,7 +215,7 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
     #[inline]
     fn mark(&mut self, block: BlockState) {
         self.mask.fill(0);
-        self.masks.mark(self.tree, self.model.classes, block.child, &mut self.mask);
+        self.masks.mark(self.model.classes, block.child, &mut self.mask);
     }
 
     /// Rows at a cut that separates training points: the lifetimes that end in the block above it, and what leaves it.
@@ -249,7 +249,7 @@ impl<F: FnMut(usize, usize, f64, &[f64])> Visitor for Predictor<'_, F> {
         self.end_block(split.rows, time, block);
         for (mask, child) in [&mut self.mask, &mut self.above_mask].into_iter().zip(split.children) {
             mask.fill(0);
-            self.masks.mark(self.tree, self.model.classes, child, mask);
+            self.masks.mark(self.model.classes, child, mask);
         }
         let (n_classes, place) = (self.out.len(), block.parent as usize + 1);
         if self.above.len() < (place + 1) * n_classes {

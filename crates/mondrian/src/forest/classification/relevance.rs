@@ -52,8 +52,8 @@ fn removed(trained: &TrainedTrees, tree: &Tree, lifetime: f64) -> Vec<f64> {
             }
             let before = split_impurity(classes, &range[..middle], &range[middle..], &mut counts);
             removed[node.dim()] += before;
-            todo.push((node.child(Side::Below), start, start + middle));
-            todo.push((node.child(Side::Above), start + middle, end));
+            let [below, above] = tree.children(node);
+            todo.extend([(below, start, start + middle), (above, start + middle, end)]);
         }
     }
     removed

@@ -44,14 +44,13 @@ impl DensityView<'_> {
             match child.kind() {
                 Kind::Inner(id) if structure.node(id).time() <= self.lifetime.get() => {
                     let node = structure.node(id);
-                    let rows = [Side::Below, Side::Above].map(|side| structure.rows_of(node.child(side), store));
+                    let rows = structure.children(node).map(|child| structure.rows_of(child, store));
                     let masses = polya.masses(&way.split(forest.measure(), &node.cut(), rows));
                     for side in [Side::Above, Side::Below] {
                         let share = mass * masses[index_of(side)];
-                        tasks.push((node.child(side), Some((node.cut(), side)), way.depth(), share));
+                        tasks.push((structure.child(node, side), Some((node.cut(), side)), way.depth(), share));
                     }
                 }
-                Kind::Chain(_) => unreachable!("densities keep every cut as a node"),
                 Kind::Single(point) => self.cells_of_single(point, mass, &mut way, &mut cells),
                 _ => cells.push(self.cell(&way, mass, structure.rows_of(child, store))),
             }

@@ -89,7 +89,7 @@ impl DensityForest {
         };
         let mut placed = params.forest.clone();
         placed.bounds = Some(bounds.clone());
-        let forest = Forest::with_domain(&placed, first, lifetime)?.without_chains();
+        let forest = Forest::with_domain(&placed, first, lifetime)?.storing_every_cut();
         Ok(Self { params: params.clone(), bounds, forest, lifetime, resolved_gamma: OnceLock::new() })
     }
 

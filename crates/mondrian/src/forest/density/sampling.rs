@@ -43,12 +43,11 @@ impl DensityView<'_> {
             match child.kind() {
                 Kind::Inner(id) if tree.node(id).time() <= self.lifetime.get() => {
                     let node = tree.node(id);
-                    let rows = [Side::Below, Side::Above].map(|side| tree.rows_of(node.child(side), store));
+                    let rows = tree.children(node).map(|child| tree.rows_of(child, store));
                     let side = self.lot(key, &way.split(forest.measure(), &node.cut(), rows));
                     way.enter(node.cut(), side);
-                    child = node.child(side);
+                    child = tree.child(node, side);
                 }
-                Kind::Chain(_) => unreachable!("densities keep every cut as a node"),
                 Kind::Single(point) => {
                     self.walk_down_frozen(point, key, &mut way);
                     return way;

@@ -33,7 +33,7 @@ impl Saved for DensityForest {
         params.check()?;
         let bounds = Bounds::new(archive.slice("box_lower")?, archive.slice("box_upper")?)?;
         let (forest, growth): (Forest, _) = Forest::read_from(archive)?;
-        let mut forest = forest.without_chains();
+        let mut forest = forest.storing_every_cut();
         check_ground(&forest, &bounds, lifetime)?;
         forest.regrow_as_saved(&(), &growth)?;
         Ok(Self { params, bounds, forest, lifetime, resolved_gamma: OnceLock::new() })

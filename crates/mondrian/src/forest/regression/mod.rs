@@ -27,7 +27,6 @@ use rayon::prelude::*;
 
 use crate::forest::{Forest, RowBatch, TreeDigest};
 use crate::points::first_not_finite;
-use crate::process::Side;
 use crate::progress::{FitOptions, Progress};
 use crate::tree::Child;
 use crate::{Error, Lifetime, Points, Result};
@@ -456,6 +455,3 @@ impl<'a> Rows<'a> {
         Points::of_checked(&self.x, n_dims)
     }
 }
-
-/// Both sides of a cut, in order.
-pub(crate) const SIDES: [Side; 2] = [Side::Below, Side::Above];

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::forest::regression::targets::{Sums, Targets};
-use crate::process::Side;
-use crate::tree::{Child, Domain, Kind, Replay, Tree};
+use crate::tree::{Child, Locator, Tree};
 
 /// Prior and noise of one target, resolved to numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -69,53 +68,19 @@ pub(crate) struct Way {
     pub(crate) blocks: Vec<Block>,
     /// Whether the point left the training points through a cut with an empty side; else it stayed in the last block.
     pub(crate) has_left: bool,
-    /// Makes the cuts of a chain again, once that was needed.
-    replay: Option<Box<Replay>>,
 }
 
 impl Way {
     /// The path of `x`, a point of the root box.
     #[inline]
-    pub(crate) fn follow(&mut self, domain: &Domain, tree: &Tree, x: &[f64], lifetime: f64) {
+    pub(crate) fn follow(&mut self, locator: &mut Locator<'_>, x: &[f64]) {
         self.blocks.clear();
-        self.has_left = false;
-        let mut child = tree.root();
-        self.blocks.push(Block { child, birth: 0.0 });
-        loop {
-            match child.kind() {
-                Kind::Inner(id) => {
-                    let node = tree.node(id);
-                    if node.time() > lifetime {
-                        return;
-                    }
-                    child = node.child(node.side_of(x));
-                    if child == Child::EMPTY {
-                        self.has_left = true;
-                        return;
-                    }
-                    if node.separates() {
-                        self.blocks.push(Block { child, birth: node.time() });
-                    }
-                }
-                Kind::Chain(id) if tree.chain_holds(id, x) => child = tree.chain(id).end(),
-                Kind::Chain(id) => {
-                    self.has_left = self.leaves(domain, tree, x, id, lifetime);
-                    return;
-                }
-                Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => return,
+        self.blocks.push(Block { child: locator.tree().root(), birth: 0.0 });
+        self.has_left = locator.follow(x, |node, child| {
+            if node.separates() {
+                self.blocks.push(Block { child, birth: node.time() });
             }
-        }
-    }
-
-    /// Whether a point outside the sub-box of a chain has left it by a lifetime. Only one that ends inside the run needs to
-    /// know when.
-    fn leaves(&mut self, domain: &Domain, tree: &Tree, x: &[f64], chain: u32, lifetime: f64) -> bool {
-        if lifetime >= tree.chain(chain).last_time() || lifetime < tree.chain(chain).first_time() {
-            return lifetime >= tree.chain(chain).last_time();
-        }
-        let replay = self.replay.get_or_insert_with(|| Box::new(Replay::on(domain.root_cell(tree.key()))));
-        replay.start(tree, x, chain);
-        replay.time_of_leaving(x, lifetime).is_some()
+        });
     }
 }
 
@@ -133,7 +98,7 @@ impl Reader<'_> {
     }
 
     pub(crate) fn sum(&self, child: Child, target: usize) -> f64 {
-        self.targets.target_sum(self.tree, self.sums, child, target)
+        self.targets.target_sum(self.sums, child, target)
     }
 
     /// The prediction at the end of a path. `distance` is how far the point lies outside the root box, in the
@@ -215,14 +180,13 @@ pub(crate) fn separating(tree: &Tree, lifetime: f64) -> impl Iterator<Item = (u3
     let mut todo = vec![tree.root()];
     std::iter::from_fn(move || {
         while let Some(child) = todo.pop() {
-            let Kind::Inner(id) = tree.end_of(child).kind() else { continue };
+            let Some(id) = child.as_inner() else { continue };
             let node = tree.node(id);
             if node.time() > lifetime {
                 continue;
             }
-            let (below, above) = (node.child(Side::Below), node.child(Side::Above));
-            todo.push(above);
-            todo.push(below);
+            let [below, above] = tree.children(node);
+            todo.extend([above, below]);
             if node.separates() {
                 return Some((id, below, above));
             }

@@ -145,12 +145,13 @@ impl<'a> Chunk<'a> {
             let traversal = Traversal { tree, domain, store, rows, lifetime, draws_cuts: false };
             BatchPredictor::predict(reader, gaussians, &traversal, beliefs);
         }
-        let mut way = Way::default();
+        let (forest, mut way) = (&self.model.core.forest, Way::default());
+        let mut locator = Locator::new(reader.tree, forest.domain(), forest.store(), self.model.view);
         for (row, (x, distance)) in self.rows().enumerate() {
             if together && distance == 0.0 {
                 continue;
             }
-            way.follow(self.model.core.forest.domain(), reader.tree, x, lifetime);
+            way.follow(&mut locator, x);
             for (target, gaussian) in gaussians.iter().enumerate() {
                 let belief = reader.hierarchical(&way, distance, lifetime, target, gaussian);
                 match beliefs.get_mut(row * gaussians.len() + target) {

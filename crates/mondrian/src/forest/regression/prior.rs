@@ -7,6 +7,7 @@ use crate::forest::regression::posterior::{Belief, Gaussian, Reader, Way};
 use crate::forest::regression::targets::{Sums, Targets};
 use crate::forest::{Forest, LeafModel};
 use crate::process::NodeKey;
+use crate::tree::Locator;
 
 /// Rows and trees that the leave-one-out estimate looks at, at most.
 const MAX_ROWS: usize = 512;
@@ -110,7 +111,8 @@ fn best(
                     let mut way = Way::default();
                     for (tree, sums) in &forest.trees()[..n_trees] {
                         let reader = Reader { tree, sums, targets };
-                        way.follow(forest.domain(), tree, x, forest.domain().lifetime().get());
+                        let domain = forest.domain();
+                        way.follow(&mut Locator::new(tree, domain, forest.store(), domain.lifetime()), x);
                         loo.add(reader.without(&way, *y, *weight, target, gaussian, leaf_model));
                     }
                     loo.finish(*y, n_trees)

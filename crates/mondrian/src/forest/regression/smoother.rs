@@ -43,7 +43,8 @@ impl RegressionForest {
             let reader = Reader { tree, sums, targets: &core.targets };
             let shares = match core.params.leaf_model {
                 LeafModel::Hierarchical => {
-                    way.follow(core.forest.domain(), tree, &inside, self.view.get());
+                    let forest = &core.forest;
+                    way.follow(&mut Locator::new(tree, forest.domain(), forest.store(), self.view), &inside);
                     self.hierarchical_shares(&reader, &way, distance)
                 }
                 LeafModel::Independent => self.independent_shares(&reader, &inside, distance),
@@ -121,13 +122,9 @@ fn each_point(tree: &Tree, child: Child, mut visit: impl FnMut(u32)) {
     let mut todo = vec![child];
     while let Some(child) = todo.pop() {
         match child.kind() {
-            Kind::Inner(id) => {
-                let node = tree.node(id);
-                todo.extend(crate::forest::regression::SIDES.map(|side| node.child(side)));
-            }
+            Kind::Inner(id) => todo.extend(tree.children(tree.node(id))),
             Kind::Single(point) => visit(point),
             Kind::Leaf(id) => tree.leaf(id).points().iter().for_each(|p| visit(*p)),
-            Kind::Chain(id) => todo.push(tree.chain(id).end()),
             Kind::Empty => {}
         }
     }

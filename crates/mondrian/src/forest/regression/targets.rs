@@ -305,33 +305,33 @@ impl Targets {
     }
 
     #[inline]
-    fn sum(&self, tree: &Tree, sums: &Sums, child: Child, channel: usize) -> f64 {
+    fn sum(&self, sums: &Sums, child: Child, channel: usize) -> f64 {
         let channels = self.n_channels();
-        match tree.end_of(child).kind() {
+        match child.kind() {
             Kind::Inner(id) => sums.node[id as usize * channels + channel],
             Kind::Single(point) => self.point_floats[point as usize * channels + channel],
             Kind::Leaf(id) => sums.leaf[id as usize * channels + channel],
-            Kind::Chain(_) | Kind::Empty => 0.0,
+            Kind::Empty => 0.0,
         }
     }
 
     /// Σ w·y of a target over the rows of a cell.
     #[inline]
-    pub fn target_sum(&self, tree: &Tree, sums: &Sums, child: Child, target: usize) -> f64 {
-        self.sum(tree, sums, child, target)
+    pub fn target_sum(&self, sums: &Sums, child: Child, target: usize) -> f64 {
+        self.sum(sums, child, target)
     }
 
     /// Σ w over the rows of a cell: their number where no weights were given.
     #[inline]
     pub fn weight_sum(&self, tree: &Tree, sums: &Sums, child: Child) -> f64 {
         if self.is_weighted {
-            return self.sum(tree, sums, child, self.n_targets);
+            return self.sum(sums, child, self.n_targets);
         }
-        f64::from(match tree.end_of(child).kind() {
+        f64::from(match child.kind() {
             Kind::Inner(id) => tree.node(id).count(),
             Kind::Single(point) => self.multiplicity[point as usize],
             Kind::Leaf(id) => tree.leaf(id).count(),
-            Kind::Chain(_) | Kind::Empty => 0,
+            Kind::Empty => 0,
         })
     }
 
@@ -373,8 +373,7 @@ impl Targets {
     fn sum_node<const CHANNELS: usize>(&self, tree: &Tree, id: u32, sums: &mut Sums) {
         let channels = if CHANNELS == ANY { self.n_channels() } else { CHANNELS };
         let (no_point, no_node) = (self.last_row.len() as u32, tree.n_nodes() as u32);
-        let [below, above] = tree.node(id).children();
-        let (below, above) = (tree.end_of(below), tree.end_of(above));
+        let [below, above] = tree.children(tree.node(id));
         for channel in 0..channels {
             let end = |child: Child| match child.kind() {
                 Kind::Leaf(leaf) => sums.leaf[leaf as usize * channels + channel],
@@ -401,7 +400,7 @@ impl Targets {
             if n == 0 {
                 return;
             }
-            let others = look_at_sides(tree, &some[..n], &mut sides);
+            let others = sides_of(tree, &some[..n], &mut sides);
             for channel in 0..channels {
                 // For both sides the sum of the frozen cell or leaf that they are or lead to, zero for others.
                 for (ends, children) in ends.iter_mut().zip(&sides[..n]) {
@@ -424,20 +423,12 @@ impl Targets {
     }
 }
 
-/// What both sides of nodes are or, where they are chains, lead to; and which of them are leaves or were chains: a bit for
-/// each node, below and above.
+/// What lies on both sides of nodes; and which of those may be leaves: a bit for each node, below and above.
 #[inline]
-fn look_at_sides(tree: &Tree, nodes: &[u32], sides: &mut [[Child; 2]; AT_ONCE]) -> [[u64; 2]; N_WORDS] {
+fn sides_of(tree: &Tree, nodes: &[u32], sides: &mut [[Child; 2]; AT_ONCE]) -> [[u64; 2]; N_WORDS] {
     let mut others = [[0; 2]; N_WORDS];
     for ((nodes, sides), others) in nodes.chunks(WORD).zip(sides.chunks_mut(WORD)).zip(&mut others) {
-        for (at, (id, children)) in nodes.iter().zip(sides).enumerate() {
-            *children = tree.node(*id).children();
-            others[0] |= u64::from(children[0].is_leaf_or_chain()) << at;
-            others[1] |= u64::from(children[1].is_leaf_or_chain()) << at;
-        }
-    }
-    for (at, side) in places(&others) {
-        sides[at][side] = tree.end_of(sides[at][side]);
+        *others = tree.children_of(nodes, sides);
     }
     others
 }

@@ -4,7 +4,6 @@ use rayon::prelude::*;
 
 use crate::forest::Forest;
 use crate::linalg::Matrix;
-use crate::process::Side;
 use crate::ridge::KernelRidge;
 use crate::ridge::UNSEEN;
 use crate::ridge::path::ValidationSet;
@@ -190,16 +189,14 @@ impl TreePart {
         match child.kind() {
             Kind::Inner(id) => {
                 let node = tree.node(id);
+                let [below, above] = tree.children(node);
                 self.first_of_node[id as usize] = cell.unwrap_or(self.n_cells);
                 if cell.is_none() && node.time() <= lifetime {
-                    todo.push(Visit::Enter(node.child(Side::Above), None));
-                    todo.push(Visit::Middle(id));
-                    todo.push(Visit::Enter(node.child(Side::Below), None));
+                    todo.extend([Visit::Enter(above, None), Visit::Middle(id), Visit::Enter(below, None)]);
                 } else {
                     // Not cut within the lifetime: one cell with all that lies below.
                     let cell = cell.unwrap_or_else(|| self.new_cell());
-                    todo.push(Visit::Enter(node.child(Side::Above), Some(cell)));
-                    todo.push(Visit::Enter(node.child(Side::Below), Some(cell)));
+                    todo.extend([Visit::Enter(above, Some(cell)), Visit::Enter(below, Some(cell))]);
                 }
             }
             Kind::Leaf(id) => {
@@ -208,8 +205,6 @@ impl TreePart {
                 tree.leaf(id).points().iter().for_each(|p| self.cell_of_point[*p as usize] = cell);
             }
             Kind::Single(point) => self.cell_of_point[point as usize] = cell.unwrap_or_else(|| self.new_cell()),
-            // A cell inside a chain holds the points of its end.
-            Kind::Chain(id) => todo.push(Visit::Enter(tree.chain(id).end(), cell)),
             Kind::Empty => {}
         }
     }
@@ -252,7 +247,7 @@ impl TreePart {
             Kind::Inner(id) => self.first_of_node[id as usize],
             Kind::Leaf(id) => self.first_of_leaf[id as usize],
             Kind::Single(point) => self.cell_of_point[point as usize],
-            Kind::Chain(_) | Kind::Empty => unreachable!("a landing names a child with points, and no chain"),
+            Kind::Empty => unreachable!("a landing names a child with points"),
         }
     }
 }

@@ -12,7 +12,7 @@
 
 use crate::process::{Cell, Clock, Cut, Further, NarrowCell, NodeKey, Side};
 use crate::tree::arena::node::Node;
-use crate::tree::{Child, Kind};
+use crate::tree::{Link, LinkKind};
 
 /// A run of so many cuts with an empty side, or more, is kept as a chain; a shorter one as nodes.
 pub(crate) const LEAST_CUTS: usize = 4;
@@ -23,14 +23,14 @@ pub(crate) const LEAST_CUTS: usize = 4;
 pub struct Chain {
     first_time: f64,
     last_time: f64,
-    end: Child,
+    end: Link,
     n_cuts: u32,
 }
 
 impl Chain {
     /// What the run ends in: an inner node that separates points, or a leaf.
     #[inline]
-    pub fn end(&self) -> Child {
+    pub(crate) fn end(&self) -> Link {
         self.end
     }
 
@@ -87,7 +87,7 @@ impl Bound {
 pub(crate) struct Run {
     pub(crate) first_time: f64,
     pub(crate) n_cuts: u32,
-    pub(crate) end: Child,
+    pub(crate) end: Link,
 }
 
 /// The cell that a run ends in.
@@ -222,25 +222,25 @@ impl Chains {
         Chain {
             first_time: f64::from_bits(first_time),
             last_time: f64::from_bits(last_time),
-            end: Child::from_word((end >> 32) as u32),
+            end: Link::from_word((end >> 32) as u32),
             n_cuts: end as u32,
         }
     }
 
     #[inline]
-    pub(crate) fn end_of(&self, id: u32) -> Child {
-        Child::from_word((self.words[2 * id as usize + 2] >> 32) as u32)
+    pub(crate) fn end_of(&self, id: u32) -> Link {
+        Link::from_word((self.words[2 * id as usize + 2] >> 32) as u32)
     }
 
     /// Says what a chain ends in.
-    pub(crate) fn set_end(&mut self, id: u32, end: Child) {
+    pub(crate) fn set_end(&mut self, id: u32, end: Link) {
         let word = &mut self.words[2 * id as usize + 2];
         *word = u64::from(end.to_word()) << 32 | *word & u64::from(u32::MAX);
     }
 
     /// Keeps a run as a chain. `cell` stands at its end; `bounds` are those of its cuts, in order, of which only the last
     /// of each side counts.
-    pub(crate) fn add<'a>(&mut self, run: Run, bounds: impl Iterator<Item = Bound>, cell: impl Into<End<'a>>) -> Child {
+    pub(crate) fn add<'a>(&mut self, run: Run, bounds: impl Iterator<Item = Bound>, cell: impl Into<End<'a>>) -> Link {
         let End { upper, lower, clocks, lowest } = cell.into();
         let mut kept = std::mem::take(&mut self.kept);
         kept.clear();
@@ -257,7 +257,7 @@ impl Chains {
     }
 
     /// Keeps a run of nodes, each with one empty side, as a chain that ends in `end`, where `cell` stands.
-    pub(crate) fn add_nodes<'a>(&mut self, nodes: &[Node], end: Child, cell: impl Into<End<'a>>) -> Child {
+    pub(crate) fn add_nodes<'a>(&mut self, nodes: &[Node], end: Link, cell: impl Into<End<'a>>) -> Link {
         let run = Run { first_time: nodes[0].time, n_cuts: nodes.len() as u32, end };
         self.add(run, nodes.iter().map(|node| Bound::of(&node.cut(), node.full_side())), cell)
     }
@@ -291,7 +291,7 @@ impl Chains {
         self.n_dead += layout.places()[3] - rest.places()[3];
     }
 
-    fn write(&mut self, run: Run, layout: Layout, clocks: &[Clock], bounds: &[Bound]) -> Child {
+    fn write(&mut self, run: Run, layout: Layout, clocks: &[Clock], bounds: &[Bound]) -> Link {
         let [births, axes, locations, end] = layout.places();
         let start = self.make_room(end);
         let record = &mut self.words[start..];
@@ -311,7 +311,7 @@ impl Chains {
             record[locations + at] = bound.location.to_bits();
         }
         self.n_chains += 1;
-        Child::chain((start / 2) as u32)
+        Link::chain((start / 2) as u32)
     }
 
     /// Where a record of so many words goes; they are zero there. Of dead chains only the last is looked at: chains that come
@@ -404,12 +404,12 @@ impl Chains {
     }
 
     /// Takes a chain over from others, ending in `end` here.
-    pub(crate) fn take(&mut self, others: &Self, id: u32, end: Child) -> Child {
+    pub(crate) fn take(&mut self, others: &Self, id: u32, end: Link) -> Link {
         let start = self.words.len();
         self.words.extend_from_slice(&others.record(id)[..others.n_words(id)]);
         self.words[start + 2] = u64::from(end.to_word()) << 32 | self.words[start + 2] & u64::from(u32::MAX);
         self.n_chains += 1;
-        Child::chain((start / 2) as u32)
+        Link::chain((start / 2) as u32)
     }
 
     /// Takes all chains over from others; how much is to be added to their numbers. What they end in is as before.
@@ -421,7 +421,7 @@ impl Chains {
     }
 
     /// Renames what the chains from a number on end in, of which none was ever shortened or buried.
-    pub(crate) fn rename_ends(&mut self, first: u32, renamed: impl Fn(Child) -> Child) {
+    pub(crate) fn rename_ends(&mut self, first: u32, renamed: impl Fn(Link) -> Link) {
         let mut id = first;
         while (2 * id as usize) < self.words.len() {
             let end = renamed(self.end_of(id));
@@ -445,7 +445,7 @@ impl Chains {
             && place + self.n_words(id) <= self.words.len()
             && self.get(id).n_cuts as usize >= LEAST_CUTS
             && self.layout(id).n_sides > 0
-            && matches!(self.get(id).end.kind(), Kind::Inner(_) | Kind::Leaf(_))
+            && matches!(self.get(id).end.kind(), LinkKind::Inner(_) | LinkKind::Leaf(_))
             && self.get(id).first_time <= self.get(id).last_time
             && self.bounds(id).all(|bound| bound.dim < n_dims)
     }

@@ -2,13 +2,14 @@
 
 use crate::process::{Cut, Side};
 
-/// What lies on one side of a cut, in 32 bits: two for the kind, thirty for a number.
+/// What lies on one side of a cut, in 32 bits: two for the kind, thirty for a number. How a tree is stored: outside of
+/// `tree/`, what lies there is a [`Child`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Child(u32);
+pub(crate) struct Link(u32);
 
-/// A [`Child`] taken apart.
+/// A [`Link`] taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum LinkKind {
     /// A cell that is cut: the node's number.
     Inner(u32),
     /// A frozen cell: the number of its one point.
@@ -21,6 +22,83 @@ pub enum Kind {
     Empty,
 }
 
+/// What lies on one side of a cut: the node, leaf or point that holds all training points of that side. A run of cuts
+/// with an empty side in between, stored as one edge, holds the same points and has no name of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Child(Link);
+
+/// A [`Child`] taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A cell that is cut: the node's number.
+    Inner(u32),
+    /// A frozen cell: the number of its one point.
+    Single(u32),
+    /// A cell with several points that is not cut within the lifetime: the leaf's number.
+    Leaf(u32),
+    /// A cell without points.
+    Empty,
+}
+
+impl Child {
+    /// A side without points.
+    pub const EMPTY: Self = Self(Link::EMPTY);
+
+    /// What a link leads to that is no chain.
+    #[inline]
+    pub(crate) fn of(link: Link) -> Self {
+        debug_assert!(!matches!(link.kind(), LinkKind::Chain(_)), "a chain has no name of its own");
+        Self(link)
+    }
+
+    /// A link that may be a chain: only for numbers that are replaced where it is.
+    #[inline]
+    pub(crate) fn unresolved(link: Link) -> Self {
+        Self(link)
+    }
+
+    pub(crate) fn single(point: u32) -> Self {
+        Self(Link::single(point))
+    }
+
+    /// What it is.
+    #[inline]
+    pub fn kind(self) -> Kind {
+        match self.0.kind() {
+            LinkKind::Inner(id) => Kind::Inner(id),
+            LinkKind::Single(point) => Kind::Single(point),
+            LinkKind::Leaf(id) => Kind::Leaf(id),
+            LinkKind::Chain(_) | LinkKind::Empty => Kind::Empty,
+        }
+    }
+
+    /// The node's number if the cell is cut.
+    #[inline]
+    pub(crate) fn as_inner(self) -> Option<u32> {
+        self.0.as_inner()
+    }
+
+    /// The frozen cell's point, or another number.
+    #[inline]
+    pub(crate) fn single_or(self, other: u32) -> u32 {
+        debug_assert!(other <= MAX_NUMBER);
+        (self.0.0 ^ SINGLE).min(other)
+    }
+
+    /// The node's number, or another one.
+    #[inline]
+    pub(crate) fn inner_or(self, other: u32) -> u32 {
+        debug_assert!(other <= MAX_NUMBER);
+        self.0.0.min(other)
+    }
+}
+
+impl std::fmt::Debug for Child {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.kind().fmt(f)
+    }
+}
+
 const TAG: u32 = 3 << 30;
 const SINGLE: u32 = 1 << 30;
 const LEAF: u32 = 2 << 30;
@@ -28,9 +106,9 @@ const CHAIN: u32 = 3 << 30;
 /// Numbers of points, nodes, leaves and chains stay below this.
 pub(crate) const MAX_NUMBER: u32 = (1 << 30) - 1;
 
-impl Child {
+impl Link {
     /// A side without points: the one word that the numbers leave over.
-    pub const EMPTY: Self = Self(CHAIN | MAX_NUMBER);
+    pub(crate) const EMPTY: Self = Self(CHAIN | MAX_NUMBER);
 
     pub(crate) fn inner(node: u32) -> Self {
         debug_assert!(node < MAX_NUMBER);
@@ -54,14 +132,14 @@ impl Child {
 
     /// What it is.
     #[inline]
-    pub fn kind(self) -> Kind {
+    pub(crate) fn kind(self) -> LinkKind {
         let number = self.0 & !TAG;
         match self.0 & TAG {
-            0 => Kind::Inner(number),
-            SINGLE => Kind::Single(number),
-            LEAF => Kind::Leaf(number),
-            _ if number == MAX_NUMBER => Kind::Empty,
-            _ => Kind::Chain(number),
+            0 => LinkKind::Inner(number),
+            SINGLE => LinkKind::Single(number),
+            LEAF => LinkKind::Leaf(number),
+            _ if number == MAX_NUMBER => LinkKind::Empty,
+            _ => LinkKind::Chain(number),
         }
     }
 
@@ -87,20 +165,6 @@ impl Child {
         Self(self.0 + if self.0 & TAG == 0 { first } else { 0 })
     }
 
-    /// The frozen cell's point, or another number.
-    #[inline]
-    pub(crate) fn single_or(self, other: u32) -> u32 {
-        debug_assert!(other <= MAX_NUMBER);
-        (self.0 ^ SINGLE).min(other)
-    }
-
-    /// The node's number, or another one.
-    #[inline]
-    pub(crate) fn inner_or(self, other: u32) -> u32 {
-        debug_assert!(other <= MAX_NUMBER);
-        self.0.min(other)
-    }
-
     /// Whether the cell has several points or is cut with an empty side: the two kinds that are seldom met.
     #[inline]
     pub(crate) fn is_leaf_or_chain(self) -> bool {
@@ -112,7 +176,7 @@ impl Child {
     }
 }
 
-impl std::fmt::Debug for Child {
+impl std::fmt::Debug for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.kind().fmt(f)
     }
@@ -130,8 +194,8 @@ pub struct Node {
     pub(crate) time: f64,
     pub(crate) location: f64,
     axis: u32,
-    pub(crate) below: Child,
-    pub(crate) above: Child,
+    pub(crate) below: Link,
+    pub(crate) above: Link,
     /// Rows (not points: a point counts as often as it was learned) in the cell.
     pub(crate) count: u32,
 }
@@ -142,29 +206,29 @@ impl Node {
             time: cut.time,
             location: cut.location,
             axis: cut.level << DIM_BITS | cut.dim,
-            below: Child::EMPTY,
-            above: Child::EMPTY,
+            below: Link::EMPTY,
+            above: Link::EMPTY,
             count: 0,
         }
     }
 
     /// A cut by the innermost clock, with what lies on both sides and the number of points.
     #[inline]
-    pub(crate) fn parting(cut: &Cut, [below, above]: [Child; 2], count: u32) -> Self {
+    pub(crate) fn parting(cut: &Cut, [below, above]: [Link; 2], count: u32) -> Self {
         Self { time: cut.time, location: cut.location, axis: cut.dim, below, above, count }
     }
 
     /// The same node with other names for what lies on its sides.
     #[inline]
-    pub(crate) fn renamed(mut self, name: impl Fn(Child) -> Child) -> Self {
+    pub(crate) fn renamed(mut self, name: impl Fn(Link) -> Link) -> Self {
         (self.below, self.above) = (name(self.below), name(self.above));
         self
     }
 
     /// A cut with points on one side only, those of `full`.
-    pub(crate) fn one_sided(cut: &Cut, side: Side, full: Child) -> Self {
+    pub(crate) fn one_sided(cut: &Cut, side: Side, full: Link) -> Self {
         let mut node = Self::new(cut);
-        *node.child_mut(side) = full;
+        *node.link_mut(side) = full;
         node
     }
 
@@ -192,9 +256,8 @@ impl Node {
         self.count
     }
 
-    /// What lies on a side.
     #[inline]
-    pub fn child(&self, side: Side) -> Child {
+    pub(crate) fn link(&self, side: Side) -> Link {
         match side {
             Side::Below => self.below,
             Side::Above => self.above,
@@ -203,12 +266,12 @@ impl Node {
 
     /// What lies below and above.
     #[inline]
-    pub(crate) fn children(&self) -> [Child; 2] {
+    pub(crate) fn links(&self) -> [Link; 2] {
         [self.below, self.above]
     }
 
     #[inline]
-    pub(crate) fn child_mut(&mut self, side: Side) -> &mut Child {
+    pub(crate) fn link_mut(&mut self, side: Side) -> &mut Link {
         match side {
             Side::Below => &mut self.below,
             Side::Above => &mut self.above,
@@ -217,7 +280,7 @@ impl Node {
 
     /// As [`Node::child_mut`] for a side as a number.
     #[inline]
-    pub(crate) fn child_at(&mut self, side: usize) -> &mut Child {
+    pub(crate) fn link_at(&mut self, side: usize) -> &mut Link {
         if side == 0 { &mut self.below } else { &mut self.above }
     }
 
@@ -257,16 +320,17 @@ mod tests {
     fn words_and_nodes_are_compact_and_reversible() {
         assert_eq!(size_of::<Node>(), 32);
         for number in [0, 5, MAX_NUMBER - 1] {
-            assert_eq!(Child::inner(number).kind(), Kind::Inner(number));
-            assert_eq!(Child::single(number).kind(), Kind::Single(number));
-            assert_eq!(Child::leaf(number).kind(), Kind::Leaf(number));
-            assert_eq!(Child::chain(number).kind(), Kind::Chain(number));
+            assert_eq!(Link::inner(number).kind(), LinkKind::Inner(number));
+            assert_eq!(Link::single(number).kind(), LinkKind::Single(number));
+            assert_eq!(Link::leaf(number).kind(), LinkKind::Leaf(number));
+            assert_eq!(Link::chain(number).kind(), LinkKind::Chain(number));
         }
-        assert_eq!(Child::EMPTY.kind(), Kind::Empty);
-        let kinds = [Child::inner(7), Child::single(7), Child::leaf(7), Child::chain(7), Child::EMPTY];
-        assert_eq!(kinds.map(|child| child.inner_or(9)), [7, 9, 9, 9, 9]);
-        assert_eq!(kinds.map(|child| child.single_or(9)), [9, 7, 9, 9, 9]);
-        assert_eq!(kinds.map(Child::is_leaf_or_chain), [false, false, true, true, false]);
+        assert_eq!(Link::EMPTY.kind(), LinkKind::Empty);
+        let kinds = [Link::inner(7), Link::single(7), Link::leaf(7), Link::EMPTY].map(Child::of);
+        assert_eq!(kinds.map(|child| child.inner_or(9)), [7, 9, 9, 9]);
+        assert_eq!(kinds.map(|child| child.single_or(9)), [9, 7, 9, 9]);
+        let kinds = [Link::inner(7), Link::single(7), Link::leaf(7), Link::chain(7), Link::EMPTY];
+        assert_eq!(kinds.map(Link::is_leaf_or_chain), [false, false, true, true, false]);
         let cut = Cut { time: 1.5, dim: 12_345, level: 64, location: -2.0 };
         assert_eq!(Node::new(&cut).cut(), cut);
     }

@@ -15,7 +15,7 @@ use crate::tree::arena::chain::LEAST_CUTS;
 use crate::tree::build::parallel::Part;
 use crate::tree::build::small::{GrowContext, Lanes, MOST_POINTS};
 use crate::tree::build::tile::CodeTile;
-use crate::tree::{Arena, Child, Codes, Domain, Node, PointStore, Tree};
+use crate::tree::{Arena, Codes, Domain, Link, Node, PointStore, Tree};
 
 /// A cell still to be grown: a side of a node, and its points.
 #[derive(Debug)]
@@ -94,9 +94,9 @@ impl<'a> Grower<'a> {
     }
 
     /// Grows the current cell with the given distinct points, and leaves the walk where it was.
-    pub(crate) fn grow(&mut self, points: &mut [u32]) -> Child {
+    pub(crate) fn grow(&mut self, points: &mut [u32]) -> Link {
         if points.len() < 2 {
-            return points.first().map_or(Child::EMPTY, |p| Child::single(*p));
+            return points.first().map_or(Link::EMPTY, |p| Link::single(*p));
         }
         let first_node = self.arena.nodes.len();
         let depth = self.cell.depth();
@@ -137,7 +137,7 @@ impl<'a> Grower<'a> {
     }
 
     /// As [`Grower::grow`] for two points, which needs no room of its own; the walk stays where they part.
-    pub(crate) fn grow_two(&mut self, pair: [u32; 2]) -> Child {
+    pub(crate) fn grow_two(&mut self, pair: [u32; 2]) -> Link {
         let first_node = self.arena.nodes.len();
         let child = self.grow_pair(pair);
         self.count_rows(first_node);
@@ -145,7 +145,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Cuts the current cell until it is a leaf or its points part; both sides with several points go on the stack.
-    fn grow_cell(&mut self, points: &mut [u32], start: usize, mut end: usize, parent: Option<(u32, Side)>) -> Child {
+    fn grow_cell(&mut self, points: &mut [u32], start: usize, mut end: usize, parent: Option<(u32, Side)>) -> Link {
         let mut parent = parent;
         let mut top = None;
         // The first node of the current run of cuts with an empty side.
@@ -184,12 +184,12 @@ impl<'a> Grower<'a> {
             let node = self.new_node(cut, end - start);
             let (depth, log) = (self.cell.depth(), self.log.len());
             if end - middle == 1 {
-                self.arena.nodes[node as usize].above = Child::single(self.tile.point(points[middle]));
+                self.arena.nodes[node as usize].above = Link::single(self.tile.point(points[middle]));
             } else {
                 self.tasks.push(Task { node, side: Side::Above, start: middle, end, depth, log });
             }
             if middle - start == 1 {
-                self.arena.nodes[node as usize].below = Child::single(self.tile.point(points[start]));
+                self.arena.nodes[node as usize].below = Link::single(self.tile.point(points[start]));
                 break;
             }
             self.cell.enter(cut, Side::Below);
@@ -197,11 +197,11 @@ impl<'a> Grower<'a> {
             end = middle;
             run = self.arena.nodes.len();
         }
-        top.unwrap_or(Child::EMPTY)
+        top.unwrap_or(Link::EMPTY)
     }
 
     /// Cuts the current cell until its two points part or the lifetime ends. No array is touched.
-    fn grow_pair(&mut self, pair: [u32; 2]) -> Child {
+    fn grow_pair(&mut self, pair: [u32; 2]) -> Link {
         let run = self.arena.nodes.len();
         loop {
             let Some(cut) = &self.next_cut() else {
@@ -216,8 +216,8 @@ impl<'a> Grower<'a> {
                 let child = self.close_run(run, None);
                 let node = self.new_node(cut, 2);
                 let new = &mut self.arena.nodes[node as usize];
-                *new.child_mut(a) = Child::single(self.tile.point(pair[0]));
-                *new.child_mut(b) = Child::single(self.tile.point(pair[1]));
+                *new.link_mut(a) = Link::single(self.tile.point(pair[0]));
+                *new.link_mut(b) = Link::single(self.tile.point(pair[1]));
                 return child;
             }
             self.new_one_sided(cut, a, 2);
@@ -228,9 +228,9 @@ impl<'a> Grower<'a> {
     /// Ends the run of nodes from `run` on, at the current cell, with a leaf or the node that comes next; what now stands
     /// where it starts.
     #[inline]
-    fn close_run(&mut self, run: usize, leaf: Option<Child>) -> Child {
+    fn close_run(&mut self, run: usize, leaf: Option<Link>) -> Link {
         let Arena { nodes, chains, .. } = &mut *self.arena;
-        let first = Child::inner(run as u32);
+        let first = Link::inner(run as u32);
         if nodes.len() - run >= LEAST_CUTS && self.is_chained {
             let chain = chains.add_nodes(&nodes[run..], leaf.unwrap_or(first), &*self.cell);
             nodes.truncate(run);
@@ -238,7 +238,7 @@ impl<'a> Grower<'a> {
         }
         let Some(leaf) = leaf else { return first };
         let Some(last) = nodes[run..].last_mut() else { return leaf };
-        *last.child_mut(last.full_side()) = leaf;
+        *last.link_mut(last.full_side()) = leaf;
         first
     }
 
@@ -246,9 +246,9 @@ impl<'a> Grower<'a> {
         self.cell.next_cut_until(self.lifetime)
     }
 
-    fn attach(&mut self, parent: Option<(u32, Side)>, top: &mut Option<Child>, child: Child) {
+    fn attach(&mut self, parent: Option<(u32, Side)>, top: &mut Option<Link>, child: Link) {
         if let Some((node, side)) = parent {
-            *self.arena.nodes[node as usize].child_mut(side) = child;
+            *self.arena.nodes[node as usize].link_mut(side) = child;
         }
         top.get_or_insert(child);
     }
@@ -265,12 +265,12 @@ impl<'a> Grower<'a> {
     #[inline]
     fn new_one_sided(&mut self, cut: &Cut, side: Side, n_points: usize) {
         let node = self.new_node(cut, n_points);
-        *self.arena.nodes[node as usize].child_mut(side) = Child::inner(node + 1);
+        *self.arena.nodes[node as usize].link_mut(side) = Link::inner(node + 1);
     }
 
-    fn new_leaf(&mut self, points: &[u32]) -> Child {
+    fn new_leaf(&mut self, points: &[u32]) -> Link {
         let (tile, rows_of) = (&self.tile, rows_of(self.store, self.is_distinct));
-        Child::leaf(self.arena.leaves.push(points.iter().map(|number| tile.point(*number)), rows_of))
+        Link::leaf(self.arena.leaves.push(points.iter().map(|number| tile.point(*number)), rows_of))
     }
 
     /// Moves the points below the cut to the front, in order; how many there are.
@@ -327,7 +327,8 @@ impl<'a> Grower<'a> {
         }
         for id in (first..self.arena.nodes.len()).rev() {
             let node = self.arena.nodes[id];
-            let [below, above] = [node.below, node.above].map(|child| self.arena.rows_of(child, self.store));
+            let [below, above] =
+                [node.below, node.above].map(|link| self.arena.rows_of(self.arena.end_of(link), self.store));
             self.arena.nodes[id].count = below + above;
         }
     }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::process::{Cell, NodeKey, Side};
 use crate::tree::build::Grower;
-use crate::tree::{Arena, Child, Codes, Domain, Kind, PointStore, Tree};
+use crate::tree::{Arena, Codes, Domain, Link, LinkKind, PointStore, Tree};
 
 /// Fewer points are grown by one thread: cutting them up would take longer.
 const LEAST_POINTS: usize = 1 << 15;
@@ -25,7 +25,7 @@ pub(crate) struct Part {
 /// What was grown of a part.
 struct Grown {
     parent: Option<(u32, Side)>,
-    root: Child,
+    root: Link,
     arena: Arena,
 }
 
@@ -68,16 +68,16 @@ impl Grown {
         let Arena { nodes, leaves, chains } = &mut *whole.arena;
         let (first_node, first_leaf) = (nodes.len() as u32, leaves.len() as u32);
         let first_chain = chains.take_all(&self.arena.chains);
-        let moved = |child: Child| match child.kind() {
-            Kind::Inner(id) => Child::inner(first_node + id),
-            Kind::Leaf(id) => Child::leaf(first_leaf + id),
-            Kind::Chain(id) => Child::chain(first_chain + id),
-            Kind::Single(_) | Kind::Empty => child,
+        let moved = |child: Link| match child.kind() {
+            LinkKind::Inner(id) => Link::inner(first_node + id),
+            LinkKind::Leaf(id) => Link::leaf(first_leaf + id),
+            LinkKind::Chain(id) => Link::chain(first_chain + id),
+            LinkKind::Single(_) | LinkKind::Empty => child,
         };
         chains.rename_ends(first_chain, moved);
         leaves.append(&self.arena.leaves);
         nodes.extend(self.arena.nodes.into_iter().map(|node| node.renamed(moved)));
         let (node, side) = self.parent.expect("a part is smaller than the whole");
-        *nodes[node as usize].child_mut(side) = moved(self.root);
+        *nodes[node as usize].link_mut(side) = moved(self.root);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::process::{Cell, Cut, Side};
 use crate::tree::arena::chain::Bound;
-use crate::tree::{Child, Kind, Tree};
+use crate::tree::{Link, LinkKind, Tree};
 
 /// A walk down a tree that can make the cuts of a chain again; stores nothing in the tree.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl Replay {
     /// Goes to the start of a chain that a point comes to.
     pub(crate) fn start(&mut self, tree: &Tree, x: &[f64], chain: u32) {
         self.cell.restart(tree.key());
-        tree.sink_to(&mut self.cell, x, Child::chain(chain));
+        tree.sink_to(&mut self.cell, x, Link::chain(chain));
         self.cell.settle();
         self.start_here(tree, chain);
     }
@@ -102,21 +102,21 @@ impl Iterator for Replay {
 
 impl Tree {
     /// Sinks a walk from the root along the way of `x` to a child on it.
-    pub(crate) fn sink_to(&self, cell: &mut Cell, x: &[f64], target: Child) {
+    pub(crate) fn sink_to(&self, cell: &mut Cell, x: &[f64], target: Link) {
         let mut child = self.root;
         while child != target {
             match child.kind() {
-                Kind::Inner(id) => {
+                LinkKind::Inner(id) => {
                     let node = self.node(id);
                     let side = node.side_of(x);
                     cell.sink(&node.cut(), side);
-                    child = node.child(side);
+                    child = node.link(side);
                 }
-                Kind::Chain(id) => {
+                LinkKind::Chain(id) => {
                     cell.sink_far(self.arena.chains.further(id));
                     child = self.chain(id).end();
                 }
-                Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => unreachable!("the target lies on the way"),
+                LinkKind::Single(_) | LinkKind::Leaf(_) | LinkKind::Empty => unreachable!("the target lies on the way"),
             }
         }
     }

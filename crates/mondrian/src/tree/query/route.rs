@@ -121,7 +121,7 @@ impl Tree {
         frozen: Frozen,
     ) -> Vec<K> {
         let n_rows = rows.n_rows();
-        let mut router = Router(vec![K::of(Landing::Seen(self.root)); n_rows]);
+        let mut router = Router(vec![K::of(Landing::Seen(self.root())); n_rows]);
         let mut order: Vec<u32> = (0..n_rows as u32).collect();
         let lifetime = lifetime.min(domain.lifetime()).get();
         let draws_cuts = frozen == Frozen::Resumed;

@@ -12,11 +12,11 @@
 
 use crate::process::{Cell, Cut, NarrowCell, Side};
 use crate::simd::partition::partition;
-use crate::tree::arena::node::Kind;
+use crate::tree::arena::node::LinkKind;
 use crate::tree::query::frozen::{Drawn, Resumed, Waiting};
 use crate::tree::query::replay::Replay;
 use crate::tree::query::walk::Walk;
-use crate::tree::{Child, CodedRows, Domain, PointStore, Tree};
+use crate::tree::{Child, CodedRows, Domain, Link, PointStore, Tree};
 
 /// A cut of a cell that holds training points and rows.
 #[derive(Debug, Clone, Copy)]
@@ -133,7 +133,7 @@ impl Traversal<'_> {
 #[derive(Debug, Clone, Copy)]
 struct Task<S> {
     node: u32,
-    child: Child,
+    link: Link,
     start: usize,
     end: usize,
     /// Depth of the walk at the node.
@@ -160,27 +160,27 @@ impl<V: Visitor> Descent<'_, '_, V> {
                 self.walk.return_to(task.depth);
                 self.walk.enter(&self.on.tree.node(task.node).cut(), Side::Above);
             }
-            self.descend(task.child, (task.start, task.end), task.state);
+            self.descend(task.link, (task.start, task.end), task.state);
         }
         self.draw_waiting(true);
     }
 
     /// Takes rows of a cell down. Where both sides of a cut have rows, those above wait in `tasks`.
-    fn descend(&mut self, mut child: Child, (mut start, mut end): (usize, usize), mut state: V::State) {
+    fn descend(&mut self, mut link: Link, (mut start, mut end): (usize, usize), mut state: V::State) {
         let tree = self.on.tree;
         while start < end {
-            let id = match child.kind() {
-                Kind::Inner(id) => id,
-                Kind::Chain(id) => {
+            let id = match link.kind() {
+                LinkKind::Inner(id) => id,
+                LinkKind::Chain(id) => {
                     let Some(stayed) = self.pass_chain(id, (start, end), &mut state) else { return };
-                    ((start, end), child) = (stayed, tree.chain(id).end());
+                    ((start, end), link) = (stayed, tree.chain(id).end());
                     continue;
                 }
-                _ => return self.stop(child, (start, end), state),
+                _ => return self.stop(link, (start, end), state),
             };
             let node = tree.node(id);
             if node.time > self.on.lifetime {
-                return self.visitor.land(&self.order[start..end], child, state);
+                return self.visitor.land(&self.order[start..end], Child::of(link), state);
             }
             let (dim, location) = (node.dim(), node.location);
             let order = &mut self.order[start..end];
@@ -193,7 +193,7 @@ impl<V: Visitor> Descent<'_, '_, V> {
                 } else {
                     ([0; 2], (0.0, 0.0))
                 };
-                let children = node.children().map(|child| tree.end_of(child));
+                let children = tree.children(node);
                 let (rows, n_below) = (&self.order[start..end], middle - start);
                 states = self
                     .visitor
@@ -202,8 +202,8 @@ impl<V: Visitor> Descent<'_, '_, V> {
             let mut side = if middle == start { Side::Above } else { Side::Below };
             if separates {
                 if middle != start && middle != end {
-                    let (child, depth) = (node.above, self.walk.depth());
-                    self.tasks.push(Task { node: id, child, start: middle, end, depth, state: states[1] });
+                    let (link, depth) = (node.above, self.walk.depth());
+                    self.tasks.push(Task { node: id, link, start: middle, end, depth, state: states[1] });
                     end = middle;
                 }
             } else {
@@ -213,7 +213,7 @@ impl<V: Visitor> Descent<'_, '_, V> {
                     Side::Above => ((middle, end), (start, middle)),
                 };
                 if leave.0 < leave.1 {
-                    let exit = Exit { time: node.time, parent: child };
+                    let exit = Exit { time: node.time, parent: Child::of(link) };
                     self.visitor.leave(&self.order[leave.0..leave.1], exit, states[side.other().index()]);
                 }
                 (start, end) = stay;
@@ -222,7 +222,7 @@ impl<V: Visitor> Descent<'_, '_, V> {
                 }
             }
             state = states[side.index()];
-            child = node.child(side);
+            link = node.link(side);
             if self.on.draws_cuts {
                 self.walk.enter(&node.cut(), side);
             }
@@ -230,15 +230,16 @@ impl<V: Visitor> Descent<'_, '_, V> {
     }
 
     /// Rows that have come to the end of the stored tree.
-    fn stop(&mut self, child: Child, (start, end): (usize, usize), state: V::State) {
-        match child.kind() {
-            Kind::Single(point) if self.on.draws_cuts && self.visitor.resumes(point) => {
+    fn stop(&mut self, link: Link, (start, end): (usize, usize), state: V::State) {
+        let child = Child::of(link);
+        match link.kind() {
+            LinkKind::Single(point) if self.on.draws_cuts && self.visitor.resumes(point) => {
                 let store = self.on.store;
                 let frozen = Resumed { child, count: store.multiplicity(point), is_point: true, start, end, state };
                 self.draw(frozen, store.point(point));
             }
             // Only the root: the empty side of a node is left there.
-            Kind::Empty => self.visitor.leave(&self.order[start..end], Exit { time: 0.0, parent: child }, state),
+            LinkKind::Empty => self.visitor.leave(&self.order[start..end], Exit { time: 0.0, parent: child }, state),
             _ => self.visitor.land(&self.order[start..end], child, state),
         }
     }
@@ -248,8 +249,9 @@ impl<V: Visitor> Descent<'_, '_, V> {
     fn pass_chain(&mut self, id: u32, (start, end): (usize, usize), state: &mut V::State) -> Option<(usize, usize)> {
         let (tree, rows, lifetime) = (self.on.tree, self.on.rows, self.on.lifetime);
         let chain = tree.chain(id);
+        let child = Child::of(chain.end());
         if chain.first_time() > lifetime {
-            self.visitor.land(&self.order[start..end], chain.end(), *state);
+            self.visitor.land(&self.order[start..end], child, *state);
             return None;
         }
         if V::SEES_EVERY_CUT {
@@ -257,7 +259,7 @@ impl<V: Visitor> Descent<'_, '_, V> {
         }
         let (exits, ends_inside) = (self.visitor.exits(*state), chain.last_time() > lifetime);
         if ends_inside && exits == Exits::Ignored {
-            self.visitor.land(&self.order[start..end], chain.end(), *state);
+            self.visitor.land(&self.order[start..end], child, *state);
             return None;
         }
         let holds = |row: u32| tree.chain_holds(id, rows.row(row));
@@ -266,12 +268,12 @@ impl<V: Visitor> Descent<'_, '_, V> {
             if exits == Exits::Timed || ends_inside {
                 self.leave_chain(id, (middle, end), *state);
             } else {
-                let exit = Exit { time: chain.last_time(), parent: chain.end() };
+                let exit = Exit { time: chain.last_time(), parent: child };
                 self.visitor.leave(&self.order[middle..end], exit, *state);
             }
         }
         if ends_inside {
-            self.visitor.land(&self.order[start..middle], chain.end(), *state);
+            self.visitor.land(&self.order[start..middle], child, *state);
             return None;
         }
         if start < middle {
@@ -286,7 +288,7 @@ impl<V: Visitor> Descent<'_, '_, V> {
     /// bound at or below it.
     fn leave_chain(&mut self, id: u32, (start, end): (usize, usize), state: V::State) {
         let tree = self.on.tree;
-        let resumed = Resumed { child: tree.chain(id).end(), count: 0, is_point: false, start, end, state };
+        let resumed = Resumed { child: Child::of(tree.chain(id).end()), count: 0, is_point: false, start, end, state };
         match &self.walk {
             Walk::Narrow(walk) => {
                 let mut corner = [0.0; NarrowCell::MOST_DIMS];
@@ -318,7 +320,7 @@ impl<V: Visitor> Descent<'_, '_, V> {
         let (tree, store) = (self.on.tree, self.on.store);
         let (chain, mut replay) = (tree.chain(id), Replay::on(self.on.domain.root_cell(tree.key())));
         replay.start(tree, self.on.rows.row(self.order[start]), id);
-        let (child, corner) = (chain.end(), replay.upper_corner().to_vec());
+        let (child, corner) = (Child::of(chain.end()), replay.upper_corner().to_vec());
         let count = tree.rows_of(child, store);
         let mut resumed = Resumed { child, count, is_point: false, start, end, state: *state };
         for _ in 0..chain.n_cuts() {

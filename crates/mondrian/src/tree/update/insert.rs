@@ -2,14 +2,14 @@
 
 use crate::process::{NodeKey, Side};
 use crate::simd::partition::partition_by_swaps;
-use crate::tree::arena::node::Kind;
+use crate::tree::arena::node::LinkKind;
 use crate::tree::build::Grower;
 use crate::tree::query::replay::Replay;
-use crate::tree::{Child, Domain, PointStore, Tree};
+use crate::tree::{Domain, Kind, Link, PointStore, Tree};
 
 /// A stop on the way of a batch of points down the tree.
 struct Task {
-    child: Child,
+    child: Link,
     /// Node and side the child hangs on; none at the root. What hangs on a chain stays there.
     parent: Option<(u32, Side)>,
     start: usize,
@@ -32,7 +32,7 @@ impl Tree {
         while let Some(Task { child, parent, start, end }) = tasks.pop() {
             let batch = &mut points[start..end];
             match child.kind() {
-                Kind::Inner(id) => {
+                LinkKind::Inner(id) => {
                     let node = &mut self.arena.nodes[id as usize];
                     node.count += batch.iter().map(|p| store.multiplicity(*p)).sum::<u32>();
                     touched.nodes.push(id);
@@ -40,11 +40,11 @@ impl Tree {
                     let middle = start + partition_by_swaps(batch, |p| store.point(p)[dim] <= location);
                     for (start, end, side) in [(middle, end, Side::Above), (start, middle, Side::Below)] {
                         if start < end {
-                            tasks.push(Task { child: node.child(side), parent: Some((id, side)), start, end });
+                            tasks.push(Task { child: node.link(side), parent: Some((id, side)), start, end });
                         }
                     }
                 }
-                Kind::Chain(id) => {
+                LinkKind::Chain(id) => {
                     let n_staying = partition_by_swaps(batch, |p| self.chain_holds(id, store.point(p)));
                     if n_staying == batch.len() {
                         tasks.push(Task { child: self.chain(id).end(), parent, start, end });
@@ -59,15 +59,15 @@ impl Tree {
                     self.hang(parent, child);
                     tasks.push(Task { child, parent, start, end });
                 }
-                Kind::Leaf(id) => {
+                LinkKind::Leaf(id) => {
                     self.arena.leaves.extend(id, batch, batch.iter().map(|p| store.multiplicity(*p)).sum());
                     touched.leaves.push(id);
                 }
-                Kind::Empty => {
+                LinkKind::Empty => {
                     let grown = self.grow_at(domain, store, child, batch, touched);
                     self.hang(parent, grown);
                 }
-                Kind::Single(point) => {
+                LinkKind::Single(point) => {
                     let mut all = batch.to_vec();
                     all.push(point);
                     let grown = self.grow_at(domain, store, child, &mut all, touched);
@@ -118,19 +118,19 @@ impl Tree {
         let mut child = self.root;
         loop {
             match child.kind() {
-                Kind::Inner(id) => {
+                LinkKind::Inner(id) => {
                     let node = &mut self.arena.nodes[id as usize];
                     node.count += 1;
                     touched.nodes.push(id);
-                    child = node.child(node.side_of(x));
+                    child = node.link(node.side_of(x));
                 }
-                Kind::Leaf(id) => {
+                LinkKind::Leaf(id) => {
                     self.arena.leaves.count_row(id);
                     touched.leaves.push(id);
                     return;
                 }
-                Kind::Chain(id) => child = self.chain(id).end(),
-                Kind::Single(_) | Kind::Empty => return,
+                LinkKind::Chain(id) => child = self.chain(id).end(),
+                LinkKind::Single(_) | LinkKind::Empty => return,
             }
         }
     }
@@ -140,12 +140,12 @@ impl Tree {
         &mut self,
         domain: &Domain,
         store: &PointStore,
-        child: Child,
+        child: Link,
         points: &mut [u32],
         touched: &mut Touched,
-    ) -> Child {
+    ) -> Link {
         if let [point] = points {
-            return Child::single(*point);
+            return Link::single(*point);
         }
         let mut walk = touched.walk_from_root(domain, self.key);
         self.sink_to(&mut walk.cell, store.point(points[0]), child);
@@ -162,8 +162,8 @@ impl Tree {
         store: &PointStore,
         walk: &mut Replay,
         touched: &mut Touched,
-        grow: impl FnOnce(&mut Grower<'_>) -> Child,
-    ) -> Child {
+        grow: impl FnOnce(&mut Grower<'_>) -> Link,
+    ) -> Link {
         let (n_nodes, n_leaves) = (self.arena.nodes.len(), self.arena.leaves.len());
         let child = grow(&mut Grower::new(store, domain, &mut walk.cell, &mut self.arena));
         touched.nodes.extend(n_nodes as u32..self.arena.nodes.len() as u32);
@@ -171,10 +171,10 @@ impl Tree {
         child
     }
 
-    pub(crate) fn hang(&mut self, parent: Option<(u32, Side)>, child: Child) {
+    pub(crate) fn hang(&mut self, parent: Option<(u32, Side)>, child: Link) {
         match parent {
             None => self.root = child,
-            Some((node, side)) => *self.arena.nodes[node as usize].child_mut(side) = child,
+            Some((node, side)) => *self.arena.nodes[node as usize].link_mut(side) = child,
         }
     }
 
@@ -184,11 +184,12 @@ impl Tree {
         let mut touched = Touched::default();
         while let Some((child, parent)) = tasks.pop() {
             // A leaf's first cuts may go on with the run that led to it, so that is grown again from its start.
-            let end = if domain.is_chained() { self.end_of_run(child) } else { child };
+            let end = self.end_of(child);
+            let end = if domain.is_chained() { self.end_of_run(end) } else { end };
             match end.kind() {
                 Kind::Inner(id) => {
                     let node = self.node(id);
-                    tasks.extend([Side::Above, Side::Below].map(|side| (node.child(side), Some((id, side)))));
+                    tasks.extend([Side::Above, Side::Below].map(|side| (node.link(side), Some((id, side)))));
                 }
                 Kind::Leaf(id) => {
                     let mut points = self.arena.leaves.end(id);
@@ -196,7 +197,7 @@ impl Tree {
                     let grown = self.grow_at(domain, store, child, &mut points, &mut touched);
                     self.hang(parent, grown);
                 }
-                Kind::Single(_) | Kind::Empty | Kind::Chain(_) => {}
+                Kind::Single(_) | Kind::Empty => {}
             }
         }
         self.compact(store);
@@ -208,7 +209,7 @@ struct Way<'a> {
     tree: &'a mut Tree,
     touched: &'a mut Touched,
     walk: Box<Replay>,
-    child: Child,
+    child: Link,
     /// What the child hangs on; none at the root. What hangs on a chain stays there.
     parent: Option<(u32, Side)>,
 }
@@ -224,17 +225,17 @@ impl<'a> Way<'a> {
     #[inline]
     fn go_on(&mut self, x: &[f64], rows: u32) -> bool {
         match self.child.kind() {
-            Kind::Inner(id) => {
+            LinkKind::Inner(id) => {
                 let node = &mut self.tree.arena.nodes[id as usize];
                 node.count += rows;
                 self.touched.nodes.push(id);
                 let side = node.side_of(x);
-                self.child = node.child(side);
+                self.child = node.link(side);
                 self.walk.cell.sink(&node.cut(), side);
                 self.parent = Some((id, side));
                 true
             }
-            Kind::Chain(id) if self.tree.chain_holds(id, x) => {
+            LinkKind::Chain(id) if self.tree.chain_holds(id, x) => {
                 self.walk.cell.sink_far(self.tree.arena.chains.further(id));
                 self.child = self.tree.chain(id).end();
                 true
@@ -248,7 +249,7 @@ impl<'a> Way<'a> {
         let Self { tree, touched, mut walk, child, parent } = self;
         let (x, rows) = (store.point(point), store.multiplicity(point));
         match child.kind() {
-            Kind::Chain(id) => {
+            LinkKind::Chain(id) => {
                 let first_new = tree.arena.nodes.len();
                 let (top, parting) = tree.split_chain(id, &mut walk, &std::iter::once(x), store, touched);
                 tree.hang(parent, top);
@@ -256,19 +257,19 @@ impl<'a> Way<'a> {
                     node.count += rows;
                 }
                 let side = tree.node(parting).full_side().other();
-                tree.hang(Some((parting, side)), Child::single(point));
+                tree.hang(Some((parting, side)), Link::single(point));
             }
-            Kind::Leaf(id) => {
+            LinkKind::Leaf(id) => {
                 tree.arena.leaves.extend(id, &[point], rows);
                 touched.leaves.push(id);
             }
-            Kind::Single(other) => {
+            LinkKind::Single(other) => {
                 walk.cell.settle();
                 let grown = tree.grow_from(domain, store, &mut walk, touched, |g| g.grow_two([point, other]));
                 tree.hang(parent, grown);
             }
-            Kind::Empty => tree.hang(parent, Child::single(point)),
-            Kind::Inner(_) => unreachable!("the way goes on past nodes"),
+            LinkKind::Empty => tree.hang(parent, Link::single(point)),
+            LinkKind::Inner(_) => unreachable!("the way goes on past nodes"),
         }
         touched.walk = Some(walk);
     }

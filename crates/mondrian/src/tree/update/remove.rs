@@ -1,9 +1,9 @@
 //! Forgetting points: the tree becomes the one that never saw them.
 
 use crate::process::Side;
-use crate::tree::arena::node::Kind;
+use crate::tree::arena::node::LinkKind;
 use crate::tree::update::insert::Touched;
-use crate::tree::{Arena, Child, Domain, PointStore, Tree};
+use crate::tree::{Arena, Domain, Kind, Link, PointStore, Tree};
 
 /// A step on the way down to a point.
 #[derive(Clone, Copy)]
@@ -13,10 +13,10 @@ enum Step {
 }
 
 impl Step {
-    fn child(self) -> Child {
+    fn child(self) -> Link {
         match self {
-            Self::Node(id, _) => Child::inner(id),
-            Self::Chain(id) => Child::chain(id),
+            Self::Node(id, _) => Link::inner(id),
+            Self::Chain(id) => Link::chain(id),
         }
     }
 }
@@ -37,43 +37,43 @@ impl Tree {
         let mut way: Vec<Step> = Vec::new();
         loop {
             match child.kind() {
-                Kind::Inner(id) => {
+                LinkKind::Inner(id) => {
                     let node = &mut self.arena.nodes[id as usize];
                     node.count -= 1;
                     let side = node.side_of(x);
                     way.push(Step::Node(id, side));
-                    child = node.child(side);
+                    child = node.link(side);
                 }
-                Kind::Chain(id) => {
+                LinkKind::Chain(id) => {
                     way.push(Step::Chain(id));
                     child = self.chain(id).end();
                 }
-                Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => break,
+                LinkKind::Single(_) | LinkKind::Leaf(_) | LinkKind::Empty => break,
             }
         }
         let mut left = child;
         match child.kind() {
-            Kind::Leaf(id) => {
+            LinkKind::Leaf(id) => {
                 let leaves = &mut self.arena.leaves;
                 leaves.discount_row(id);
                 if gone {
                     leaves.remove(id, point);
                 }
                 if let [last] = *leaves.leaf(id).points() {
-                    left = Child::single(last);
+                    left = Link::single(last);
                     leaves.end(id);
                     self.n_dead += 1;
                 } else {
                     touched.leaves.push(id);
                 }
             }
-            Kind::Single(held) => {
+            LinkKind::Single(held) => {
                 assert_eq!(held, point, "the cell holds its point");
                 if gone {
-                    left = Child::EMPTY;
+                    left = Link::EMPTY;
                 }
             }
-            Kind::Inner(_) | Kind::Chain(_) | Kind::Empty => unreachable!("the way ends at the point"),
+            LinkKind::Inner(_) | LinkKind::Chain(_) | LinkKind::Empty => unreachable!("the way ends at the point"),
         }
         if self.collapse(&mut way, left) && domain.is_chained() {
             self.join_above(domain, x, &mut way, touched);
@@ -83,18 +83,18 @@ impl Tree {
 
     /// Hangs `child` at the end of the way, taking out nodes that no longer hold two points. Whether the last node on what
     /// is left of the way has lost all points of one side.
-    fn collapse(&mut self, way: &mut Vec<Step>, mut child: Child) -> bool {
+    fn collapse(&mut self, way: &mut Vec<Step>, mut child: Link) -> bool {
         while let Some(step) = way.pop() {
             let alone = match step {
                 Step::Node(id, side) => {
-                    let other = self.node(id).child(side.other());
+                    let other = self.node(id).link(side.other());
                     match (child.kind(), other.kind()) {
-                        (Kind::Empty, Kind::Single(_) | Kind::Empty) => Some(other),
-                        (Kind::Single(_), Kind::Empty) => Some(child),
+                        (LinkKind::Empty, LinkKind::Single(_) | LinkKind::Empty) => Some(other),
+                        (LinkKind::Single(_), LinkKind::Empty) => Some(child),
                         _ => None,
                     }
                 }
-                Step::Chain(_) => matches!(child.kind(), Kind::Single(_) | Kind::Empty).then_some(child),
+                Step::Chain(_) => matches!(child.kind(), LinkKind::Single(_) | LinkKind::Empty).then_some(child),
             };
             match (alone, step) {
                 (Some(rest), Step::Node(..)) => {
@@ -104,7 +104,7 @@ impl Tree {
                 (Some(_), Step::Chain(id)) => self.arena.chains.free(id),
                 (None, step) => {
                     if let Step::Node(id, side) = step {
-                        *self.arena.nodes[id as usize].child_mut(side) = child;
+                        *self.arena.nodes[id as usize].link_mut(side) = child;
                     }
                     way.push(step);
                     return child.is_empty();
@@ -154,13 +154,13 @@ impl Tree {
                     self.arena.nodes.push(node);
                     todo.push((node.above, Some((new, Side::Above))));
                     todo.push((node.below, Some((new, Side::Below))));
-                    Child::inner(new)
+                    Link::inner(new)
                 }
-                Kind::Leaf(id) => Child::leaf(self.arena.leaves.copy(old.leaves.leaf(id))),
-                Kind::Single(_) | Kind::Empty | Kind::Chain(_) => child,
+                Kind::Leaf(id) => Link::leaf(self.arena.leaves.copy(old.leaves.leaf(id))),
+                Kind::Single(_) | Kind::Empty => child,
             };
             let moved = match child.kind() {
-                Kind::Chain(id) => self.arena.chains.take(&old.chains, id, moved),
+                LinkKind::Chain(id) => self.arena.chains.take(&old.chains, id, moved),
                 _ => moved,
             };
             self.hang(parent, moved);

@@ -3,7 +3,7 @@
 use crate::process::{Cell, Cut, Side};
 use crate::tree::arena::chain::{Bound, LEAST_CUTS, Run};
 use crate::tree::query::replay::Replay;
-use crate::tree::{Child, Kind, Node, PointStore, Touched, Tree};
+use crate::tree::{Child, Link, LinkKind, Node, PointStore, Touched, Tree};
 
 impl Tree {
     /// Splits a chain at the first cut that takes one of the `leaving` points out of it, with the walk at its start: a
@@ -18,11 +18,11 @@ impl Tree {
         leaving: &(impl Iterator<Item = &'x [f64]> + Clone),
         store: &PointStore,
         touched: &mut Touched,
-    ) -> (Child, u32) {
+    ) -> (Link, u32) {
         walk.cell.settle();
         walk.start_here(self, id);
         let (chain, first_new) = (self.chain(id), self.arena.nodes.len());
-        let rows = self.arena.rows_of(chain.end(), store);
+        let rows = self.arena.rows_of(Child::of(chain.end()), store);
         let leaves =
             |cut: &Cut, side: Side| leaving.clone().any(|x| Side::of(x[cut.dim as usize], cut.location) != side);
         let (mut before, mut n_final) = (std::mem::take(&mut walk.made), 0);
@@ -36,7 +36,7 @@ impl Tree {
             walk.pass(&cut, side);
             before.push((cut, side));
         };
-        let first = Child::inner(first_new as u32);
+        let first = Link::inner(first_new as u32);
         let top = if before.len() >= LEAST_CUTS {
             let run = Run { first_time: before[0].0.time, n_cuts: before.len() as u32, end: first };
             self.arena.chains.add(run, before.iter().map(|(cut, side)| Bound::of(cut, *side)), &walk.cell)
@@ -51,7 +51,7 @@ impl Tree {
         let rest = if walk.n_left() as usize >= LEAST_CUTS {
             let (next, _) = walk.peek().expect("there are cuts left");
             self.arena.chains.shorten(id, chain.n_cuts() - walk.n_left(), n_final, next.time);
-            Child::chain(id)
+            Link::chain(id)
         } else {
             for (cut, side) in walk.by_ref() {
                 self.push_one_sided(&cut, side, rows);
@@ -60,7 +60,7 @@ impl Tree {
             chain.end()
         };
         let last = self.arena.nodes.last_mut().expect("the parting cut is a node");
-        *last.child_mut(last.full_side()) = rest;
+        *last.link_mut(last.full_side()) = rest;
         self.is_in_order = false;
         touched.nodes.extend(first_new as u32..self.arena.nodes.len() as u32);
         walk.made = before;
@@ -70,7 +70,7 @@ impl Tree {
     /// A node with all its rows on one side, where the next node follows unless something else is hung there.
     pub(crate) fn push_one_sided(&mut self, cut: &Cut, side: Side, rows: u32) -> u32 {
         let id = self.arena.nodes.len() as u32;
-        let mut node = Node::one_sided(cut, side, Child::inner(id + 1));
+        let mut node = Node::one_sided(cut, side, Link::inner(id + 1));
         node.count = rows;
         self.arena.nodes.push(node);
         id
@@ -78,13 +78,13 @@ impl Tree {
 
     /// Joins the run that starts at `top`, of chains and nodes in any mixture, with the walk at its start, unsettled; the
     /// chain that it becomes if it is long enough.
-    pub(crate) fn join_run(&mut self, top: Child, cell: &mut Cell) -> Option<Child> {
+    pub(crate) fn join_run(&mut self, top: Link, cell: &mut Cell) -> Option<Link> {
         let (mut n_cuts, mut bounds, mut first_time) = (0, Vec::new(), None);
         let (mut dead_nodes, mut dead_chains) = (0, Vec::new());
         let mut child = top;
         loop {
             match child.kind() {
-                Kind::Inner(id) if !self.node(id).separates() => {
+                LinkKind::Inner(id) if !self.node(id).separates() => {
                     let node = *self.node(id);
                     let side = node.full_side();
                     n_cuts += 1;
@@ -92,9 +92,9 @@ impl Tree {
                     first_time.get_or_insert(node.time);
                     cell.sink(&node.cut(), side);
                     dead_nodes += 1;
-                    child = node.child(side);
+                    child = node.link(side);
                 }
-                Kind::Chain(id) => {
+                LinkKind::Chain(id) => {
                     let chain = self.chain(id);
                     n_cuts += chain.n_cuts();
                     bounds.extend(self.arena.chains.bounds(id));

@@ -6,9 +6,9 @@
 use crate::forest::regression::path::cells::{CellPool, Holding};
 use crate::forest::regression::posterior::{Belief, Gaussian, Reader};
 use crate::forest::regression::targets::{Sums, Targets};
-use crate::forest::regression::{LeafModel, RegressionForest, SIDES};
+use crate::forest::regression::{LeafModel, RegressionForest};
 use crate::process::{Cut, Side};
-use crate::tree::{Child, Kind, Landing, Locator, Node, Tree};
+use crate::tree::{Child, FrontierCut, Kind, Landing, Locator, NextCut, Tree};
 
 /// Rows riding along without being learned.
 pub(crate) struct Set {
@@ -19,39 +19,11 @@ pub(crate) struct Set {
 /// A cell on a tree's frontier.
 #[derive(Debug, Clone)]
 struct Frontier {
-    next: Next,
+    next: NextCut,
     /// Whether no cut so far separated training rows.
     is_root_block: bool,
     /// Where its rows and beliefs are kept.
     place: u32,
-}
-
-/// How a cell on the frontier is cut next.
-#[derive(Debug, Clone)]
-enum Next {
-    Node(u32),
-    Chain(u32),
-    /// The cuts of a chain made again, with the side of each that holds points, the first last; and what it ends in.
-    Run(Vec<(Cut, Side)>, Child),
-}
-
-impl Next {
-    /// The next cut of a cell that holds points, if it has one.
-    fn of(child: Child) -> Option<Self> {
-        match child.kind() {
-            Kind::Inner(id) => Some(Self::Node(id)),
-            Kind::Chain(id) => Some(Self::Chain(id)),
-            Kind::Single(_) | Kind::Leaf(_) | Kind::Empty => None,
-        }
-    }
-
-    fn time(&self, tree: &Tree) -> f64 {
-        match self {
-            Self::Node(id) => tree.node(*id).time(),
-            Self::Chain(id) => tree.chain(*id).first_time(),
-            Self::Run(cuts, _) => cuts.last().map_or(f64::INFINITY, |(cut, _)| cut.time),
-        }
-    }
 }
 
 /// A change of the predictions of a range of rows.
@@ -117,7 +89,7 @@ impl<'a> TreeSweep<'a> {
             changes: Vec::new(),
             deltas: Vec::new(),
         };
-        if let Some(next) = Next::of(tree.root()) {
+        if let Some(next) = NextCut::of_root(tree) {
             let beliefs = gaussians.iter().enumerate().map(|(t, g)| traveller.root_belief(targets, g, t)).collect();
             let root = Holding { ranges: sizes.iter().map(|n| (0, *n as u32)).collect(), beliefs };
             let place = traveller.pool.keep(&root);
@@ -148,10 +120,11 @@ impl<'a> TreeSweep<'a> {
         while let Some(cell) = self.frontier.pop() {
             if cell.next.time(self.tree) > end {
                 later.push(cell);
-            } else if let Next::Chain(id) = cell.next {
-                match self.opened(id, &cell, model, sets, &mut locator) {
-                    Some(next) => self.frontier.push(Frontier { next, ..cell }),
-                    None => self.pool.free(cell.place),
+            } else if cell.next.is_unknown() {
+                let Frontier { next, place, is_root_block } = cell;
+                match self.known(next, place, model, sets, &mut locator) {
+                    Some(next) => self.frontier.push(Frontier { next, place, is_root_block }),
+                    None => self.pool.free(place),
                 }
             } else {
                 self.cut(cell, model, sets, targets, gaussians);
@@ -162,47 +135,28 @@ impl<'a> TreeSweep<'a> {
         self.part_rows(end);
     }
 
-    /// How a cell at the start of a chain continues: with the cuts that the chain is made of. Where all riders reach
-    /// its end, nothing changes before it, and the sweep continues there.
-    fn opened<'b>(
+    /// How a cell is cut next whose next cuts are not stored. Where all its rows stay with the training rows, nothing
+    /// changes until a cut that is.
+    fn known<'b>(
         &self,
-        chain: u32,
-        cell: &Frontier,
+        next: NextCut,
+        place: u32,
         model: &'b RegressionForest,
         sets: &[Set],
         locator: &mut Option<Locator<'b>>,
-    ) -> Option<Next>
+    ) -> Option<NextCut>
     where
         'a: 'b,
     {
-        let (end, forest) = (self.tree.chain(chain).end(), &model.core.forest);
+        let forest = &model.core.forest;
         let row = |set: usize, at: u32| {
             let row = self.permutations[set][at as usize] as usize;
             &sets[set].x[row * forest.n_dims()..][..forest.n_dims()]
         };
-        let ranges = self.pool.ranges(cell.place).iter().enumerate().skip(1);
-        let mut riders = ranges.flat_map(|(set, (start, end))| (*start..*end).map(move |at| row(set, at)));
-        let Some(leaver) = riders.find(|x| !self.tree.chain_holds(chain, x)) else { return Next::of(end) };
+        let ranges = self.pool.ranges(place).iter().enumerate().skip(1);
+        let rows = ranges.flat_map(|(set, (start, end))| (*start..*end).map(move |at| row(set, at)));
         let new = || Locator::new(self.tree, forest.domain(), forest.store(), model.view);
-        let locator = locator.get_or_insert_with(new);
-        locator.start(leaver, chain);
-        let mut cuts: Vec<(Cut, Side)> = std::iter::from_fn(|| locator.next_cut()).collect();
-        cuts.reverse();
-        Some(Next::Run(cuts, end))
-    }
-
-    /// A cell's next cut, as a node, and how the cell on its full side continues if the cut is one of a run.
-    fn next_cut(&self, next: Next) -> (Node, Option<Next>) {
-        match next {
-            Next::Node(id) => (*self.tree.node(id), None),
-            Next::Run(mut cuts, end) => {
-                let (cut, side) = cuts.pop().expect("a run with no cuts left is at its end");
-                let node = Node::one_sided(&cut, side, end);
-                let rest = if cuts.is_empty() { Next::of(end) } else { Some(Next::Run(cuts, end)) };
-                (node, rest)
-            }
-            Next::Chain(_) => unreachable!("chains are opened first"),
-        }
+        next.skip_or_draw(self.tree, rows, locator, new)
     }
 
     /// One cut: what it changes, and what lies on its two sides.
@@ -217,12 +171,13 @@ impl<'a> TreeSweep<'a> {
         let Frontier { next, is_root_block, place } = cell;
         let mut room = std::mem::take(&mut self.room);
         self.pool.take(place, &mut room.cell);
-        let (node, mut rest) = self.next_cut(next);
+        let FrontierCut { cut, children, next } = next.take(self.tree);
+        let separates = children.iter().all(|child| *child != Child::EMPTY);
         let is_independent = model.core.params.leaf_model == LeafModel::Independent;
-        self.split(&mut room, &node, model, sets);
+        self.split(&mut room, &cut, children[0], model, sets);
         let first_change = self.changes.len() as u32;
-        for side in SIDES {
-            let (Room { cell, middles, side: new }, child) = (&mut room, node.child(side));
+        for ((side, child), next) in Side::BOTH.into_iter().zip(children).zip(next) {
+            let Room { cell, middles, side: new } = &mut room;
             new.ranges.clear();
             new.ranges.extend(cell.ranges.iter().zip(middles).map(|((start, end), middle)| match side {
                 Side::Below => (*start, *middle),
@@ -238,7 +193,7 @@ impl<'a> TreeSweep<'a> {
                 continue;
             }
             new.beliefs.clone_from(&cell.beliefs);
-            if node.separates() {
+            if separates {
                 let reader = Reader { tree: self.tree, sums: self.sums, targets };
                 let weight = reader.weight(child);
                 for (target, (to, gaussian)) in new.beliefs.iter_mut().zip(gaussians).enumerate() {
@@ -247,8 +202,8 @@ impl<'a> TreeSweep<'a> {
                 }
                 self.change(&cell.beliefs, new);
             }
-            let is_root_block = is_root_block && !node.separates();
-            if let Some(next) = rest.take().or_else(|| Next::of(child)) {
+            let is_root_block = is_root_block && !separates;
+            if let Some(next) = next {
                 let place = self.pool.keep(new);
                 self.frontier.push(Frontier { next, is_root_block, place });
             } else if is_independent && matches!(child.kind(), Kind::Single(_)) {
@@ -258,17 +213,17 @@ impl<'a> TreeSweep<'a> {
         self.room = room;
         let last_change = self.changes.len() as u32;
         if last_change > first_change {
-            self.events.push(Event { time: node.time(), changes: (first_change, last_change) });
+            self.events.push(Event { time: cut.time, changes: (first_change, last_change) });
         }
     }
 
     /// Where each set's rows divide: training rows lie depth first already, riders are partitioned.
-    fn split(&mut self, room: &mut Room, node: &Node, model: &RegressionForest, sets: &[Set]) {
+    fn split(&mut self, room: &mut Room, cut: &Cut, below: Child, model: &RegressionForest, sets: &[Set]) {
         let Room { cell: Holding { ranges, .. }, middles, .. } = room;
-        let below = self.tree.rows_of(node.child(Side::Below), model.core.forest.store());
+        let below = self.tree.rows_of(below, model.core.forest.store());
         middles.clear();
         middles.push(ranges[0].0 + below);
-        let (dim, location) = (node.dim(), node.location());
+        let (dim, location) = (cut.dim as usize, cut.location);
         for (set, (start, end)) in ranges.iter().enumerate().skip(1) {
             let x = &sets[set].x;
             let n_dims = x.len() / self.permutations[set].len().max(1);
@@ -336,15 +291,13 @@ fn depth_first_rows(tree: &Tree, rows_of_point: &[Vec<u32>]) -> Vec<u32> {
     while let Some(child) = todo.pop() {
         match child.kind() {
             Kind::Inner(id) => {
-                let node = tree.node(id);
-                todo.push(node.child(Side::Above));
-                todo.push(node.child(Side::Below));
+                let [below, above] = tree.children(tree.node(id));
+                todo.extend([above, below]);
             }
             Kind::Single(point) => rows.extend_from_slice(&rows_of_point[point as usize]),
             Kind::Leaf(id) => {
                 tree.leaf(id).points().iter().for_each(|p| rows.extend_from_slice(&rows_of_point[*p as usize]));
             }
-            Kind::Chain(id) => todo.push(tree.chain(id).end()),
             Kind::Empty => {}
         }
     }

@@ -21,7 +21,7 @@ use crate::simd::transpose::{EIGHT, transposed};
 use crate::tree::arena::chain::LEAST_CUTS;
 use crate::tree::build::small::draws::ABREAST;
 use crate::tree::build::small::round::Round;
-use crate::tree::{Arena, Child, Codes, Kind, Node, PointStore};
+use crate::tree::{Arena, Codes, Link, LinkKind, Node, PointStore};
 
 /// Cells of at most so many points are grown in lanes.
 pub(crate) const MOST_POINTS: usize = MOST;
@@ -52,7 +52,7 @@ pub(crate) struct Lane {
     /// Larger than needed, so that a node is written whether it counts or not.
     nodes: Vec<Node>,
     chains: Vec<u32>,
-    root: Child,
+    root: Link,
     parent: (u32, Side),
     /// Where in [`Lanes::grown`] it goes when it is done.
     place: usize,
@@ -65,7 +65,7 @@ struct Grown {
     n_nodes: u32,
     chains: Vec<u32>,
     /// The root and where it hangs, once they are known.
-    hangs_at: Option<(Child, (u32, Side))>,
+    hangs_at: Option<(Link, (u32, Side))>,
 }
 
 /// What lanes are grown with.
@@ -228,13 +228,13 @@ impl Lanes {
         let (separates, ends) = (round.separates[at], round.ends[at]);
         let lane = &mut self.lanes[at % LANES];
         if separates != 0 && lane.is_run_long(context.is_chained) {
-            lane.chain(Child::inner(lane.run), &self.cells[lane.cell], arena);
+            lane.chain(Link::inner(lane.run), &self.cells[lane.cell], arena);
         }
         let (id, next, slot) = (lane.n_nodes, lane.n_nodes + 1, lane.first / MOST_CELLS % LANES);
         let children = [0, 1].map(|side| {
             let single = self.numbers[slot][round.sides[side][at].trailing_zeros() as usize % MOST_POINTS];
             let (is_single, is_several) = (round.is_single[side][at], round.is_several[side][at]);
-            Child::from_word(round.children[side][at] | single & is_single | next & is_several)
+            Link::from_word(round.children[side][at] | single & is_single | next & is_several)
         });
         lane.write(Node::parting(cut, children, round.counts[at]));
         let has_waiting = lane.cell != lane.first;
@@ -246,7 +246,7 @@ impl Lanes {
         self.waiting[lane.cell % N_CELLS] = (round.sides[1][at], 2 * id + 1);
         lane.points = waiting_points & ends | round.sides[side][at] & !ends;
         lane.link = waiting_link & ends | (2 * id + side as u32) & !ends;
-        lane.hang(lane.link, Child::inner(next));
+        lane.hang(lane.link, Link::inner(next));
         let starts_run = separates | ends;
         lane.run_link = lane.link & starts_run | lane.run_link & !starts_run;
         lane.run = next & starts_run | lane.run & !starts_run;
@@ -267,7 +267,7 @@ impl Lanes {
     fn end<R: Fn(&[u32]) -> u32>(&mut self, at: usize, context: &GrowContext<'_, R>, arena: &mut Arena) -> bool {
         let lane = &mut self.lanes[at];
         let numbers = &self.numbers[lane.first / MOST_CELLS];
-        let leaf = Child::leaf(arena.leaves.push(bits(lane.points).map(|k| numbers[k]), &context.rows_of));
+        let leaf = Link::leaf(arena.leaves.push(bits(lane.points).map(|k| numbers[k]), &context.rows_of));
         if lane.is_run_long(context.is_chained) {
             lane.chain(leaf, &self.cells[lane.cell], arena);
         } else {
@@ -278,7 +278,7 @@ impl Lanes {
         }
         lane.cell -= 1;
         (lane.points, lane.link) = self.waiting[lane.cell];
-        lane.hang(lane.link, Child::inner(lane.n_nodes));
+        lane.hang(lane.link, Link::inner(lane.n_nodes));
         (lane.run, lane.run_link) = (lane.n_nodes, lane.link);
         false
     }
@@ -351,7 +351,7 @@ impl Lane {
             n_nodes: 0,
             nodes: Vec::new(),
             chains: Vec::new(),
-            root: Child::EMPTY,
+            root: Link::EMPTY,
             parent: (0, Side::Below),
             place: 0,
         }
@@ -361,7 +361,7 @@ impl Lane {
         self.cell = self.first;
         self.points = u32::MAX >> (MOST_POINTS - n_points);
         (self.link, self.run, self.run_link) = (ROOT, 0, ROOT);
-        (self.n_nodes, self.root) = (0, Child::inner(0));
+        (self.n_nodes, self.root) = (0, Link::inner(0));
         (self.parent, self.place) = (parent, place);
     }
 
@@ -382,19 +382,19 @@ impl Lane {
     }
 
     #[inline(always)]
-    fn hang(&mut self, link: u32, child: Child) {
+    fn hang(&mut self, link: u32, child: Link) {
         match self.nodes.get_mut(link as usize / 2) {
-            Some(node) => *node.child_at(link as usize % 2) = child,
+            Some(node) => *node.link_at(link as usize % 2) = child,
             None => self.root = child,
         }
     }
 
     /// Makes the current run a chain. `cell` stands at its end.
     #[cold]
-    fn chain(&mut self, end: Child, cell: &NarrowCell, arena: &mut Arena) {
+    fn chain(&mut self, end: Link, cell: &NarrowCell, arena: &mut Arena) {
         let run = &self.nodes[self.run as usize..self.n_nodes as usize];
         let chain = arena.chains.add_nodes(run, end, cell);
-        if let Kind::Chain(id) = chain.kind() {
+        if let LinkKind::Chain(id) = chain.kind() {
             self.chains.push(id);
         }
         self.n_nodes = self.run;
@@ -407,12 +407,12 @@ impl Grown {
     fn hang(&mut self, arena: &mut Arena) -> bool {
         let Some((root, (node, side))) = self.hangs_at.take() else { return false };
         let first = arena.nodes.len() as u32;
-        let moved = |child: Child| child.after(first);
+        let moved = |child: Link| child.after(first);
         for id in self.chains.drain(..) {
             arena.chains.set_end(id, moved(arena.chains.end_of(id)));
         }
         arena.nodes.extend(self.nodes[..self.n_nodes as usize].iter().map(|node| node.renamed(moved)));
-        *arena.nodes[node as usize].child_mut(side) = moved(root);
+        *arena.nodes[node as usize].link_mut(side) = moved(root);
         true
     }
 }

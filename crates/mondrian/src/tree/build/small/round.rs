@@ -5,7 +5,7 @@
 use crate::simd::compare::Compare;
 use crate::tree::build::small::Lanes;
 use crate::tree::build::small::draws::{ABREAST, Cuts};
-use crate::tree::{Child, Codes, PointStore};
+use crate::tree::{Codes, Link, PointStore};
 
 /// What a round finds out, by place in the order of the lanes. Masks are all bits or none.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl Round {
                 self.is_several[side][at] = is_several[side];
                 self.is_single[side][at] = is_single;
                 self.children[side][at] =
-                    Child::EMPTY.to_word() & is_empty[side] | Child::single(0).to_word() & is_single;
+                    Link::EMPTY.to_word() & is_empty[side] | Link::single(0).to_word() & is_single;
             }
             self.separates[at] = !(is_empty[0] | is_empty[1]);
             self.parts[at] = is_several[0] & is_several[1];
