@@ -3,7 +3,7 @@
 use mondrian::internals::tree::{
     Child, CodedRows, Codes, Domain, Frozen, Kind, Landing, Locator, PointStore, Touched, Tree,
 };
-use mondrian::process::{Bounds, NodeKey, Side};
+use mondrian::process::{Bounds, NodeKey};
 use mondrian::{Error, Lifetime};
 
 /// Points with near-duplicates, duplicates and a constant column, by key.

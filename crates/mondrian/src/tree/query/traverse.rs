@@ -348,22 +348,19 @@ impl<V: Visitor> Descent<'_, '_, V> {
 
     /// Draws the cuts of the current cell, which follow `target`, until no rows are left or the lifetime ends.
     fn draw(&mut self, resumed: Resumed<V::State>, target: &[f64]) {
-        match (&mut self.walk, &mut self.waiting) {
-            (Walk::Narrow(walk), Some(waiting)) => {
-                let clock = walk.clock(&self.on.tree.arena);
-                waiting.put(walk.bounds(), clock, resumed, target, self.visitor);
-                if waiting.is_full() {
-                    self.draw_waiting(false);
-                }
+        if let (Walk::Narrow(walk), Some(waiting)) = (&mut self.walk, &mut self.waiting) {
+            let clock = walk.clock(&self.on.tree.arena);
+            waiting.put(walk.bounds(), clock, resumed, target, self.visitor);
+            if waiting.is_full() {
+                self.draw_waiting(false);
             }
-            _ => {
-                let Walk::Wide(mut cell) = std::mem::replace(&mut self.walk, Walk::Unknown) else { return };
-                let depth = cell.depth();
-                self.draw_from(&mut cell, resumed, target);
-                self.walk = Walk::Wide(cell);
-                self.walk.return_to(depth);
-            }
+            return;
         }
+        let Walk::Wide(mut cell) = std::mem::replace(&mut self.walk, Walk::Unknown) else { return };
+        let depth = cell.depth();
+        self.draw_from(&mut cell, resumed, target);
+        self.walk = Walk::Wide(cell);
+        self.walk.return_to(depth);
     }
 
     /// Draws cuts of the cells that wait: until few are left, or none.

@@ -121,9 +121,9 @@ impl<'a> TreeSweep<'a> {
             if cell.next.time(self.tree) > end {
                 later.push(cell);
             } else if cell.next.is_unknown() {
-                let Frontier { next, place, is_root_block } = cell;
+                let Frontier { next, is_root_block, place } = cell;
                 match self.known(next, place, model, sets, &mut locator) {
-                    Some(next) => self.frontier.push(Frontier { next, place, is_root_block }),
+                    Some(next) => self.frontier.push(Frontier { next, is_root_block, place }),
                     None => self.pool.free(place),
                 }
             } else {
