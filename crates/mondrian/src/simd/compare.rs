@@ -11,6 +11,24 @@ pub(crate) trait Compare: Copy {
     fn compare(self, codes: &[i16; MOST], with: i16) -> (u32, bool);
 }
 
+/// Work that compares codes.
+pub(crate) trait WithCompare {
+    fn call(self, by: impl Compare);
+}
+
+/// Does work with the fastest comparison that the machine has. Everything hot in it must be inlined.
+#[inline]
+pub(crate) fn dispatch(work: impl WithCompare) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(v3) = crate::simd::dispatch::v3() {
+        return v3.vectorize(
+            #[inline(always)]
+            || work.call(v3),
+        );
+    }
+    work.call(Scalar);
+}
+
 /// On any machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scalar;

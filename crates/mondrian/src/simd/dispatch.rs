@@ -8,7 +8,47 @@ pub(crate) use pulp::{Simd, WithSimd};
 /// Runs `work` compiled for the widest vectors the machine has. Everything hot in it must be inlined.
 #[inline]
 pub(crate) fn vectorise<R>(work: impl FnOnce() -> R) -> R {
-    pulp::Arch::new().dispatch(work)
+    if is_portable() { work() } else { pulp::Arch::new().dispatch(work) }
+}
+
+/// The vectors of 256 bits, if the machine has them.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(crate) fn v3() -> Option<pulp::x86::V3> {
+    if is_portable() { None } else { pulp::x86::V3::try_new() }
+}
+
+/// The vectors of 128 bits, if the machine has them.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(crate) fn v1() -> Option<pulp::x86::V1> {
+    if is_portable() { None } else { pulp::x86::V1::try_new() }
+}
+
+/// Whether this thread does without vector instructions: only in the tests, see [`portably`].
+#[cfg(not(test))]
+#[inline]
+const fn is_portable() -> bool {
+    false
+}
+
+#[cfg(test)]
+thread_local! {
+    static IS_PORTABLE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+#[cfg(test)]
+fn is_portable() -> bool {
+    IS_PORTABLE.get()
+}
+
+/// Runs `work` on this thread as on a machine without vector instructions that we name: the portable twin.
+#[cfg(test)]
+pub(crate) fn portably<R>(work: impl FnOnce() -> R) -> R {
+    let before = IS_PORTABLE.replace(true);
+    let result = work();
+    IS_PORTABLE.set(before);
+    result
 }
 
 /// As [`vectorise`], for work that names vectors itself: their type is an argument of [`WithSimd::with_simd`].

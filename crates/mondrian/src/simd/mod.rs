@@ -1,14 +1,15 @@
 //! Vector instructions: the only module with `cfg(target_arch)` and with `unsafe` code.
 //!
-//! Everything here has a portable twin that gives the same result; the tests run both.
+//! Everything here has a portable twin that gives the same result. The tests run both on every machine:
+//! `portably` takes the portable one.
 
 pub(crate) mod compare;
 mod dispatch;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod gather;
 pub(crate) mod partition;
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod partition_avx2;
+mod partition_avx2;
 pub(crate) mod transpose;
 
+#[cfg(test)]
+pub(crate) use dispatch::portably;
 pub(crate) use dispatch::{Simd, WithSimd, axpy, dot, vectorise, with_vectors};

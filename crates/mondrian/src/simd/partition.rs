@@ -2,7 +2,30 @@
 
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 
-use crate::tree::build::quantize::Column;
+/// Codes of numbered points in one dimension: that of point k lies at `first` + k · `stride`, and another code follows,
+/// which a gather of four bytes may read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column<'a> {
+    pub(crate) codes: &'a [u16],
+    pub(crate) stride: usize,
+    pub(crate) first: usize,
+}
+
+impl Column<'_> {
+    #[inline]
+    pub(crate) fn code_of(self, number: u32) -> u16 {
+        self.codes[number as usize * self.stride + self.first]
+    }
+
+    /// Whether a number stands for a point below a cut with this code; where theirs is the same, as `exact` says.
+    #[inline]
+    pub(crate) fn below(self, cut: u16, exact: impl Fn(u32) -> bool) -> impl Fn(u32) -> bool {
+        move |number| match self.code_of(number) {
+            code if code == cut => exact(number),
+            code => code < cut,
+        }
+    }
+}
 
 /// Smaller arrays are parted by swaps: a call to move memory would take longer than they do.
 const SWAP_BELOW: usize = 32;
@@ -34,8 +57,8 @@ pub(crate) fn partition_by_codes(
 ) -> usize {
     #[cfg(target_arch = "x86_64")]
     if numbers.len() >= SWAP_BELOW
-        && column.is_short()
-        && let Some(v3) = pulp::x86::V3::try_new()
+        && crate::simd::partition_avx2::can_gather(column)
+        && let Some(v3) = crate::simd::dispatch::v3()
     {
         let scratch = room(scratch, numbers.len());
         return v3.vectorize(
@@ -92,6 +115,7 @@ pub(crate) fn partition_by_swaps(numbers: &mut [u32], is_below: impl Fn(u32) -> 
 mod tests {
     use super::*;
     use crate::process::NodeKey;
+    use crate::simd::portably;
     use std::cmp::Ordering;
 
     #[test]
@@ -107,6 +131,17 @@ mod tests {
                 numbers.sort_unstable();
                 assert_eq!(numbers, (1..=n).collect::<Vec<_>>());
             }
+        }
+    }
+
+    #[test]
+    fn a_stable_partition_keeps_the_order_of_both_parts() {
+        let mut scratch = Vec::new();
+        for n in [0, 1, 2, 7, 31, 32, 100] {
+            let mut numbers: Vec<u32> = (0..n).map(|k| k * 7919 % 101).collect();
+            let (below, above): (Vec<u32>, Vec<u32>) = numbers.iter().partition(|p| **p % 3 == 1);
+            assert_eq!(partition_stable(&mut numbers, &mut scratch, |p| p % 3 == 1), below.len());
+            assert_eq!(numbers, [below, above].concat());
         }
     }
 
@@ -132,6 +167,9 @@ mod tests {
                     let n_below = partition_by_codes(&mut found, &mut scratch, column, cut, exact);
                     assert_eq!(n_below, partition(&mut expected, &mut scratch, is_below));
                     assert_eq!(found, expected, "{n} numbers, cut {cut} in column {first}");
+                    let mut portable = order.clone();
+                    let n_portable = portably(|| partition_by_codes(&mut portable, &mut scratch, column, cut, exact));
+                    assert_eq!((n_portable, &portable), (n_below, &expected));
                 }
             }
         }

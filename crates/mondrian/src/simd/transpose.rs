@@ -7,7 +7,7 @@ pub(crate) const EIGHT: usize = 8;
 #[inline]
 pub(crate) fn transposed(points: [[u16; EIGHT]; EIGHT]) -> [[u16; EIGHT]; EIGHT] {
     #[cfg(target_arch = "x86_64")]
-    if let Some(v1) = pulp::x86::V1::try_new() {
+    if let Some(v1) = crate::simd::dispatch::v1() {
         return by_vectors(v1, points);
     }
     one_by_one(points)
@@ -41,5 +41,6 @@ mod tests {
     fn all_ways_turn_codes_the_same_way() {
         let points = std::array::from_fn(|k| std::array::from_fn(|dim| (1000 * k + dim) as u16));
         assert_eq!(transposed(points), one_by_one(points));
+        assert_eq!(crate::simd::portably(|| transposed(points)), one_by_one(points));
     }
 }

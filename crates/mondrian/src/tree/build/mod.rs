@@ -360,3 +360,42 @@ impl Tree {
         Self::from_arena(key, root, arena)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Lifetime;
+    use crate::process::Bounds;
+    use crate::simd::portably;
+    use crate::tree::{CodedRows, Frozen};
+
+    /// The portable twins of all vector code grow the same trees, and find the same cells. Points come uniform and in
+    /// clusters, with repeats, in few and many dimensions; on a machine without AVX2 both are the portable one.
+    #[test]
+    fn vectors_change_no_tree() {
+        for (n_rows, n_dims) in [(3000, 5_u64), (1500, 16), (1200, 40)] {
+            let uniform = |k: u64| NodeKey::root(11, k).draw(0).uniform();
+            let spread = |row: u64| if row.is_multiple_of(3) { 1.0 } else { 1e-4 };
+            let x = |row: u64, dim: u64| {
+                uniform(row % 7 * n_dims + dim) + spread(row) * uniform(row % 900 * n_dims + dim + 99)
+            };
+            let rows: Vec<f64> = (0..n_rows).flat_map(|row| (0..n_dims).map(move |dim| x(row, dim))).collect();
+            let n_dims = n_dims as usize;
+            let bounds = Bounds::new(&vec![0.0; n_dims], &vec![2.0; n_dims]).unwrap();
+            let domain = Domain::new(3, &bounds, Lifetime::new(500.0).unwrap()).unwrap();
+            let mut store = PointStore::new(n_dims);
+            for x in rows.chunks_exact(n_dims) {
+                store.add(x).unwrap();
+            }
+            let grow = || Tree::grown_by(&domain, domain.tree_key(0), &store, Some(&Codes::new(&domain, &store)));
+            let (tree, portable) = (grow(), portably(grow));
+            assert!(tree.same_as(&store, &portable, &store), "{n_dims} dimensions");
+            let queries: Vec<f64> = rows.iter().map(|x| (x + 1e-5).min(2.0)).collect();
+            let route = || {
+                let rows = CodedRows::new(&domain, &queries);
+                tree.route(&domain, &store, &rows, domain.lifetime(), Frozen::Resumed)
+            };
+            assert_eq!(route(), portably(route), "{n_dims} dimensions");
+        }
+    }
+}

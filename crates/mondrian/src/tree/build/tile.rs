@@ -4,8 +4,7 @@
 //! look at one costs a trip to memory; there the codes of a cell are copied once, to where the rest of its subtree finds
 //! them in cache.
 
-use crate::simd::partition::{partition, partition_by_codes};
-use crate::tree::build::quantize::Column;
+use crate::simd::partition::{Column, partition, partition_by_codes};
 use crate::tree::{Codes, PointStore};
 
 /// A copy takes at most this much: a part of a core's own cache.
@@ -22,7 +21,7 @@ pub(crate) struct CodeTile<'a> {
     /// Copied codes, a row per point, and one more (see [`Column`]); and the point that each row is of.
     rows: Vec<u16>,
     points: Vec<u32>,
-    /// While it lies, tasks from this number on are of its points.
+    /// The stack depth at which the tile was loaded: tasks from this number on are of its points.
     base: Option<usize>,
     /// Cells of at most this many points are copied; 0 for none.
     most_points: usize,

@@ -1,4 +1,4 @@
-//! What the next cuts make of several small cells, found out side by side.
+//! The next cuts of several small cells and what they make of them, computed together.
 
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 
