@@ -2,7 +2,7 @@
 
 use crate::forest::density::DensityView;
 use crate::forest::density::polya::Polya;
-use crate::forest::density::way::{Way, index_of};
+use crate::forest::density::way::CellPath;
 use crate::process::{Measure, Side};
 use crate::tree::Kind;
 use crate::{Error, Result};
@@ -33,7 +33,7 @@ impl DensityView<'_> {
         }
         let (structure, store) = (&forest.trees()[tree].0, forest.store());
         let polya = Polya { gamma: self.model.gamma() };
-        let mut way = Way::new(forest.domain().root_cell(structure.key()));
+        let mut way = CellPath::new(forest.domain().root_cell(structure.key()));
         let mut cells = Vec::new();
         let mut tasks = vec![(structure.root(), None, 0, 1.0)];
         while let Some((child, step, depth, mass)) = tasks.pop() {
@@ -47,7 +47,7 @@ impl DensityView<'_> {
                     let rows = structure.children(node).map(|child| structure.rows_of(child, store));
                     let masses = polya.masses(&way.split(forest.measure(), &node.cut(), rows));
                     for side in [Side::Above, Side::Below] {
-                        let share = mass * masses[index_of(side)];
+                        let share = mass * masses[side.index()];
                         tasks.push((structure.child(node, side), Some((node.cut(), side)), way.depth(), share));
                     }
                 }
@@ -59,7 +59,7 @@ impl DensityView<'_> {
     }
 
     /// The cells that a frozen cell is cut into along its point.
-    fn cells_of_single(&self, point: u32, mut mass: f64, way: &mut Way, cells: &mut Vec<DensityCell>) {
+    fn cells_of_single(&self, point: u32, mut mass: f64, way: &mut CellPath, cells: &mut Vec<DensityCell>) {
         let forest = self.model.forest();
         let n_rows = forest.store().multiplicity(point);
         let polya = Polya { gamma: self.model.gamma() };
@@ -69,23 +69,23 @@ impl DensityView<'_> {
             let rows = if side == Side::Below { [n_rows, 0] } else { [0, n_rows] };
             let masses = polya.masses(&way.split(forest.measure(), &cut, rows));
             way.enter(cut, side.other());
-            cells.push(self.cell(way, mass * masses[index_of(side.other())], 0));
+            cells.push(self.cell(way, mass * masses[side.other().index()], 0));
             way.return_to(way.depth() - 1);
             way.enter(cut, side);
             walk.enter(&cut, side);
-            mass *= masses[index_of(side)];
+            mass *= masses[side.index()];
         }
         cells.push(self.cell(way, mass, n_rows));
     }
 
-    fn cell(&self, way: &Way, mass: f64, n_rows: u32) -> DensityCell {
+    fn cell(&self, way: &CellPath, mass: f64, n_rows: u32) -> DensityCell {
         let (lower, upper) = self.raw_bounds(way);
         DensityCell { lower, upper, mass, n_rows }
     }
 
     /// The current cell of a way in raw units. Sides of the root box are taken as they were given: a dimension of weight
     /// zero has no other.
-    pub(crate) fn raw_bounds(&self, way: &Way) -> (Vec<f64>, Vec<f64>) {
+    pub(crate) fn raw_bounds(&self, way: &CellPath) -> (Vec<f64>, Vec<f64>) {
         let forest = self.model.forest();
         let (root, raw) = (forest.domain().root_box(), self.model.bounds());
         let place = |dim: usize, u: f64, whole: f64, given: f64| {

@@ -1,12 +1,12 @@
 //! The likelihood at every lifetime (report, chapter 4), for the price of one walk down each tree.
 //!
-//! A cut changes one tree's density for the riders of its cell, all by the same factor on each side. So the walk makes
-//! a list of cuts with ranges of riders; in order of time, each exchanges the old density for the new one in the
-//! riders' sums over trees: O(riders in the cell) per cut. Riders are the distinct training points, whose left-out
+//! A cut changes one tree's density for the points of its cell, all by the same factor on each side. So the walk makes
+//! a list of cuts with ranges of points; in order of time, each exchanges the old density for the new one in the
+//! points' sums over trees: O(points in the cell) per cut. Points are the distinct training points, whose left-out
 //! densities are followed beside their own, and the rows of the validation sets.
 //!
 //! A hundred trees on a million rows have 10⁸ cuts. They are made window by window of time: walking to a larger lifetime
-//! keeps the order of riders that the last walk made, so every walk finds the same ranges.
+//! keeps the order of points that the last walk made, so every walk finds the same ranges.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -94,9 +94,9 @@ struct Curve {
     n_rows: f64,
 }
 
-/// One rider: its sums over trees and their logarithms, as it is and left out.
+/// One point: its sums over trees and their logarithms, as it is and left out.
 #[derive(Debug, Clone, Copy)]
-struct Rider {
+struct TracedPoint {
     sums: [WideSum; 2],
     logs: [f64; 2],
     rows: f64,
@@ -109,9 +109,9 @@ pub(crate) struct Trace<'v> {
     curves: Curves,
     validation: &'v [Vec<f64>],
     coordinates: Vec<f64>,
-    /// Riders of each tree in the order that its cells are ranges of.
+    /// The points of each tree in the order that its cells are ranges of.
     orders: Vec<Vec<u32>>,
-    riders: Vec<Rider>,
+    points: Vec<TracedPoint>,
     /// Training, each validation set, leave-one-out.
     sets: Vec<Curve>,
     /// log V + log M: what a mean log sum lies above the mean log density.
@@ -146,7 +146,7 @@ impl<'v> Trace<'v> {
         }
         let n_trees = model.forest.n_trees();
         let log_trees = libm::log(n_trees as f64);
-        let rider = |rows: u32, set: usize| Rider {
+        let point = |rows: u32, set: usize| TracedPoint {
             sums: [WideSum::of_ones(n_trees); 2],
             logs: [log_trees; 2],
             rows: f64::from(rows),
@@ -154,9 +154,9 @@ impl<'v> Trace<'v> {
         };
         let (multiplicities, mut coordinates) =
             if curves == Curves::Validation { (Vec::new(), Vec::new()) } else { model.stored() };
-        let mut riders: Vec<Rider> = multiplicities.iter().map(|rows| rider(*rows, 0)).collect();
+        let mut points: Vec<TracedPoint> = multiplicities.iter().map(|rows| point(*rows, 0)).collect();
         for (set, rows) in validation.iter().enumerate() {
-            riders.extend((0..rows.len() / n_dims).map(|_| rider(1, set + 1)));
+            points.extend((0..rows.len() / n_dims).map(|_| point(1, set + 1)));
             coordinates.extend_from_slice(rows);
         }
         let curve = |n_rows: usize| {
@@ -167,13 +167,13 @@ impl<'v> Trace<'v> {
         let mut sets = vec![curve(model.n_rows())];
         sets.extend(validation.iter().map(|rows| curve(rows.len() / n_dims)));
         sets.push(curve(model.n_rows()));
-        let order: Vec<u32> = (0..riders.len() as u32).collect();
+        let order: Vec<u32> = (0..points.len() as u32).collect();
         let mut trace = Self {
             curves,
             validation,
             coordinates,
             orders: vec![order; n_trees],
-            riders,
+            points,
             sets,
             offset: model.log_volume() + log_trees,
             builder: PathBuilder::new(Loss::NegLogDensity, validation.len()),
@@ -245,15 +245,15 @@ impl<'v> Trace<'v> {
     }
 
     fn exchange(&mut self, number: u32, before: Pair, after: Pair) {
-        let rider = &mut self.riders[number as usize];
+        let point = &mut self.points[number as usize];
         let last = self.sets.len() - 1;
-        for (kind, set) in [(0, rider.set as usize), (1, last)] {
-            let wanted = if kind == 0 { self.curves != Curves::LeaveOneOut } else { rider.set == 0 };
+        for (kind, set) in [(0, point.set as usize), (1, last)] {
+            let wanted = if kind == 0 { self.curves != Curves::LeaveOneOut } else { point.set == 0 };
             if wanted && before[kind] != after[kind] {
-                rider.sums[kind].exchange(before[kind], after[kind]);
-                let log = rider.sums[kind].log();
-                self.sets[set].total.add(rider.rows * (log - rider.logs[kind]));
-                rider.logs[kind] = log;
+                point.sums[kind].exchange(before[kind], after[kind]);
+                let log = point.sums[kind].log();
+                self.sets[set].total.add(point.rows * (log - point.logs[kind]));
+                point.logs[kind] = log;
             }
         }
     }

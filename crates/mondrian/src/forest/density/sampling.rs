@@ -2,7 +2,7 @@
 
 use crate::forest::density::DensityView;
 use crate::forest::density::polya::{Polya, Split};
-use crate::forest::density::way::{Way, index_of};
+use crate::forest::density::way::CellPath;
 use crate::process::{Cell, NodeKey, Side};
 use crate::tree::{Kind, Tree};
 
@@ -34,10 +34,10 @@ impl DensityView<'_> {
     }
 
     /// A random way down, by masses, to a cell that is not cut or holds no rows.
-    fn walk_down(&self, tree: &Tree, key: NodeKey) -> Way {
+    fn walk_down(&self, tree: &Tree, key: NodeKey) -> CellPath {
         let forest = self.model.forest();
         let store = forest.store();
-        let mut way = Way::new(forest.domain().root_cell(tree.key()));
+        let mut way = CellPath::new(forest.domain().root_cell(tree.key()));
         let mut child = tree.root();
         loop {
             match child.kind() {
@@ -57,7 +57,7 @@ impl DensityView<'_> {
         }
     }
 
-    fn walk_down_frozen(&self, point: u32, key: NodeKey, way: &mut Way) {
+    fn walk_down_frozen(&self, point: u32, key: NodeKey, way: &mut CellPath) {
         let forest = self.model.forest();
         let n_rows = forest.store().multiplicity(point);
         let mut cell: Cell = way.cell();
@@ -77,6 +77,6 @@ impl DensityView<'_> {
     fn lot(&self, key: NodeKey, split: &Split) -> Side {
         let masses = Polya { gamma: self.model.gamma() }.masses(split);
         let u = key.draw(split.depth as u32).uniform();
-        if u < masses[index_of(Side::Below)] { Side::Below } else { Side::Above }
+        if u < masses[Side::Below.index()] { Side::Below } else { Side::Above }
     }
 }

@@ -5,7 +5,7 @@ use crate::process::{BuiltInMeasure, Cell, Cut, Side};
 
 /// A cell's bounds, in measure coordinates, with the cuts that led to it.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct CellPath {
     root: Cell,
     lower: Vec<f64>,
     upper: Vec<f64>,
@@ -13,7 +13,7 @@ pub(crate) struct Way {
     replaced: Vec<f64>,
 }
 
-impl Way {
+impl CellPath {
     pub(crate) fn new(root: Cell) -> Self {
         let (lower, upper) = (root.lower().to_vec(), root.upper().to_vec());
         Self { root, lower, upper, steps: Vec::new(), replaced: Vec::new() }
@@ -67,9 +67,4 @@ impl Way {
             }
         }
     }
-}
-
-/// The place of a side in an array of both.
-pub(crate) fn index_of(side: Side) -> usize {
-    usize::from(side == Side::Above)
 }

@@ -3,7 +3,7 @@
 //! Gives what [`Reader::hierarchical`] gives for each row inside the root box, bit for bit. The posterior of a block is
 //! computed once for all rows that come to it.
 
-use crate::forest::regression::posterior::{Belief, Gaussian, Reader};
+use crate::forest::regression::posterior::{Gaussian, Posterior, Reader};
 use crate::tree::{Child, Exit, Exits, Split, Traversal, Visitor};
 
 /// The posteriors of all rows, filled in on the way down a tree.
@@ -11,9 +11,9 @@ pub(crate) struct BatchPredictor<'a> {
     reader: &'a Reader<'a>,
     gaussians: &'a [Gaussian],
     /// By row, then target; the prior where a row left the root block.
-    beliefs: &'a mut [Belief],
+    posteriors: &'a mut [Posterior],
     /// By [place](Place), then target: the blocks between the root and the current one, and their siblings.
-    blocks: Vec<Belief>,
+    blocks: Vec<Posterior>,
 }
 
 /// The place of a block: 0 for the root's, then two for each level, for the sides of a cut.
@@ -26,17 +26,17 @@ impl<'a> BatchPredictor<'a> {
         reader: &'a Reader<'a>,
         gaussians: &'a [Gaussian],
         traversal: &Traversal<'_>,
-        beliefs: &'a mut Vec<Belief>,
+        posteriors: &'a mut Vec<Posterior>,
     ) {
         let n_rows = traversal.rows.n_rows();
-        beliefs.clear();
-        beliefs.extend((0..n_rows).flat_map(|_| gaussians).map(Belief::prior));
+        posteriors.clear();
+        posteriors.extend((0..n_rows).flat_map(|_| gaussians).map(Posterior::prior));
         let root = reader.tree.root();
         if root == Child::EMPTY {
             return;
         }
-        let mut predictor = Self { reader, gaussians, beliefs, blocks: Vec::new() };
-        predictor.blocks.extend(gaussians.iter().map(Belief::above_root));
+        let mut predictor = Self { reader, gaussians, posteriors, blocks: Vec::new() };
+        predictor.blocks.extend(gaussians.iter().map(Posterior::above_root));
         predictor.update(0, 0, root);
         let mut order: Vec<u32> = (0..n_rows as u32).collect();
         traversal.run(&mut order, 0, &mut predictor);
@@ -50,7 +50,7 @@ impl<'a> BatchPredictor<'a> {
         let weight = self.reader.weight(child);
         for (target, gaussian) in self.gaussians.iter().enumerate() {
             let above = self.blocks[parent + target];
-            self.blocks[place + target] = Belief::after(above, self.reader.sum(child, target), weight, gaussian);
+            self.blocks[place + target] = Posterior::after(above, self.reader.sum(child, target), weight, gaussian);
         }
     }
 
@@ -58,7 +58,7 @@ impl<'a> BatchPredictor<'a> {
         let n_targets = self.gaussians.len();
         let block = &self.blocks[place as usize * n_targets..][..n_targets];
         for row in rows {
-            self.beliefs[*row as usize * n_targets..][..n_targets].copy_from_slice(block);
+            self.posteriors[*row as usize * n_targets..][..n_targets].copy_from_slice(block);
         }
     }
 }

@@ -20,12 +20,12 @@ pub struct Gaussian {
 
 /// Mean and variance of a cell's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Belief {
+pub(crate) struct Posterior {
     pub(crate) mean: f64,
     pub(crate) variance: f64,
 }
 
-impl Belief {
+impl Posterior {
     pub(crate) fn prior(gaussian: &Gaussian) -> Self {
         Self { mean: gaussian.prior_mean, variance: gaussian.prior_variance }
     }
@@ -64,13 +64,13 @@ pub(crate) struct Block {
 
 /// A point's path through the blocks of a tree, at a lifetime.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Way {
+pub(crate) struct BlockPath {
     pub(crate) blocks: Vec<Block>,
     /// Whether the point left the training points through a cut with an empty side; else it stayed in the last block.
     pub(crate) has_left: bool,
 }
 
-impl Way {
+impl BlockPath {
     /// The path of `x`, a point of the root box.
     #[inline]
     pub(crate) fn follow(&mut self, locator: &mut Locator<'_>, x: &[f64]) {
@@ -105,48 +105,48 @@ impl Reader<'_> {
     /// measure: it leaves its path at that rate (docs/design.md, "Points outside the root box").
     pub(crate) fn hierarchical(
         &self,
-        way: &Way,
+        path: &BlockPath,
         distance: f64,
         lifetime: f64,
         target: usize,
         gaussian: &Gaussian,
-    ) -> Belief {
-        if way.blocks[0].child == Child::EMPTY {
-            return Belief::prior(gaussian);
+    ) -> Posterior {
+        if path.blocks[0].child == Child::EMPTY {
+            return Posterior::prior(gaussian);
         }
-        let mut belief = Belief::above_root(gaussian);
+        let mut posterior = Posterior::above_root(gaussian);
         if distance == 0.0 {
-            for block in &way.blocks {
+            for block in &path.blocks {
                 let weight = self.weight(block.child);
-                belief = Belief::after(belief, self.sum(block.child, target), weight, gaussian);
+                posterior = Posterior::after(posterior, self.sum(block.child, target), weight, gaussian);
             }
-            let left_root = way.has_left && way.blocks.len() == 1;
-            return if left_root { Belief::prior(gaussian) } else { belief };
+            let left_root = path.has_left && path.blocks.len() == 1;
+            return if left_root { Posterior::prior(gaussian) } else { posterior };
         }
         let stays = |t: f64| if t == 0.0 { 1.0 } else { (-distance * t).exp() };
         let mut mixture = Mixture::about(gaussian.prior_mean);
-        for (at, block) in way.blocks.iter().enumerate() {
-            belief = Belief::after(belief, self.sum(block.child, target), self.weight(block.child), gaussian);
-            let end = way.blocks.get(at + 1).map(|b| stays(b.birth));
-            let leaving = if at == 0 { Belief::prior(gaussian) } else { belief };
+        for (at, block) in path.blocks.iter().enumerate() {
+            posterior = Posterior::after(posterior, self.sum(block.child, target), self.weight(block.child), gaussian);
+            let end = path.blocks.get(at + 1).map(|b| stays(b.birth));
+            let leaving = if at == 0 { Posterior::prior(gaussian) } else { posterior };
             match end {
                 Some(end) => mixture.add(stays(block.birth) - end, leaving),
                 // The last block: a point that left it through an empty side gets the same as one that leaves at rate
                 // Δ.
-                None if way.has_left => mixture.add(stays(block.birth), leaving),
+                None if path.has_left => mixture.add(stays(block.birth), leaving),
                 None => {
                     mixture.add(stays(block.birth) - stays(lifetime), leaving);
-                    mixture.add(stays(lifetime), belief);
+                    mixture.add(stays(lifetime), posterior);
                 }
             }
         }
-        mixture.belief()
+        mixture.posterior()
     }
 
     /// The posterior of a cell with these training rows, independent of its parent.
-    pub(crate) fn independent(&self, child: Child, target: usize, gaussian: &Gaussian) -> Belief {
-        let above = Belief::above_root(gaussian);
-        Belief::after(above, self.sum(child, target), self.weight(child), gaussian)
+    pub(crate) fn independent(&self, child: Child, target: usize, gaussian: &Gaussian) -> Posterior {
+        let above = Posterior::above_root(gaussian);
+        Posterior::after(above, self.sum(child, target), self.weight(child), gaussian)
     }
 }
 
@@ -163,15 +163,15 @@ impl Mixture {
         Self { about, mean: 0.0, square: 0.0 }
     }
 
-    pub(crate) fn add(&mut self, weight: f64, belief: Belief) {
-        let offset = belief.mean - self.about;
+    pub(crate) fn add(&mut self, weight: f64, posterior: Posterior) {
+        let offset = posterior.mean - self.about;
         self.mean += weight * offset;
-        self.square += weight * (belief.variance + offset * offset);
+        self.square += weight * (posterior.variance + offset * offset);
     }
 
     /// Mean and variance of the mixture; its weights must sum to one.
-    pub(crate) fn belief(&self) -> Belief {
-        Belief { mean: self.about + self.mean, variance: (self.square - self.mean * self.mean).max(0.0) }
+    pub(crate) fn posterior(&self) -> Posterior {
+        Posterior { mean: self.about + self.mean, variance: (self.square - self.mean * self.mean).max(0.0) }
     }
 }
 

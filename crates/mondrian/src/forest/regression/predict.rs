@@ -1,18 +1,18 @@
-//! What a regression forest predicts: beliefs of its trees, mixed.
+//! What a regression forest predicts: posteriors of its trees, mixed.
 
 use rayon::prelude::*;
 
 use crate::forest::Unseen;
 use crate::forest::regression::batch_predict::BatchPredictor;
 use crate::forest::regression::mixture::{Normal, quantile};
-use crate::forest::regression::posterior::{Belief, Mixture, Reader, Way};
+use crate::forest::regression::posterior::{Posterior, Mixture, Reader, BlockPath};
 use crate::forest::regression::{LeafModel, RegressionForest};
 use crate::tree::{Child, CodedRows, Frozen, Locator, Traversal};
 use crate::{Error, Points, Prediction, Result};
 
 /// Rows predicted together where little is kept of each: the more, the fewer nodes a row has to itself.
 const LARGE: usize = 1 << 16;
-/// Rows predicted together where every tree's belief is kept.
+/// Rows predicted together where every tree's posterior is kept.
 const SMALL: usize = 1 << 11;
 
 impl RegressionForest {
@@ -36,18 +36,18 @@ impl RegressionForest {
             let mut mixtures: Vec<Mixture> =
                 (0..rows.len() * t).map(|at| Mixture::about(gaussians[at % t].prior_mean)).collect();
             // Trees in order: the sum does not depend on threads.
-            rows.over_trees(|beliefs| {
-                for (mixture, belief) in mixtures.iter_mut().zip(beliefs) {
-                    mixture.add(1.0 / m, *belief);
+            rows.over_trees(|posteriors| {
+                for (mixture, posterior) in mixtures.iter_mut().zip(posteriors) {
+                    mixture.add(1.0 / m, *posterior);
                 }
             });
-            mixtures.iter().map(Mixture::belief).collect::<Vec<_>>()
+            mixtures.iter().map(Mixture::posterior).collect::<Vec<_>>()
         })?;
         let noise = |at: usize| gaussians[at % t].noise_variance;
-        let beliefs = || chunks.iter().flatten();
+        let posteriors = || chunks.iter().flatten();
         Ok(Prediction {
-            mean: beliefs().map(|b| b.mean).collect(),
-            std: beliefs().enumerate().map(|(at, b)| (b.variance + noise(at)).sqrt()).collect(),
+            mean: posteriors().map(|b| b.mean).collect(),
+            std: posteriors().enumerate().map(|(at, b)| (b.variance + noise(at)).sqrt()).collect(),
         })
     }
 
@@ -67,8 +67,8 @@ impl RegressionForest {
         let noise: Vec<f64> = self.gaussians().iter().map(|g| g.noise_variance).collect();
         let chunks = self.over_chunks(points, SMALL, |rows| {
             let n = rows.len() * t;
-            let mut all: Vec<Belief> = Vec::with_capacity(n * self.core.forest.n_trees());
-            rows.over_trees(|beliefs| all.extend_from_slice(beliefs));
+            let mut all: Vec<Posterior> = Vec::with_capacity(n * self.core.forest.n_trees());
+            rows.over_trees(|posteriors| all.extend_from_slice(posteriors));
             let mut found = Vec::with_capacity(n * quantiles.len());
             for at in 0..n {
                 let components: Vec<Normal> = all
@@ -117,18 +117,18 @@ impl<'a> Chunk<'a> {
         self.distances.len()
     }
 
-    /// Calls `take` with the beliefs of each tree in turn, by row, then target.
-    fn over_trees(&self, mut take: impl FnMut(&[Belief])) {
+    /// Calls `take` with the posteriors of each tree in turn, by row, then target.
+    fn over_trees(&self, mut take: impl FnMut(&[Posterior])) {
         let core = &self.model.core;
-        let mut beliefs = Vec::with_capacity(self.len() * self.model.n_targets());
+        let mut posteriors = Vec::with_capacity(self.len() * self.model.n_targets());
         for (tree, sums) in core.forest.trees() {
             let reader = Reader { tree, sums, targets: &core.targets };
-            beliefs.clear();
+            posteriors.clear();
             match core.params.leaf_model {
-                LeafModel::Hierarchical => self.hierarchical(&reader, &mut beliefs),
-                LeafModel::Independent => self.independent(&reader, &mut beliefs),
+                LeafModel::Hierarchical => self.hierarchical(&reader, &mut posteriors),
+                LeafModel::Independent => self.independent(&reader, &mut posteriors),
             }
-            take(&beliefs);
+            take(&posteriors);
         }
     }
 
@@ -136,52 +136,52 @@ impl<'a> Chunk<'a> {
         (0..self.len() as u32).map(|row| self.inside.row(row)).zip(self.distances.iter().copied())
     }
 
-    fn hierarchical(&self, reader: &Reader<'_>, beliefs: &mut Vec<Belief>) {
+    fn hierarchical(&self, reader: &Reader<'_>, posteriors: &mut Vec<Posterior>) {
         let (lifetime, gaussians) = (self.model.view.get(), self.model.gaussians());
         let together = !self.inside.are_few();
         if together {
             let (tree, forest) = (reader.tree, &self.model.core.forest);
             let (domain, store, rows) = (forest.domain(), forest.store(), &self.inside);
             let traversal = Traversal { tree, domain, store, rows, lifetime, draws_cuts: false };
-            BatchPredictor::predict(reader, gaussians, &traversal, beliefs);
+            BatchPredictor::predict(reader, gaussians, &traversal, posteriors);
         }
-        let (forest, mut way) = (&self.model.core.forest, Way::default());
+        let (forest, mut path) = (&self.model.core.forest, BlockPath::default());
         let mut locator = Locator::new(reader.tree, forest.domain(), forest.store(), self.model.view);
         for (row, (x, distance)) in self.rows().enumerate() {
             if together && distance == 0.0 {
                 continue;
             }
-            way.follow(&mut locator, x);
+            path.follow(&mut locator, x);
             for (target, gaussian) in gaussians.iter().enumerate() {
-                let belief = reader.hierarchical(&way, distance, lifetime, target, gaussian);
-                match beliefs.get_mut(row * gaussians.len() + target) {
-                    Some(slot) => *slot = belief,
-                    None => beliefs.push(belief),
+                let posterior = reader.hierarchical(&path, distance, lifetime, target, gaussian);
+                match posteriors.get_mut(row * gaussians.len() + target) {
+                    Some(slot) => *slot = posterior,
+                    None => posteriors.push(posterior),
                 }
             }
         }
     }
 
-    fn independent(&self, reader: &Reader<'_>, beliefs: &mut Vec<Belief>) {
+    fn independent(&self, reader: &Reader<'_>, posteriors: &mut Vec<Posterior>) {
         let view = self.model.view;
         let gaussians = self.model.gaussians();
         for ((cell, stays), distance) in self.cells(reader).into_iter().zip(&self.distances) {
             let outside = if *distance == 0.0 { 1.0 } else { (-distance * view.get()).exp() };
             let stays = stays * outside;
             for (target, gaussian) in gaussians.iter().enumerate() {
-                let prior = Belief::prior(gaussian);
-                let belief = match cell {
+                let prior = Posterior::prior(gaussian);
+                let posterior = match cell {
                     Child::EMPTY => prior,
                     cell => reader.independent(cell, target, gaussian),
                 };
                 if stays == 1.0 {
-                    beliefs.push(belief);
+                    posteriors.push(posterior);
                     continue;
                 }
                 let mut mixture = Mixture::about(gaussian.prior_mean);
-                mixture.add(stays, belief);
+                mixture.add(stays, posterior);
                 mixture.add(1.0 - stays, prior);
-                beliefs.push(mixture.belief());
+                posteriors.push(mixture.posterior());
             }
         }
     }

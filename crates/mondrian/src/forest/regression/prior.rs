@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use crate::forest::regression::posterior::{Belief, Gaussian, Reader, Way};
+use crate::forest::regression::posterior::{BlockPath, Gaussian, Posterior, Reader};
 use crate::forest::regression::targets::{Sums, Targets};
 use crate::forest::{Forest, LeafModel};
 use crate::process::NodeKey;
@@ -108,12 +108,12 @@ fn best(
                 .iter()
                 .map(|gaussian| {
                     let mut loo = Loo::default();
-                    let mut way = Way::default();
+                    let mut path = BlockPath::default();
                     for (tree, sums) in &forest.trees()[..n_trees] {
                         let reader = Reader { tree, sums, targets };
                         let domain = forest.domain();
-                        way.follow(&mut Locator::new(tree, domain, forest.store(), domain.lifetime()), x);
-                        loo.add(reader.without(&way, *y, *weight, target, gaussian, leaf_model));
+                        path.follow(&mut Locator::new(tree, domain, forest.store(), domain.lifetime()), x);
+                        loo.add(reader.without(&path, *y, *weight, target, gaussian, leaf_model));
                     }
                     loo.finish(*y, n_trees)
                 })
@@ -143,10 +143,10 @@ struct Loo {
 }
 
 impl Loo {
-    fn add(&mut self, belief: Belief) {
-        self.sum += belief.mean;
-        self.sum_squares += belief.mean * belief.mean;
-        self.mean_variance += belief.variance;
+    fn add(&mut self, posterior: Posterior) {
+        self.sum += posterior.mean;
+        self.sum_squares += posterior.mean * posterior.mean;
+        self.mean_variance += posterior.variance;
     }
 
     fn finish(mut self, y: f64, n_trees: usize) -> Self {
@@ -166,32 +166,32 @@ impl Reader<'_> {
     /// the block above (docs/design.md, "Regression").
     pub(crate) fn without(
         &self,
-        way: &Way,
+        path: &BlockPath,
         y: f64,
         weight: f64,
         target: usize,
         gaussian: &Gaussian,
         leaf_model: LeafModel,
-    ) -> Belief {
+    ) -> Posterior {
         let rest = |child| {
             // A weight that is all of the block's, but for rounding, leaves nothing.
             let left = self.weight(child) - weight;
             if left <= 1e-12 * weight { 0.0 } else { left }
         };
         if leaf_model == LeafModel::Independent {
-            let last = way.blocks[way.blocks.len() - 1].child;
+            let last = path.blocks[path.blocks.len() - 1].child;
             let sum = if rest(last) > 0.0 { self.sum(last, target) - weight * y } else { 0.0 };
-            return Belief::after(Belief::above_root(gaussian), sum, rest(last), gaussian);
+            return Posterior::after(Posterior::above_root(gaussian), sum, rest(last), gaussian);
         }
-        let mut belief = Belief::above_root(gaussian);
-        for (depth, block) in way.blocks.iter().enumerate() {
+        let mut posterior = Posterior::above_root(gaussian);
+        for (depth, block) in path.blocks.iter().enumerate() {
             let left = rest(block.child);
             if left == 0.0 {
-                return if depth <= 1 { Belief::prior(gaussian) } else { belief };
+                return if depth <= 1 { Posterior::prior(gaussian) } else { posterior };
             }
-            belief = Belief::after(belief, self.sum(block.child, target) - weight * y, left, gaussian);
+            posterior = Posterior::after(posterior, self.sum(block.child, target) - weight * y, left, gaussian);
         }
-        belief
+        posterior
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::forest::regression::posterior::{Reader, Way};
+use crate::forest::regression::posterior::{BlockPath, Reader};
 use crate::forest::regression::targets::Targets;
 use crate::forest::regression::{LeafModel, RegressionForest};
 use crate::memory;
@@ -38,14 +38,14 @@ impl RegressionForest {
         let mut inside = x.to_vec();
         let distance = core.forest.domain().clamp(&mut inside);
         let mut weights = vec![0.0; core.forest.store().n_slots()];
-        let mut way = Way::default();
+        let mut path = BlockPath::default();
         for (tree, sums) in core.forest.trees() {
             let reader = Reader { tree, sums, targets: &core.targets };
             let shares = match core.params.leaf_model {
                 LeafModel::Hierarchical => {
                     let forest = &core.forest;
-                    way.follow(&mut Locator::new(tree, forest.domain(), forest.store(), self.view), &inside);
-                    self.hierarchical_shares(&reader, &way, distance)
+                    path.follow(&mut Locator::new(tree, forest.domain(), forest.store(), self.view), &inside);
+                    self.hierarchical_shares(&reader, &path, distance)
                 }
                 LeafModel::Independent => self.independent_shares(&reader, &inside, distance),
             };
@@ -58,29 +58,29 @@ impl RegressionForest {
     }
 
     /// The weight of each row of a block in the prediction, block by block; rows lie in several blocks.
-    fn hierarchical_shares(&self, reader: &Reader<'_>, way: &Way, distance: f64) -> Vec<(Child, f64)> {
+    fn hierarchical_shares(&self, reader: &Reader<'_>, path: &BlockPath, distance: f64) -> Vec<(Child, f64)> {
         let kappa = self.gaussians()[0].kappa;
         let stays = |t: f64| if t == 0.0 || distance == 0.0 { 1.0 } else { (-distance * t).exp() };
-        let n = way.blocks.len();
-        if way.blocks[0].child == Child::EMPTY {
+        let n = path.blocks.len();
+        if path.blocks[0].child == Child::EMPTY {
             return Vec::new();
         }
-        // How likely the prediction is the belief of block j: leaving the root block gives the prior instead.
+        // How likely the prediction is the posterior of block j: leaving the root block gives the prior instead.
         let mut ends: Vec<f64> = (0..n)
-            .map(|j| stays(way.blocks[j].birth) - way.blocks.get(j + 1).map_or(0.0, |b| stays(b.birth)))
+            .map(|j| stays(path.blocks[j].birth) - path.blocks.get(j + 1).map_or(0.0, |b| stays(b.birth)))
             .collect();
-        ends[0] = match (n, way.has_left) {
+        ends[0] = match (n, path.has_left) {
             (1, false) if distance == 0.0 => 1.0,
             (1, false) => stays(self.view.get()),
             _ => 0.0,
         };
-        // Block j enters the belief of block i ≥ j with factor Π κ/(n + κ) over (j, i], over its own n + κ.
+        // Block j enters the posterior of block i ≥ j with factor Π κ/(n + κ) over (j, i], over its own n + κ.
         let mut shares = Vec::with_capacity(n);
         let mut tail = 0.0;
         for j in (0..n).rev() {
-            let total = reader.weight(way.blocks[j].child) + kappa;
+            let total = reader.weight(path.blocks[j].child) + kappa;
             tail += ends[j];
-            shares.push((way.blocks[j].child, tail / total));
+            shares.push((path.blocks[j].child, tail / total));
             tail *= kappa / total;
         }
         shares

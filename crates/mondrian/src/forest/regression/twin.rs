@@ -151,7 +151,7 @@ fn learning_and_forgetting_keep_statistics_right_where_chains_split_and_join() {
     for (n, n_dims) in CASES {
         let data = Data::new(n, n_dims, 8);
         let params = RegressionParams { forest: forest_params(f64::INFINITY), ..Default::default() };
-        // Two rows fix a box that others leave: it is extended on the way.
+        // Two rows fix a box that others leave: it is extended on the path.
         let grow = || {
             let first = Points::row_major(&data.x[..2 * n_dims], n_dims).unwrap();
             let mut model = params.fit(first, &data.y[..2]).unwrap();

@@ -1,4 +1,4 @@
-//! What happens on a path, and when: merges of cells, and riders that part from the training rows.
+//! What happens on a path, and when: merges of cells, and validation rows that part from the training rows.
 
 use rayon::prelude::*;
 
@@ -25,7 +25,7 @@ pub(crate) struct Merge {
     pub(crate) end: u32,
 }
 
-/// A rider that is in no training cell from a time on.
+/// A validation row that is in no training cell from a time on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parting {
     pub(crate) time: f64,
@@ -132,7 +132,7 @@ impl Schedule {
         for (at, (x, (points, y))) in coordinates.iter().zip(validation).enumerate() {
             let per_tree: Vec<(Vec<u32>, Vec<Parting>)> = (0..parts.len())
                 .into_par_iter()
-                .map(|tree| parts[tree].riders(forest, tree, x, lifetime, roots[tree], at + 1))
+                .map(|tree| parts[tree].locate(forest, tree, x, lifetime, roots[tree], at + 1))
                 .collect();
             let mut cells = Vec::new();
             for (tree_cells, tree_partings) in per_tree {
@@ -214,8 +214,8 @@ impl TreePart {
         self.n_cells - 1
     }
 
-    /// The cells of riders in a tree, and when those without one left the training rows.
-    fn riders(
+    /// The cells of validation rows in a tree, and when those without one left the training rows.
+    fn locate(
         &self,
         forest: &Forest,
         tree: usize,

@@ -37,6 +37,19 @@ struct Known {
     hi: f64,
 }
 
+/// How a cell is grown, by the number of its points.
+#[derive(Debug, Clone, Copy)]
+enum Strategy {
+    /// By another thread, later (`parallel.rs`).
+    SetAside,
+    /// Together with other small cells (`small/`), at a side of a node.
+    Lane((u32, Side)),
+    /// Two points: no array is touched.
+    Pair,
+    /// Its points are partitioned at every cut.
+    Partition,
+}
+
 /// Grows subtrees into `arena`, which may hold others already.
 #[derive(Debug)]
 pub(crate) struct Grower<'a> {
@@ -144,6 +157,17 @@ impl<'a> Grower<'a> {
         child
     }
 
+    /// How the current cell is grown.
+    #[inline]
+    fn strategy(&self, n_points: usize, parent: Option<(u32, Side)>) -> Strategy {
+        match parent {
+            _ if n_points <= self.aside_from => Strategy::SetAside,
+            Some(parent) if n_points <= MOST_POINTS && self.small.is_some() => Strategy::Lane(parent),
+            _ if n_points == 2 => Strategy::Pair,
+            _ => Strategy::Partition,
+        }
+    }
+
     /// Cuts the current cell until it is a leaf or its points part; both sides with several points go on the stack.
     fn grow_cell(&mut self, points: &mut [u32], start: usize, mut end: usize, parent: Option<(u32, Side)>) -> Link {
         let mut parent = parent;
@@ -151,20 +175,23 @@ impl<'a> Grower<'a> {
         // The first node of the current run of cuts with an empty side.
         let mut run = self.arena.nodes.len();
         loop {
-            if end - start <= self.aside_from {
-                let points = points[start..end].iter().map(|number| self.tile.point(*number)).collect();
-                self.aside.push(Part { parent, points, cell: self.cell.clone() });
-                break;
-            }
-            if let (true, Some(parent), ..=MOST_POINTS) = (self.small.is_some(), parent, end - start) {
-                self.put_in_lane(&points[start..end], parent);
-                break;
-            }
-            self.tile.take(&mut points[start..end], self.tasks.len());
-            if end - start == 2 {
-                let child = self.grow_pair([points[start], points[start + 1]]);
-                self.attach(parent, &mut top, child);
-                break;
+            match self.strategy(end - start, parent) {
+                Strategy::SetAside => {
+                    let points = points[start..end].iter().map(|number| self.tile.point(*number)).collect();
+                    self.aside.push(Part { parent, points, cell: self.cell.clone() });
+                    break;
+                }
+                Strategy::Lane(parent) => {
+                    self.put_in_lane(&points[start..end], parent);
+                    break;
+                }
+                Strategy::Pair => {
+                    self.tile.take(&mut points[start..end], self.tasks.len());
+                    let child = self.grow_pair([points[start], points[start + 1]]);
+                    self.attach(parent, &mut top, child);
+                    break;
+                }
+                Strategy::Partition => self.tile.take(&mut points[start..end], self.tasks.len()),
             }
             let Some(cut) = &self.next_cut() else {
                 let leaf = self.new_leaf(&points[start..end]);

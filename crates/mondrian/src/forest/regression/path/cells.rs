@@ -2,13 +2,13 @@
 //!
 //! A path meets every cell of every tree. With lists of its own for each, a sixth of the time went into making them.
 
-use crate::forest::regression::posterior::Belief;
+use crate::forest::regression::posterior::Posterior;
 
-/// Rows of each set, as ranges of a tree's permutations, and a belief for each target.
+/// Rows of each set, as ranges of a tree's permutations, and a posterior for each target.
 #[derive(Debug, Default)]
 pub(crate) struct Holding {
     pub(crate) ranges: Vec<(u32, u32)>,
-    pub(crate) beliefs: Vec<Belief>,
+    pub(crate) posteriors: Vec<Posterior>,
 }
 
 /// The pool of many cells.
@@ -33,11 +33,11 @@ impl CellPool {
         let Some(place) = free.pop() else {
             let place = all.ranges.len() / *n_sets;
             all.ranges.extend_from_slice(&holding.ranges);
-            all.beliefs.extend_from_slice(&holding.beliefs);
+            all.posteriors.extend_from_slice(&holding.posteriors);
             return place as u32;
         };
         all.ranges[place as usize * *n_sets..][..*n_sets].copy_from_slice(&holding.ranges);
-        all.beliefs[place as usize * *n_targets..][..*n_targets].copy_from_slice(&holding.beliefs);
+        all.posteriors[place as usize * *n_targets..][..*n_targets].copy_from_slice(&holding.posteriors);
         place
     }
 
@@ -46,16 +46,16 @@ impl CellPool {
         &self.all.ranges[place as usize * self.n_sets..][..self.n_sets]
     }
 
-    fn beliefs(&self, place: u32) -> &[Belief] {
-        &self.all.beliefs[place as usize * self.n_targets..][..self.n_targets]
+    fn posteriors(&self, place: u32) -> &[Posterior] {
+        &self.all.posteriors[place as usize * self.n_targets..][..self.n_targets]
     }
 
     /// Takes back what is kept at a place.
     pub(crate) fn take(&mut self, place: u32, holding: &mut Holding) {
         holding.ranges.clear();
         holding.ranges.extend_from_slice(self.ranges(place));
-        holding.beliefs.clear();
-        holding.beliefs.extend_from_slice(self.beliefs(place));
+        holding.posteriors.clear();
+        holding.posteriors.extend_from_slice(self.posteriors(place));
         self.free(place);
     }
 
@@ -73,7 +73,7 @@ mod tests {
     fn what_is_kept_is_taken_back_from_places_used_again() {
         let holding = |k: u32| Holding {
             ranges: vec![(k, k + 1), (2 * k, 3 * k)],
-            beliefs: vec![Belief { mean: f64::from(k), variance: 1.0 }; 3],
+            posteriors: vec![Posterior { mean: f64::from(k), variance: 1.0 }; 3],
         };
         let (mut pool, mut kept, mut found) = (CellPool::new(2, 3), Vec::new(), Holding::default());
         for k in 1..200 {
@@ -82,7 +82,7 @@ mod tests {
                 let (place, k) = kept.remove((k as usize * 7) % kept.len());
                 assert_eq!(pool.ranges(place), holding(k).ranges);
                 pool.take(place, &mut found);
-                assert_eq!((&found.ranges, &found.beliefs), (&holding(k).ranges, &holding(k).beliefs));
+                assert_eq!((&found.ranges, &found.posteriors), (&holding(k).ranges, &holding(k).posteriors));
             }
         }
         assert_eq!(pool.all.ranges.len(), 2 * kept.len(), "places that are free are used first");

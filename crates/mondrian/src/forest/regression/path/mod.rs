@@ -85,7 +85,7 @@ struct Mover<'a> {
     targets: &'a Targets,
     gaussians: &'a [Gaussian],
     sets: Vec<Set>,
-    travellers: Vec<TreeSweep<'a>>,
+    sweeps: Vec<TreeSweep<'a>>,
     /// Prediction less target, by set, row-major.
     errors: Vec<Vec<f64>>,
 }
@@ -101,21 +101,21 @@ impl<'a> Mover<'a> {
         let t = targets.n_targets();
         let sizes: Vec<usize> = sets.iter().map(|set| set.y.len() / t).collect();
         let rows_of_point = rows_by_point(targets, core.forest.store().n_slots());
-        let travellers: Vec<TreeSweep<'a>> = core
+        let sweeps: Vec<TreeSweep<'a>> = core
             .forest
             .trees()
             .par_iter()
             .map(|(tree, sums)| TreeSweep::new(tree, sums, targets, gaussians, &sizes, &rows_of_point))
             .collect();
-        let m = travellers.len() as f64;
+        let m = sweeps.len() as f64;
         let start: Vec<f64> = (0..t)
             .map(|target| {
-                let roots = travellers.iter().map(|tr| tr.root_belief(targets, &gaussians[target], target).mean);
+                let roots = sweeps.iter().map(|tr| tr.root_posterior(targets, &gaussians[target], target).mean);
                 roots.sum::<f64>() / m
             })
             .collect();
         let errors = sets.iter().map(|set| set.y.iter().enumerate().map(|(i, y)| start[i % t] - y).collect()).collect();
-        Self { model, targets, gaussians, sets, travellers, errors }
+        Self { model, targets, gaussians, sets, sweeps, errors }
     }
 
     fn run(mut self, progress: &mut Progress<'_>) -> Result<UnfinishedPath> {
@@ -127,7 +127,7 @@ impl<'a> Mover<'a> {
         for (at, end) in bounds.iter().enumerate() {
             progress.report(at as f64 / bounds.len() as f64)?;
             let (model, sets, targets, gaussians) = (self.model, &self.sets, self.targets, self.gaussians);
-            self.travellers.par_iter_mut().for_each(|tr| tr.advance(*end, model, sets, targets, gaussians));
+            self.sweeps.par_iter_mut().for_each(|tr| tr.advance(*end, model, sets, targets, gaussians));
             // Sums kept by adding and taking away are made anew once a window.
             losses = self.losses();
             self.apply(&mut losses, &mut builder);
@@ -138,10 +138,10 @@ impl<'a> Mover<'a> {
 
     /// Ends of windows of time that hold about [`WINDOW`] cuts each; the last is the lifetime.
     fn windows(&self, lifetime: f64) -> Vec<f64> {
-        let n_nodes: usize = self.travellers.iter().map(|tr| tr.tree.n_nodes()).sum();
+        let n_nodes: usize = self.sweeps.iter().map(|tr| tr.tree.n_nodes()).sum();
         let stride = n_nodes.div_ceil(SAMPLE).max(1);
         let mut times: Vec<f64> = self
-            .travellers
+            .sweeps
             .iter()
             .flat_map(|tr| (0..tr.tree.n_nodes()).step_by(stride).map(|id| tr.tree.node(id as u32).time()))
             .filter(|t| *t <= lifetime)
@@ -156,15 +156,15 @@ impl<'a> Mover<'a> {
     /// Applies the window's events of all trees in order of time, a value per cut.
     fn apply(&mut self, losses: &mut [SumOfSquares], builder: &mut PathBuilder) {
         let mut order: Vec<(Event, u32)> = Vec::new();
-        for (index, tr) in self.travellers.iter().enumerate() {
+        for (index, tr) in self.sweeps.iter().enumerate() {
             order.extend(tr.events.iter().map(|event| (*event, index as u32)));
         }
         order
             .par_sort_unstable_by(|(a, i), (b, j)| a.time.total_cmp(&b.time).then((i, a.changes).cmp(&(j, b.changes))));
-        let (t, m) = (self.targets.n_targets(), self.travellers.len() as f64);
+        let (t, m) = (self.targets.n_targets(), self.sweeps.len() as f64);
         let (mut validation, mut steps) = (vec![0.0; losses.len() - 1], vec![0.0; t]);
         for (Event { time, changes: (from, to) }, index) in order {
-            let tr = &self.travellers[index as usize];
+            let tr = &self.sweeps[index as usize];
             for change in &tr.changes[from as usize..to as usize] {
                 let set = change.set as usize;
                 let (errors, loss) = (&mut self.errors[set], &mut losses[set]);

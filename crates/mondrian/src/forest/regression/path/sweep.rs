@@ -4,7 +4,7 @@
 //! and are partitioned at each cut.
 
 use crate::forest::regression::path::cells::{CellPool, Holding};
-use crate::forest::regression::posterior::{Belief, Gaussian, Reader};
+use crate::forest::regression::posterior::{Gaussian, Posterior, Reader};
 use crate::forest::regression::targets::{Sums, Targets};
 use crate::forest::regression::{LeafModel, RegressionForest};
 use crate::process::{Cut, Side};
@@ -22,7 +22,7 @@ struct Frontier {
     next: NextCut,
     /// Whether no cut so far separated training rows.
     is_root_block: bool,
-    /// Where its rows and beliefs are kept.
+    /// Where its rows and posteriors are kept.
     place: u32,
 }
 
@@ -77,7 +77,7 @@ impl<'a> TreeSweep<'a> {
     ) -> Self {
         let mut permutations: Vec<Vec<u32>> = sizes.iter().map(|n| (0..*n as u32).collect()).collect();
         permutations[0] = depth_first_rows(tree, rows_of_point);
-        let mut traveller = Self {
+        let mut sweep = Self {
             tree,
             sums,
             frontier: Vec::new(),
@@ -90,15 +90,15 @@ impl<'a> TreeSweep<'a> {
             deltas: Vec::new(),
         };
         if let Some(next) = NextCut::of_root(tree) {
-            let beliefs = gaussians.iter().enumerate().map(|(t, g)| traveller.root_belief(targets, g, t)).collect();
-            let root = Holding { ranges: sizes.iter().map(|n| (0, *n as u32)).collect(), beliefs };
-            let place = traveller.pool.keep(&root);
-            traveller.frontier.push(Frontier { next, is_root_block: true, place });
+            let posteriors = gaussians.iter().enumerate().map(|(t, g)| sweep.root_posterior(targets, g, t)).collect();
+            let root = Holding { ranges: sizes.iter().map(|n| (0, *n as u32)).collect(), posteriors };
+            let place = sweep.pool.keep(&root);
+            sweep.frontier.push(Frontier { next, is_root_block: true, place });
         }
-        traveller
+        sweep
     }
 
-    pub(crate) fn root_belief(&self, targets: &Targets, gaussian: &Gaussian, target: usize) -> Belief {
+    pub(crate) fn root_posterior(&self, targets: &Targets, gaussian: &Gaussian, target: usize) -> Posterior {
         let reader = Reader { tree: self.tree, sums: self.sums, targets };
         reader.independent(self.tree.root(), target, gaussian)
     }
@@ -184,23 +184,23 @@ impl<'a> TreeSweep<'a> {
                 Side::Above => (*middle, *end),
             }));
             if child == Child::EMPTY {
-                // Riders that leave: to the prior from the root block and with independent cells, else nothing changes.
+                // Rows that leave: to the prior from the root block and with independent cells, else nothing changes.
                 if is_independent || is_root_block {
-                    new.beliefs.clear();
-                    new.beliefs.extend(gaussians.iter().map(Belief::prior));
-                    self.change(&cell.beliefs, new);
+                    new.posteriors.clear();
+                    new.posteriors.extend(gaussians.iter().map(Posterior::prior));
+                    self.change(&cell.posteriors, new);
                 }
                 continue;
             }
-            new.beliefs.clone_from(&cell.beliefs);
+            new.posteriors.clone_from(&cell.posteriors);
             if separates {
                 let reader = Reader { tree: self.tree, sums: self.sums, targets };
                 let weight = reader.weight(child);
-                for (target, (to, gaussian)) in new.beliefs.iter_mut().zip(gaussians).enumerate() {
-                    let parent = if is_independent { Belief::above_root(gaussian) } else { *to };
-                    *to = Belief::after(parent, reader.sum(child, target), weight, gaussian);
+                for (target, (to, gaussian)) in new.posteriors.iter_mut().zip(gaussians).enumerate() {
+                    let parent = if is_independent { Posterior::above_root(gaussian) } else { *to };
+                    *to = Posterior::after(parent, reader.sum(child, target), weight, gaussian);
                 }
-                self.change(&cell.beliefs, new);
+                self.change(&cell.posteriors, new);
             }
             let is_root_block = is_root_block && !separates;
             if let Some(next) = next {
@@ -217,7 +217,7 @@ impl<'a> TreeSweep<'a> {
         }
     }
 
-    /// Where each set's rows divide: training rows lie depth first already, riders are partitioned.
+    /// Where each set's rows divide: training rows lie depth first already, the others are partitioned.
     fn split(&mut self, room: &mut Room, cut: &Cut, below: Child, model: &RegressionForest, sets: &[Set]) {
         let Room { cell: Holding { ranges, .. }, middles, .. } = room;
         let below = self.tree.rows_of(below, model.core.forest.store());
@@ -240,7 +240,7 @@ impl<'a> TreeSweep<'a> {
     }
 
     /// Changes the predictions of rows.
-    fn change(&mut self, from: &[Belief], to: &Holding) {
+    fn change(&mut self, from: &[Posterior], to: &Holding) {
         let delta = self.deltas.len() as u32;
         let changes = to.ranges.iter().enumerate().filter(|(_, (start, end))| start < end);
         let before = self.changes.len();
@@ -251,15 +251,15 @@ impl<'a> TreeSweep<'a> {
             delta,
         }));
         if self.changes.len() > before {
-            self.deltas.extend(from.iter().zip(&to.beliefs).map(|(a, b)| b.mean - a.mean));
+            self.deltas.extend(from.iter().zip(&to.posteriors).map(|(a, b)| b.mean - a.mean));
         }
     }
 
-    /// When each rider in a frozen cell separates from its point: from then on it predicts the prior.
+    /// When each row in a frozen cell separates from its point: from then on it predicts the prior.
     fn plan_partings(&mut self, frozen: &Holding, model: &RegressionForest, sets: &[Set], gaussians: &[Gaussian]) {
         let forest = &model.core.forest;
         let n_dims = forest.n_dims();
-        let deltas: Vec<f64> = frozen.beliefs.iter().zip(gaussians).map(|(b, g)| g.prior_mean - b.mean).collect();
+        let deltas: Vec<f64> = frozen.posteriors.iter().zip(gaussians).map(|(b, g)| g.prior_mean - b.mean).collect();
         let mut locator = Locator::new(self.tree, forest.domain(), forest.store(), model.view);
         for (set, (start, end)) in frozen.ranges.iter().enumerate().skip(1) {
             for at in *start..*end {
