@@ -45,6 +45,7 @@ impl PointClasses {
     }
 
     /// (class, count) of a point, ascending by class.
+    #[inline]
     pub(crate) fn of(&self, point: u32) -> &[(u32, u32)] {
         match self.pure.get(point as usize) {
             None | Some((_, 0)) => &[],
@@ -112,6 +113,7 @@ impl PointClasses {
     }
 
     /// Sets the bits of a point's classes.
+    #[inline]
     pub(crate) fn mark(&self, point: u32, mask: &mut [u64]) {
         for (class, _) in self.of(point) {
             mask[*class as usize / 64] |= 1 << (class % 64);
@@ -129,8 +131,13 @@ pub struct ClassMasks {
 
 impl ClassMasks {
     /// Sets the bits of all classes below a child.
+    #[inline]
     pub(crate) fn mark(&self, classes: &PointClasses, child: Child, mask: &mut [u64]) {
-        let or = |held: &[u64], mask: &mut [u64]| mask.iter_mut().zip(held).for_each(|(m, h)| *m |= h);
+        // One word, of up to 64 classes, without a loop: this is done at every cut.
+        let or = |held: &[u64], mask: &mut [u64]| match (mask, held) {
+            ([mask], [held]) => *mask |= held,
+            (mask, held) => mask.iter_mut().zip(held).for_each(|(m, h)| *m |= h),
+        };
         match child.kind() {
             Kind::Inner(id) => or(&self.nodes[id as usize * self.n_words..][..self.n_words], mask),
             Kind::Leaf(id) => or(&self.leaves[id as usize * self.n_words..][..self.n_words], mask),

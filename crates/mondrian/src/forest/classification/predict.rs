@@ -3,6 +3,8 @@
 //! A block's distribution is computed once for all rows that come to it. At each block only the lifetimes that end inside
 //! it are looked at, so a whole grid of lifetimes costs one traversal.
 
+#![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+
 use crate::forest::classification::masks::{ClassMasks, PointClasses};
 use crate::forest::classification::stable::{discount, exit_into, inner_into, leaf_into, leaving_weights, survival};
 use crate::forest::{Forest, Unseen};
@@ -21,15 +23,17 @@ pub(crate) struct ClassModel<'a> {
 pub(crate) struct Rows {
     inside: Vec<f64>,
     outside_by: Vec<f64>,
-    is_any_outside: bool,
+    /// The rows inside the root box, and the others: those may leave at every cut, which costs a look at each of them.
+    groups: [Vec<u32>; 2],
 }
 
 impl Rows {
     pub(crate) fn new(forest: &Forest<ClassMasks>, coordinates: &[f64]) -> Self {
         let mut inside = coordinates.to_vec();
         let outside_by: Vec<f64> = inside.chunks_exact_mut(forest.n_dims()).map(|x| forest.domain().clamp(x)).collect();
-        let is_any_outside = outside_by.iter().any(|distance| *distance != 0.0);
-        Self { inside, outside_by, is_any_outside }
+        let is_inside = |row: &u32| outside_by[*row as usize] == 0.0;
+        let (within, beyond) = (0..outside_by.len() as u32).partition(is_inside);
+        Self { inside, outside_by, groups: [within, beyond] }
     }
 }
 
@@ -43,9 +47,14 @@ impl ClassModel<'_> {
         for (tree, masks) in self.forest.trees() {
             let traversal = Traversal { tree, domain, store, rows: &coded, lifetime, draws_cuts: true };
             let mut predictor = Predictor::new(*self, (tree, masks), (rows, &coded), lifetimes, &mut add);
-            let mut order: Vec<u32> = (0..coded.n_rows() as u32).collect();
             let root = BlockState { child: tree.root(), birth: 0.0, parent: SLOTS as u32 };
-            traversal.run(&mut order, root, &mut predictor);
+            for (group, are_outside) in rows.groups.iter().zip([false, true]) {
+                if group.is_empty() {
+                    continue;
+                }
+                predictor.are_outside = are_outside;
+                traversal.run(&mut group.clone(), root, &mut predictor);
+            }
         }
     }
 }
@@ -65,6 +74,8 @@ struct Predictor<'a, F> {
     masks: &'a ClassMasks,
     rows: &'a Rows,
     coded: &'a CodedRows<'a>,
+    /// Whether the rows on their way lie outside the root box.
+    are_outside: bool,
     lifetimes: &'a [f64],
     /// Distributions by place: those that cells put aside wait with, then those of the blocks on the way down.
     above: Vec<f64>,
@@ -108,6 +119,7 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
             masks,
             rows,
             coded,
+            are_outside: false,
             lifetimes,
             above: vec![1.0 / n_classes as f64; (SLOTS + 1) * n_classes],
             leaf,
@@ -127,11 +139,13 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
         }
     }
 
+    #[inline]
     fn outside_by(&self, row: u32) -> f64 {
-        if self.rows.is_any_outside { self.rows.outside_by[row as usize] } else { 0.0 }
+        if self.are_outside { self.rows.outside_by[row as usize] } else { 0.0 }
     }
 
     /// A row that does not come to the end of the block: it leaves at `exit` if not before, at a rate.
+    #[inline(always)]
     fn leave_row(&mut self, row: u32, exit: f64, block: BlockState) {
         let rate = self.outside_by(row);
         let (first, seen) = (self.number_from(block.birth), self.number_from(exit));
@@ -163,6 +177,7 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
     }
 
     /// What a row gets that leaves the block at a rate before the time `until`.
+    #[inline]
     fn add_leaving(
         &mut self,
         row: u32,
@@ -221,7 +236,7 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
     /// Rows at a cut that separates training points: the lifetimes that end in the block above it, and what leaves it.
     fn end_block(&mut self, rows: &[u32], time: f64, block: BlockState) {
         let (first, seen) = (self.number_from(block.birth), self.number_from(time));
-        if first == seen && !self.rows.is_any_outside {
+        if first == seen && !self.are_outside {
             return;
         }
         self.mark(block);
@@ -262,7 +277,7 @@ impl<F: FnMut(usize, usize, f64, &[f64])> Visitor for Predictor<'_, F> {
         split.children.map(|child| BlockState { child, birth: time, parent: place as u32 })
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, rows: &[u32], exit: Exit, block: BlockState) {
         if block.child == Child::EMPTY {
             // No training points: the distribution above the root.

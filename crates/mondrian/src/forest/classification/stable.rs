@@ -37,6 +37,7 @@ pub(crate) fn for_each_class(mask: &[u64], mut each: impl FnMut(usize)) {
 }
 
 /// A block cut in two, from the classes of its two children: a class counts once for each child that has it.
+#[inline]
 pub(crate) fn inner_into(below: &[u64], above: &[u64], d: f64, parent: &[f64], out: &mut [f64]) {
     let union: u32 = below.iter().zip(above).map(|(b, a)| (b | a).count_ones()).sum();
     let count = f64::from(n_set(below) + n_set(above));
@@ -64,6 +65,8 @@ pub(crate) fn leaf_into(counts: &[u32], d: f64, parent: &[f64], out: &mut [f64])
 }
 
 /// What a point sees that left the data on the edge above a block with these classes: a node with one count per class.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 pub(crate) fn exit_into(classes: &[u64], d: f64, parent: &[f64], out: &mut [f64]) {
     out.iter_mut().zip(parent).for_each(|(g, p)| *g = p * d);
     let share = (1.0 - d) / f64::from(n_set(classes));

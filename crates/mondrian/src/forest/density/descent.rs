@@ -6,6 +6,8 @@
 //! a handful of cuts; a training point is followed to the end, about D·log λ cuts. Storing those cuts would cost more
 //! memory than the tree and go stale with every point learned; drawn anew they are exact whatever happened before.
 
+#![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+
 use crate::Lifetime;
 use crate::forest::Forest;
 use crate::forest::density::polya::{Split, shares};
@@ -95,7 +97,7 @@ impl<F: Follower> Visitor for DensityVisitor<'_, F> {
         Exits::Timed
     }
 
-    #[inline]
+    #[inline(always)]
     fn cut(&mut self, split: &tree::Split<'_>, Level { value, depth }: Self::State) -> [Self::State; 2] {
         let (cut, start) = (&split.cut, split.start as u32);
         let interval = (split.interval.0, cut.location, split.interval.1);

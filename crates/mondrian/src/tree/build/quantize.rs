@@ -143,6 +143,9 @@ impl Codes {
     }
 }
 
+/// Smaller tables of rows are in the cache nearest to the core as they are.
+const LEAST_ROW_BYTES: usize = 1 << 17;
+
 /// Fewer rows than this meet at few nodes.
 const FEW: usize = 16;
 
@@ -158,7 +161,7 @@ impl<'a> CodedRows<'a> {
     /// Rows in measure coordinates, row-major and inside the root box.
     pub fn new(domain: &Domain, rows: &'a [f64]) -> Self {
         let n_dims = domain.n_dims();
-        let is_worth = n_dims <= LINE && size_of_val(rows) >= LEAST_BYTES;
+        let is_worth = n_dims <= LINE && size_of_val(rows) >= LEAST_ROW_BYTES;
         Self { rows, n_dims, codes: is_worth.then(|| Codes::of_rows(domain, rows)) }
     }
 

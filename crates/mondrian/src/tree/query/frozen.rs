@@ -55,7 +55,10 @@ impl<S: Copy> Resumed<S> {
         let exit = Exit { time: cut.time, parent: self.child };
         let Self { start, end, .. } = *self;
         if V::SEES_EVERY_CUT {
-            let n_below = rows.part(&mut order[start..end], scratch, dim, cut.location, V::KEEPS_ORDER);
+            let n_below = match &mut order[start..end] {
+                [row] => usize::from(rows.is_below(*row, dim, cut.location)),
+                order => rows.part(order, scratch, dim, cut.location, V::KEEPS_ORDER),
+            };
             let (mut children, mut counts) = ([Child::EMPTY; 2], [0; 2]);
             (children[side.index()], counts[side.index()]) = (self.child, self.count);
             let split = Split { cut, children, rows: &order[start..end], n_below, start, counts, interval };

@@ -184,7 +184,12 @@ impl<V: Visitor> Descent<'_, '_, V> {
             }
             let (dim, location) = (node.dim(), node.location);
             let order = &mut self.order[start..end];
-            let middle = start + self.on.rows.part(order, &mut self.scratch, dim, location, V::KEEPS_ORDER);
+            let n_below = match order {
+                // Deep down nearly every row is alone.
+                [row] => usize::from(self.on.rows.is_below(*row, dim, location)),
+                _ => self.on.rows.part(order, &mut self.scratch, dim, location, V::KEEPS_ORDER),
+            };
+            let middle = start + n_below;
             let separates = node.separates();
             let mut states = [state; 2];
             if V::SEES_EVERY_CUT || separates {
@@ -194,7 +199,7 @@ impl<V: Visitor> Descent<'_, '_, V> {
                     ([0; 2], (0.0, 0.0))
                 };
                 let children = tree.children(node);
-                let (rows, n_below) = (&self.order[start..end], middle - start);
+                let rows = &self.order[start..end];
                 states = self
                     .visitor
                     .cut(&Split { cut: node.cut(), children, rows, n_below, start, counts, interval }, state);
