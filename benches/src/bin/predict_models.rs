@@ -6,12 +6,8 @@
 
 use std::hint::black_box;
 
-use mondrian::forest::density::{DensityForest, DensityParams};
-use mondrian::forest::{
-    ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice, RegressionForest, RegressionParams,
-};
 use mondrian::process::NodeKey;
-use mondrian::{Lifetime, Points};
+use mondrian::{ClassificationParams, DensityParams, ForestParams, Lifetime, LifetimeChoice, Points, RegressionParams};
 use mondrian_benches::{Table, timed_on_thread};
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
@@ -83,7 +79,7 @@ fn compare(data: &Data, asked: &str, forest: ForestParams) -> Outcome {
     };
     if is_asked("regression") {
         let params = RegressionParams { forest: forest.clone(), ..RegressionParams::default() };
-        let model = RegressionForest::fit(params, train, &data.letters, None)?;
+        let model = params.fit(train, &data.letters)?;
         let n_nodes = model.forest().trees().iter().map(|(tree, _)| tree.n_nodes()).sum();
         let time = least(&|| drop(black_box(model.predict(test))));
         report("regression", model.lifetime(), n_nodes, time);
@@ -91,13 +87,13 @@ fn compare(data: &Data, asked: &str, forest: ForestParams) -> Outcome {
     if is_asked("classification") {
         let params = ClassificationParams { forest: forest.clone(), ..ClassificationParams::default() };
         let letters: Vec<u32> = data.letters.iter().map(|letter| *letter as u32).collect();
-        let model = ClassificationForest::fit(params, train, &letters, N_CLASSES, None)?;
+        let model = params.n_classes(N_CLASSES).fit(train, &letters)?;
         let n_nodes = model.forest().trees().iter().map(|(tree, _)| tree.n_nodes()).sum();
         let time = least(&|| drop(black_box(model.predict_proba(test))));
         report("classification", model.lifetime(), n_nodes, time);
     }
     if is_asked("density") {
-        let model = DensityForest::fit(&DensityParams::from(forest), train)?;
+        let model = DensityParams::from(forest).fit(train)?;
         let n_nodes = model.forest().trees().iter().map(|(tree, _)| tree.n_nodes()).sum();
         let time = least(&|| drop(black_box(model.score(test))));
         report("density", model.lifetime(), n_nodes, time);

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::forest::Unseen;
 use crate::forest::regression::batch_predict::BatchPredictor;
 use crate::forest::regression::mixture::{Normal, quantile};
-use crate::forest::regression::posterior::{Posterior, Mixture, Reader, BlockPath};
+use crate::forest::regression::posterior::{BlockPath, Mixture, Posterior, Reader};
 use crate::forest::regression::{LeafModel, RegressionForest};
 use crate::tree::{Child, CodedRows, Frozen, Locator, Traversal};
 use crate::{Error, Points, Prediction, Result};
