@@ -83,6 +83,10 @@ pub use forest::{
 pub use grid::search::{SearchKind, SearchLimits};
 pub use grid::{GridRidge, GridRidgeParams};
 pub use laplace::{
+    Cells, ClassWorth, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, LeaveOneOut,
+    Link as ClassLink, Measure as KernelMeasure, Metric as KernelMetric, TargetMap,
+};
+pub use laplace::{
     LaplaceKernel, LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceRidge, LaplaceRidgeParams, LifetimesChoice,
     TuningParams,
 };

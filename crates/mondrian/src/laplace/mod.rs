@@ -1,26 +1,53 @@
-//! Tuning the exact general Laplace kernel: one lifetime per dimension and α, by derivatives (report, chapter 5;
-//! docs/design.md, "The tuned Laplace kernel").
+//! The Laplace kernel, exact and tuned (report, chapter 5; docs/design.md, "The tuned Laplace kernel").
 //!
-//! The kernel exp(−Σ λ_d |x_d − x'_d|) is smooth in its lifetimes, and the leave-one-out error of exact ridge on n rows
-//! has a closed form. So [`Objective`] gives the error and all D + 1 derivatives for the price of six factorisations,
-//! [`descend`] follows them, and [`tune`] does so on few rows first. [`LaplaceKernelRidge`] puts the result to use.
+//! [`LaplaceRegressor`] and [`LaplaceClassifier`] tune the whole kernel
+//! exp(−Σ λ|u| − Σ ν·1\[u ≠ 0\] − ‖Au‖^p): measures, categorical inputs, missing cells, a learned metric. Its parts:
+//! [`Columns`] make numbers of inputs, [`KernelTuning`] says how lifetimes, metric, exponent and α are found, and
+//! [`KernelRows`] are rows as the kernel sees them.
+//!
+//! The report's kernel exp(−Σ λ_d |x_d − x'_d|) alone: [`Objective`] gives its leave-one-out error and all D + 1
+//! derivatives, [`descend`] follows them, [`tune`] does so on few rows first, and [`LaplaceKernelRidge`] uses the result.
 
+mod adam;
+mod cells;
+mod classification;
+mod columns;
 mod entries;
 mod estimator;
 mod exact;
 pub(crate) mod exp;
+mod importance;
 mod kernel;
+mod link;
+mod model;
 mod neighbors;
+mod objective;
 mod packed;
+mod power;
+mod regression;
 mod rows;
 mod saved;
+mod search;
+mod solve;
+mod target;
+mod tiles;
 pub(crate) mod tune;
+mod uncertainty;
+mod values;
 
+pub use cells::Cells;
+pub use classification::{ClassWorth, LaplaceClassifier};
+pub use columns::{Columns, Measure, WIDE};
 pub(crate) use estimator::tuned_on_path;
 pub use estimator::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceSolution, LifetimesChoice};
 pub use exact::{LaplaceRidge, LaplaceRidgeParams};
 pub use kernel::LaplaceKernel;
+pub use link::Link;
 pub use neighbors::Neighbors;
 pub use packed::PackedRows;
+pub use regression::{LaplaceRegressor, LaplaceRegressorParams, LeaveOneOut};
 pub use rows::{KernelRows, MOST_LEVELS};
+pub use search::KernelTuning;
+pub use target::TargetMap;
 pub use tune::{Criterion, Descent, DescentLimits, Method, Objective, Slope, Tuned, TuningParams, descend, tune};
+pub use values::{AUTO_RANK, MOST_FULL, Metric};

@@ -16,6 +16,7 @@
 //! Threads are an argument ([`Threads`]), never a global: faer's threads wait by spinning, so more than one pays only
 //! for one large call from the top level while no other thread works.
 
+mod blocked;
 mod cholesky;
 mod deferred;
 mod drift;
@@ -26,6 +27,7 @@ mod product;
 mod symmetric;
 
 pub(crate) use crate::simd::{axpy, dot};
+pub(crate) use blocked::{factor_blocks, inverse_diagonal, solve_blocks};
 pub use cholesky::Cholesky;
 pub use deferred::{DeferredInverse, Merge};
 pub use drift::Drift;

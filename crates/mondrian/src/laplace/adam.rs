@@ -1,0 +1,188 @@
+//! Adam on fresh rows at every step (docs/design.md, "The tuned Laplace kernel", Fresh rows at every step).
+
+use rayon::prelude::*;
+
+use crate::laplace::Slope;
+use crate::laplace::objective::{Batch, Loss, slope};
+use crate::laplace::values::{Layout, Metric};
+use crate::linalg::Threads;
+use crate::process::NodeKey;
+use crate::{Error, Result};
+
+/// Rates of steps on logarithms, on R and on logit(p/2).
+const RATE: f64 = 0.15;
+const ROTATION_RATE: f64 = 0.05;
+const EXPONENT_RATE: f64 = 0.05;
+const FIRST: f64 = 0.9;
+const SECOND: f64 = 0.98;
+/// Bounds of ln α and logit(p/2).
+const ALPHA_RANGE: (f64, f64) = (-18.0, 5.0);
+const EXPONENT_RANGE: (f64, f64) = (-1.5, 3.0);
+
+/// How long a run is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Schedule {
+    pub(crate) steps: usize,
+    pub(crate) rows: usize,
+    /// A factor on all rates.
+    pub(crate) pace: f64,
+}
+
+/// Rows of each step: keyed orders of all rows, one after the other, without replacement within an order.
+pub(crate) struct Pool {
+    key: NodeKey,
+    n_rows: usize,
+    order: Vec<usize>,
+    round: u64,
+}
+
+impl Pool {
+    pub(crate) fn new(key: NodeKey, n_rows: usize) -> Self {
+        Self { key, n_rows, order: Vec::new(), round: 0 }
+    }
+
+    /// The next `count` rows, ascending, each once.
+    pub(crate) fn next(&mut self, count: usize) -> Vec<usize> {
+        let count = count.min(self.n_rows);
+        while self.order.len() < count {
+            let key = self.key.fork(self.round);
+            let mut keyed: Vec<(NodeKey, usize)> = (0..self.n_rows).map(|i| (key.fork(i as u64), i)).collect();
+            keyed.sort_unstable();
+            self.order.extend(keyed.into_iter().map(|(_, i)| i));
+            self.round += 1;
+        }
+        let mut rows: Vec<usize> = self.order.drain(..count).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    }
+}
+
+/// One run: parameters, their moments and their mean over the last half of the steps.
+pub(crate) struct Chain {
+    pub(crate) layout: Layout,
+    pub(crate) theta: Vec<f64>,
+    first: Vec<f64>,
+    second: Vec<f64>,
+    sum: Vec<f64>,
+    n_summed: usize,
+}
+
+impl Chain {
+    pub(crate) fn new(layout: Layout, theta: Vec<f64>) -> Self {
+        let zeros = vec![0.0; theta.len()];
+        Self { layout, first: zeros.clone(), second: zeros.clone(), sum: zeros, n_summed: 0, theta }
+    }
+
+    /// The mean of the last half of the steps; where it stands, if there were none.
+    pub(crate) fn mean(&self) -> Vec<f64> {
+        if self.n_summed == 0 {
+            return self.theta.clone();
+        }
+        self.sum.iter().map(|s| s / self.n_summed as f64).collect()
+    }
+
+    /// Step `step` of `schedule`, counted from 1. `n_rows` is the number of all rows: the prior counts once for them.
+    fn advance(&mut self, step: usize, schedule: Schedule, mut gradient: Vec<f64>, n_rows: usize) {
+        let layout = &self.layout;
+        pull(layout, &self.theta, n_rows as f64, &mut gradient);
+        let mut squares: Vec<f64> = gradient.iter().map(|g| g * g).collect();
+        let rotation = layout.rotation();
+        if !rotation.is_empty() {
+            let mean = squares[rotation.clone()].iter().sum::<f64>() / rotation.len() as f64;
+            squares[rotation.clone()].fill(mean);
+        }
+        let decay = (2.0 * (1.0 - step as f64 / (schedule.steps + 1) as f64)).min(1.0);
+        let (one, two) = (1.0 - FIRST.powi(step as i32), 1.0 - SECOND.powi(step as i32));
+        for (at, (g, square)) in gradient.into_iter().zip(squares).enumerate() {
+            self.first[at] = FIRST * self.first[at] + (1.0 - FIRST) * g;
+            self.second[at] = SECOND * self.second[at] + (1.0 - SECOND) * square;
+            let rate = if rotation.contains(&at) {
+                ROTATION_RATE
+            } else if at == layout.exponent_at() {
+                EXPONENT_RATE
+            } else {
+                RATE
+            };
+            self.theta[at] -=
+                schedule.pace * rate * decay * (self.first[at] / one) / ((self.second[at] / two).sqrt() + 1e-5);
+        }
+        let (exponent, alpha) = (layout.exponent_at(), layout.alpha_at());
+        if layout.alpha.is_none() {
+            self.theta[alpha] = self.theta[alpha].clamp(ALPHA_RANGE.0, ALPHA_RANGE.1);
+        }
+        if layout.exponent.is_none() {
+            self.theta[exponent] = self.theta[exponent].clamp(EXPONENT_RANGE.0, EXPONENT_RANGE.1);
+        }
+        if 2 * step > schedule.steps {
+            self.sum.iter_mut().zip(&self.theta).for_each(|(s, t)| *s += t);
+            self.n_summed += 1;
+        }
+    }
+}
+
+/// Adds the slope of the prior, per row: R around its centre with variance 1/D, logarithms around their mean with variance 1.
+pub(crate) fn pull(layout: &Layout, theta: &[f64], n_rows: f64, gradient: &mut [f64]) {
+    if layout.metric == Metric::None {
+        return;
+    }
+    for range in [layout.axes(), layout.scales()] {
+        let mean = theta[range.clone()].iter().sum::<f64>() / range.len().max(1) as f64;
+        for at in range {
+            gradient[at] += (theta[at] - mean) / n_rows;
+        }
+    }
+    for (k, at) in layout.rotation().enumerate() {
+        gradient[at] += (theta[at] - layout.rotation_centre(k)) * layout.n_linear as f64 / n_rows;
+    }
+}
+
+/// Told layout, parameters, value and rows of a step; says whether to go on.
+pub(crate) type Told<'a> = dyn FnMut(&Layout, &[f64], f64, usize) -> Result<bool> + 'a;
+
+/// Runs chains side by side on the same rows of `batch`, telling the value of each step of each chain to `told`, which may
+/// stop it.
+pub(crate) fn run(
+    chains: &mut [Chain],
+    batch: &Batch,
+    loss: Loss,
+    schedule: Schedule,
+    key: NodeKey,
+    threads: Threads,
+    told: &mut Told<'_>,
+) -> Result<()> {
+    let n = batch.n_rows();
+    let mut pool = Pool::new(key, n);
+    for step in 1..=schedule.steps {
+        let rows = pool.next(schedule.rows);
+        let fresh = batch.select(&rows);
+        let evaluate = |chain: &Chain| slope(&chain.layout, &chain.theta, &fresh, loss);
+        let slopes: Vec<Result<Slope>> = if threads == Threads::ONE {
+            chains.iter().map(evaluate).collect()
+        } else {
+            chains.par_iter().map(evaluate).collect()
+        };
+        let mut goes_on = true;
+        for (chain, slope) in chains.iter_mut().zip(slopes) {
+            match slope {
+                Ok(Slope { value, gradient }) if gradient.iter().all(|g| g.is_finite()) => {
+                    goes_on &= told(&chain.layout, &chain.theta, value, rows.len())?;
+                    chain.advance(step, schedule, gradient, n);
+                }
+                // Too small an α for these rows.
+                Ok(_) | Err(Error::NotPositiveDefinite { .. }) => {
+                    let at = chain.layout.alpha_at();
+                    if let Some(alpha) = chain.layout.alpha {
+                        return Err(Error::InvalidParameter { name: "alpha", value: alpha, expected: "larger" });
+                    }
+                    chain.theta[at] += 0.5;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if !goes_on {
+            break;
+        }
+    }
+    Ok(())
+}

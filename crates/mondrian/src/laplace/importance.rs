@@ -1,0 +1,105 @@
+//! Relevance of inputs: what permuting one does to the leave-one-out error (docs/design.md, "The tuned Laplace kernel", Relevance). A
+//! lifetime is a roughness, which is something else.
+
+use rayon::prelude::*;
+
+use crate::Result;
+use crate::laplace::Cells;
+use crate::laplace::columns::Columns;
+use crate::laplace::objective::{Loss, best_temperature, means, softmax};
+use crate::laplace::tiles::Tiles;
+use crate::laplace::values::Values;
+use crate::linalg::{Cholesky, Into, Matrix, Threads, gemm};
+use crate::process::NodeKey;
+
+/// Rows looked at: fewer for many inputs, since each input costs a pass over all pairs.
+fn n_rows_for(n_inputs: usize) -> usize {
+    match n_inputs {
+        0..=40 => 1000,
+        41..=100 => 500,
+        101..=300 => 300,
+        _ => 120,
+    }
+}
+
+/// The growth of the leave-one-out loss by permuting each input, as a share of the largest; 0 where it does not grow.
+///
+/// `targets` are as they are fitted. Rows come in keyed order; the first are looked at.
+#[expect(clippy::too_many_arguments, reason = "the parts of a model that is being put together")]
+pub(crate) fn importances(
+    columns: &Columns,
+    values: &Values,
+    cells: Cells<'_>,
+    targets: &Matrix,
+    weights: &[f64],
+    loss: Loss,
+    is_centred: bool,
+    key: NodeKey,
+) -> Result<Vec<f64>> {
+    let n_inputs = cells.n_columns();
+    let n = cells.n_rows().min(n_rows_for(n_inputs));
+    if n < 3 {
+        return Ok(vec![0.0; n_inputs]);
+    }
+    let c = targets.n_columns();
+    let table: Vec<f64> = (0..n).flat_map(|i| cells.row(i).to_vec()).collect();
+    let weights = &weights[..n];
+    let own = Matrix::from_fn(n, c, |i, k| targets[(i, k)]);
+    let tiles = Tiles::new(&values.rows(&columns.apply(Cells::row_major(&table, n_inputs)?)?)?);
+    let mut a = tiles.gram_lower(Threads::ONE);
+    for (i, w) in weights.iter().enumerate() {
+        a[(i, i)] = 1.0 + values.alpha / w;
+    }
+    let p = Cholesky::new(a, Threads::ONE)?.inverse();
+    let centre = if is_centred { means(&own, weights) } else { vec![0.0; c] };
+    let y = Matrix::from_fn(n, c, |i, k| own[(i, k)] - centre[k]);
+    let mut dual = Matrix::zeros(n, c);
+    gemm(1.0, &p, &y, Into::Replace, dual.view_mut(), Threads::ONE);
+    // Predictions of each row, as `rows` sees it, from the others.
+    let predict = |rows: &Tiles| {
+        let mut out = Matrix::zeros(n, c);
+        let mut kernel = vec![0.0; n];
+        for i in 0..n {
+            tiles.fill_column(rows.row(i), 0, &mut kernel);
+            kernel[i] = 0.0;
+            let through: f64 = kernel.iter().zip(p.column(i)).map(|(k, p)| k * p).sum::<f64>() / p[(i, i)];
+            for k in 0..c {
+                let direct: f64 = kernel.iter().zip(dual.column(k)).map(|(x, a)| x * a).sum();
+                out[(i, k)] = centre[k] + direct - through * dual[(i, k)];
+            }
+        }
+        out
+    };
+    let predicted = predict(&tiles);
+    let temperature = if loss == Loss::Log { best_temperature(&predicted, &own, weights) } else { 1.0 };
+    let error = |predicted: &Matrix| match loss {
+        Loss::Squared => {
+            let square = |k: usize| (0..n).map(|i| weights[i] * (own[(i, k)] - predicted[(i, k)]).powi(2)).sum::<f64>();
+            (0..c).map(square).sum::<f64>()
+        }
+        Loss::Log => {
+            let mut probabilities = vec![0.0; c];
+            let mut sum = 0.0;
+            for i in 0..n {
+                softmax((0..c).map(|k| temperature * predicted[(i, k)]), &mut probabilities);
+                let true_one: f64 = (0..c).map(|k| probabilities[k] * own[(i, k)]).sum();
+                sum -= weights[i] * true_one.max(1e-300).ln();
+            }
+            sum
+        }
+    };
+    let base = error(&predicted);
+    let growth = |input: usize| -> Result<f64> {
+        let mut keyed: Vec<(NodeKey, usize)> = (0..n).map(|i| (key.fork(input as u64).fork(i as u64), i)).collect();
+        keyed.sort_unstable();
+        let mut permuted = table.clone();
+        for (i, (_, from)) in keyed.iter().enumerate() {
+            permuted[i * n_inputs + input] = table[from * n_inputs + input];
+        }
+        let rows = values.rows(&columns.apply(Cells::row_major(&permuted, n_inputs)?)?)?;
+        Ok((error(&predict(&Tiles::new(&rows))) - base).max(0.0))
+    };
+    let grown: Vec<f64> = (0..n_inputs).into_par_iter().map(growth).collect::<Result<_>>()?;
+    let largest = grown.iter().fold(0.0_f64, |m, g| m.max(*g));
+    Ok(grown.into_iter().map(|g| if largest > 0.0 { g / largest } else { 0.0 }).collect())
+}

@@ -1,0 +1,506 @@
+//! Regression with the whole tuned kernel: the model to try first on a table of numbers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::laplace::Cells;
+use crate::laplace::importance::importances;
+use crate::laplace::model::{KernelModel, KeyedRows, checked_weights};
+use crate::laplace::objective::Loss;
+use crate::laplace::search::{KernelTuning, Rough, Search};
+use crate::laplace::solve::{Solution, solve};
+use crate::laplace::target::{TargetMap, residual_quantiles};
+use crate::laplace::uncertainty::Calibration;
+use crate::linalg::{Matrix, Threads};
+use crate::model_file::{Archive, ModelFileError, Saved};
+use crate::process::NodeKey;
+use crate::progress::Progress;
+use crate::select::Trajectory;
+use crate::{Error, Result};
+
+/// How [`LaplaceRegressor`] is fitted.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LaplaceRegressorParams {
+    /// How the kernel is tuned.
+    pub tuning: KernelTuning,
+    /// The map of the target, or `None` for the best by leave-one-out in the target's own units.
+    pub target_map: Option<TargetMap>,
+}
+
+/// What a fitted regression is worth by leave-one-out on all rows, in the target's units.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LeaveOneOut {
+    /// The root mean squared error.
+    pub rmse: f64,
+    /// The mean absolute error.
+    pub mae: f64,
+    /// The root mean squared error of predicting the mean.
+    pub rmse_of_mean: f64,
+}
+
+impl LeaveOneOut {
+    /// 1 − squared error over that of the mean; 0 for a constant target.
+    pub fn r2(&self) -> f64 {
+        if self.rmse_of_mean > 0.0 { 1.0 - (self.rmse / self.rmse_of_mean).powi(2) } else { 0.0 }
+    }
+}
+
+/// Ridge regression with k(x, x') = exp(−Σ λ|u| − Σ ν·1\[u ≠ 0\] − ‖Au‖^p), everything tuned by leave-one-out.
+///
+/// ```
+/// use mondrian::{Cells, LaplaceRegressor, LaplaceRegressorParams};
+/// let x: Vec<f64> = (0..60).flat_map(|i| [f64::from(i) / 60.0, f64::from(i * 37 % 60) / 60.0]).collect();
+/// let y: Vec<f64> = x.chunks(2).map(|row| (9.0 * row[0]).sin()).collect();
+/// let cells = Cells::row_major(&x, 2)?;
+/// let model = LaplaceRegressor::fit(cells, &[false; 2], &y, None, &LaplaceRegressorParams::default())?;
+/// assert_eq!(model.importances()[0], 1.0);
+/// let mean = model.predict(Cells::row_major(&[0.5, f64::NAN], 2)?)?;
+/// assert!((mean[0] - 4.5_f64.sin()).abs() < 0.2);
+/// # Ok::<(), mondrian::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct LaplaceRegressor {
+    model: KernelModel,
+    map: TargetMap,
+    /// 41 quantiles of the leave-one-out residuals of the mapped target.
+    smear: Vec<f64>,
+    calibrations: Vec<Calibration>,
+    worth: Vec<LeaveOneOut>,
+}
+
+/// A map must lower the error on the first rows by this factor to be tuned for.
+const WORTHWHILE: f64 = 0.99;
+
+impl LaplaceRegressor {
+    /// Tunes on these rows and solves on all of them. NaN in the cells is a missing cell; `categorical` says of each input
+    /// whether its numbers are codes of categories; weights, if any, are relative.
+    ///
+    /// # Errors
+    /// [`Error::Empty`], [`Error::LengthMismatch`], [`Error::NotFinite`] in the targets, [`Error::InvalidParameter`],
+    /// [`Error::NotPositiveDefinite`] if a given α is too small.
+    pub fn fit(
+        cells: Cells<'_>,
+        categorical: &[bool],
+        targets: &[f64],
+        weights: Option<&[f64]>,
+        params: &LaplaceRegressorParams,
+    ) -> Result<Self> {
+        let targets = Matrix::from_column(targets.to_vec());
+        Self::fit_many(cells, categorical, &targets, weights, params, Progress::none())
+    }
+
+    /// The same for several targets, one per column, telling every step of the tuning to `progress`.
+    ///
+    /// # Errors
+    /// Those of [`LaplaceRegressor::fit`], and [`Error::Cancelled`] if the callback breaks off.
+    pub fn fit_many(
+        cells: Cells<'_>,
+        categorical: &[bool],
+        targets: &Matrix,
+        weights: Option<&[f64]>,
+        params: &LaplaceRegressorParams,
+        progress: Progress<'_>,
+    ) -> Result<Self> {
+        check_targets(cells, targets)?;
+        checked_weights(weights, cells.n_rows())?;
+        let tuning = &params.tuning;
+        let KeyedRows { rows: order, weights, places } = KeyedRows::new(cells, targets, weights, tuning.seed);
+        let table: Vec<f64> = order.iter().flat_map(|&i| cells.row(i).iter().copied()).collect();
+        let cells = Cells::row_major(&table, cells.n_columns())?;
+        let (n, c) = (order.len(), targets.n_columns());
+        let targets = Matrix::from_fn(n, c, |i, k| targets[(order[i], k)]);
+        let mut search = Search::new(tuning, cells, categorical, weights.clone(), Loss::Squared, progress)?;
+        let identity = standardised(&targets, &weights);
+        search.scale = identity.1[0];
+        let maps = maps_for(params.target_map, &targets)?;
+        let rough = search.rough(&if maps == [TargetMap::Identity] {
+            identity.0
+        } else {
+            standardised(&mapped(&targets, maps[0]), &weights).0
+        })?;
+        let map = best_of_first(&rough, &targets, &weights, &maps, tuning)?;
+        let (fitted, scales) = standardised(&mapped(&targets, map), &weights);
+        search.scale = scales[0];
+        let kernel = search.finish(rough, &fitted)?;
+        let trajectory = std::mem::take(&mut search.trajectory);
+        let columned = kernel.columns.apply(cells)?;
+        let rows = kernel.values.rows(&columned)?;
+        let outputs = if c == 1 {
+            let columns: Vec<f64> = maps.iter().flat_map(|m| mapped(&targets, *m).into_vec()).collect();
+            Matrix::from_column_major(columns, n, maps.len())?
+        } else {
+            targets.clone()
+        };
+        let is_centred = tuning.fit_intercept;
+        let solution = solve(&rows, &outputs, &weights, is_centred, kernel.values.alpha, tuning.threads)?;
+        let (map, solution) = if c == 1 { best_map(&maps, &targets, &weights, &solution) } else { (map, solution) };
+        let key = NodeKey::root(tuning.seed, 0).fork(0x696D_706F);
+        let importances = importances(
+            &kernel.columns,
+            &kernel.values,
+            cells,
+            &standardised(&mapped(&targets, map), &weights).0,
+            &weights,
+            Loss::Squared,
+            is_centred,
+            key,
+        )?;
+        let smear = if c == 1 { residual_quantiles(solution.residuals.column(0)) } else { Vec::new() };
+        let worth = (0..c).map(|k| worth(map, &targets, &weights, &solution, k, &smear)).collect();
+        let Solution { dual, targets: centred, centre, residuals } = solution;
+        let model = KernelModel::new(
+            kernel.columns,
+            kernel.values,
+            rows,
+            weights,
+            places,
+            is_centred,
+            (centre, dual, centred),
+            importances,
+            trajectory,
+        );
+        let calibrate = |k: usize| Calibration::learn(&model, residuals.column(k), k);
+        let calibrations = (0..c).map(calibrate).collect::<Result<Vec<_>>>()?;
+        Ok(Self { model, map, smear, calibrations, worth })
+    }
+
+    /// The lifetime of x of each input, in its own units; ν for a categorical one. A roughness, no relevance.
+    pub fn lifetimes(&self) -> Vec<f64> {
+        self.model.lifetimes()
+    }
+
+    /// α.
+    pub fn alpha(&self) -> f64 {
+        self.model.values.alpha
+    }
+
+    /// p.
+    pub fn exponent(&self) -> f64 {
+        self.model.values.exponent
+    }
+
+    /// A in the inputs' own units, one row per direction and one column per input; no rows without a metric.
+    pub fn metric(&self) -> Matrix {
+        metric_of_inputs(&self.model)
+    }
+
+    /// The map of the target.
+    pub fn target_map(&self) -> TargetMap {
+        self.map
+    }
+
+    /// What permuting each input does to the leave-one-out error, as a share of the largest.
+    pub fn importances(&self) -> &[f64] {
+        &self.model.importances
+    }
+
+    /// Every step of the tuning.
+    pub fn trajectory(&self) -> &Trajectory {
+        &self.model.trajectory
+    }
+
+    /// What the model is worth, for each target.
+    pub fn leave_one_out(&self) -> &[LeaveOneOut] {
+        &self.worth
+    }
+
+    /// Number of inputs.
+    pub fn n_inputs(&self) -> usize {
+        self.model.columns.n_inputs()
+    }
+
+    /// Number of training rows.
+    pub fn n_rows(&self) -> usize {
+        self.model.n_rows()
+    }
+
+    /// Number of targets.
+    pub fn n_targets(&self) -> usize {
+        self.model.n_outputs()
+    }
+
+    /// Weights of the training rows for one target, in the order given, and its centre.
+    pub fn solution(&self, target: usize) -> (Vec<f64>, f64) {
+        (self.model.dual_in_order(target), self.model.centre[target])
+    }
+
+    /// Rows of the kernel's own geometry: each λ-weighted axis, then A·x through keyed Gaussian directions.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if the width differs.
+    pub fn transform(&self, cells: Cells<'_>, n_directions: usize, seed: u64) -> Result<(Vec<f64>, usize)> {
+        transform(&self.model, cells, n_directions, seed)
+    }
+
+    /// Predictions, row-major: one column per target.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if the width differs.
+    pub fn predict(&self, cells: Cells<'_>) -> Result<Vec<f64>> {
+        let scores = self.model.scores(cells)?;
+        Ok(scores.into_iter().map(|z| self.map.smear(z, &self.smear)).collect())
+    }
+
+    /// Predictions and standard deviations of new targets, row-major.
+    ///
+    /// # Errors
+    /// Those of [`LaplaceRegressor::predict`].
+    pub fn predict_with_std(&self, cells: Cells<'_>) -> Result<(Vec<f64>, Vec<f64>)> {
+        let pairs = self.with_deviations(cells, |z, deviation, calibration| {
+            let shape = &calibration.shape;
+            let values: Vec<f64> = shape.iter().map(|e| self.map.invert(z + deviation * e)).collect();
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64;
+            (self.map.smear(z, &self.smear), variance.sqrt())
+        })?;
+        Ok(pairs.into_iter().unzip())
+    }
+
+    /// Intervals that hold a new target with this probability, row-major.
+    ///
+    /// # Errors
+    /// Those of [`LaplaceRegressor::predict`], and [`Error::InvalidParameter`] unless the coverage lies within 0 and 1.
+    pub fn predict_interval(&self, cells: Cells<'_>, coverage: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+        if !(coverage > 0.0 && coverage < 1.0) {
+            return Err(Error::InvalidParameter { name: "coverage", value: coverage, expected: "between 0 and 1" });
+        }
+        let pairs = self.with_deviations(cells, |z, deviation, calibration| {
+            let reach = calibration.width(coverage) * deviation;
+            (self.map.invert(z - reach), self.map.invert(z + reach))
+        })?;
+        Ok(pairs.into_iter().unzip())
+    }
+
+    fn with_deviations(
+        &self,
+        cells: Cells<'_>,
+        make: impl Fn(f64, f64, &Calibration) -> (f64, f64) + Sync,
+    ) -> Result<Vec<(f64, f64)>> {
+        let queries = self.model.query(cells)?;
+        let rows = self.model.for_each(&queries, |_, kernel| {
+            let one = |c: usize| {
+                let deviation = self.calibrations[c].deviation(&self.model, kernel, c)?;
+                Ok(make(self.model.score(kernel, c), deviation, &self.calibrations[c]))
+            };
+            (0..self.n_targets()).map(one).collect::<Result<Vec<_>>>()
+        })?;
+        Ok(rows.concat())
+    }
+
+    /// The smoothing matrix of the (mapped) target, row-major, one row per query and one column per row given.
+    ///
+    /// # Errors
+    /// Those of [`LaplaceRegressor::predict`].
+    pub fn equivalent_kernel(&self, cells: Cells<'_>, threads: Threads) -> Result<Vec<f64>> {
+        self.model.equivalent_kernel(cells, threads)
+    }
+}
+
+fn check_targets(cells: Cells<'_>, targets: &Matrix) -> Result<()> {
+    let n = cells.n_rows();
+    if targets.n_rows() != n {
+        return Err(Error::LengthMismatch { what: "targets", expected: n, found: targets.n_rows() });
+    }
+    if n == 0 || targets.n_columns() == 0 {
+        return Err(Error::Empty { what: "X", rows: n, columns: cells.n_columns() });
+    }
+    for column in 0..targets.n_columns() {
+        if let Some(row) = targets.column(column).iter().position(|y| !y.is_finite()) {
+            return Err(Error::NotFinite { what: "y", row, column, value: targets[(row, column)] });
+        }
+    }
+    Ok(())
+}
+
+/// The maps to choose from; a given one must take the targets.
+fn maps_for(given: Option<TargetMap>, targets: &Matrix) -> Result<Vec<TargetMap>> {
+    if let Some(map) = given {
+        if map != TargetMap::Identity && targets.n_columns() > 1 {
+            let value = targets.n_columns() as f64;
+            return Err(Error::InvalidParameter { name: "targets with a target map", value, expected: "1" });
+        }
+        if let Some(&value) = targets.as_slice().iter().find(|y| !map.takes(&[**y])) {
+            return Err(Error::InvalidParameter {
+                name: "a target",
+                value,
+                expected: "within the target map's domain",
+            });
+        }
+        return Ok(vec![map]);
+    }
+    let mut maps = vec![TargetMap::Identity];
+    if targets.n_columns() == 1 {
+        maps.extend([TargetMap::Sqrt, TargetMap::Log].into_iter().filter(|map| map.takes(targets.as_slice())));
+    }
+    Ok(maps)
+}
+
+fn mapped(targets: &Matrix, map: TargetMap) -> Matrix {
+    Matrix::from_fn(targets.n_rows(), targets.n_columns(), |i, c| map.apply(targets[(i, c)]))
+}
+
+/// Each column over its standard deviation (1 for a constant one), and those deviations.
+fn standardised(targets: &Matrix, weights: &[f64]) -> (Matrix, Vec<f64>) {
+    let total: f64 = weights.iter().sum();
+    let scale = |c: usize| {
+        let column = targets.column(c);
+        let mean = column.iter().zip(weights).map(|(y, w)| y * (w / total)).sum::<f64>();
+        let largest = column.iter().fold(0.0_f64, |m, y| m.max((y - mean).abs()));
+        if !(largest > 0.0 && largest.is_finite()) {
+            return 1.0;
+        }
+        let square = column.iter().zip(weights).map(|(y, w)| w / total * ((y - mean) / largest).powi(2)).sum::<f64>();
+        largest * square.sqrt()
+    };
+    let scales: Vec<f64> = (0..targets.n_columns()).map(scale).collect();
+    (Matrix::from_fn(targets.n_rows(), targets.n_columns(), |i, c| targets[(i, c)] / scales[c]), scales)
+}
+
+/// The map with the least leave-one-out error of the rough kernel on the first rows.
+fn best_of_first(
+    rough: &Rough,
+    targets: &Matrix,
+    weights: &[f64],
+    maps: &[TargetMap],
+    tuning: &KernelTuning,
+) -> Result<TargetMap> {
+    if let [only] = maps {
+        return Ok(*only);
+    }
+    let n = targets.n_rows().min(2 * tuning.rows);
+    let rows: Vec<usize> = (0..n).collect();
+    let columned = rough.columned.select(&rows);
+    let some = Matrix::from_fn(n, 1, |i, _| targets[(i, 0)]);
+    let columns: Vec<f64> = maps.iter().flat_map(|map| mapped(&some, *map).into_vec()).collect();
+    let outputs = Matrix::from_column_major(columns, n, maps.len())?;
+    let kernel = rough.values.rows(&columned)?;
+    let solution = solve(&kernel, &outputs, &weights[..n], tuning.fit_intercept, rough.values.alpha, tuning.threads)?;
+    let errors = map_errors(maps, &some, &weights[..n], &solution);
+    let mut best = 0;
+    for k in 1..maps.len() {
+        if errors[k] < errors[best] * (WORTHWHILE * WORTHWHILE) {
+            best = k;
+        }
+    }
+    Ok(maps[best])
+}
+
+/// Mean squared leave-one-out errors in the target's units, one per map.
+fn map_errors(maps: &[TargetMap], targets: &Matrix, weights: &[f64], solution: &Solution) -> Vec<f64> {
+    let total: f64 = weights.iter().sum();
+    let error = |(k, map): (usize, &TargetMap)| {
+        let residuals = solution.residuals.column(k);
+        let smear = residual_quantiles(residuals);
+        let square = |i: usize| {
+            let y = targets[(i, 0)];
+            weights[i] / total * (y - map.smear(map.apply(y) - residuals[i], &smear)).powi(2)
+        };
+        (0..residuals.len()).map(square).sum::<f64>()
+    };
+    maps.iter().enumerate().map(error).collect()
+}
+
+/// The best map on all rows, and its column of the solution.
+fn best_map(maps: &[TargetMap], targets: &Matrix, weights: &[f64], solution: &Solution) -> (TargetMap, Solution) {
+    let errors = map_errors(maps, targets, weights, solution);
+    let best = (0..maps.len()).fold(0, |best, k| if errors[k] < errors[best] { k } else { best });
+    let one = |matrix: &Matrix| Matrix::from_column(matrix.column(best).to_vec());
+    let Solution { dual, targets, centre, residuals } = solution;
+    let kept =
+        Solution { dual: one(dual), targets: one(targets), centre: vec![centre[best]], residuals: one(residuals) };
+    (maps[best], kept)
+}
+
+fn worth(
+    map: TargetMap,
+    targets: &Matrix,
+    weights: &[f64],
+    solution: &Solution,
+    k: usize,
+    smear: &[f64],
+) -> LeaveOneOut {
+    let total: f64 = weights.iter().sum();
+    let n = targets.n_rows();
+    let mean = (0..n).map(|i| weights[i] / total * targets[(i, k)]).sum::<f64>();
+    let (mut square, mut absolute, mut spread) = (0.0, 0.0, 0.0);
+    for i in 0..n {
+        let (y, share) = (targets[(i, k)], weights[i] / total);
+        let off = y - map.smear(map.apply(y) - solution.residuals[(i, k)], smear);
+        square += share * off * off;
+        absolute += share * off.abs();
+        // The mean of the others, as leaving out has it.
+        let others = if n > 1 { 1.0 / (1.0 - share) } else { 1.0 };
+        spread += share * ((y - mean) * others).powi(2);
+    }
+    LeaveOneOut { rmse: square.sqrt(), mae: absolute, rmse_of_mean: spread.sqrt() }
+}
+
+/// A with one column per input, in the inputs' own units.
+pub(crate) fn metric_of_inputs(model: &KernelModel) -> Matrix {
+    let metric = &model.values.metric;
+    let (inputs, units) = (model.columns.metric_inputs(), model.columns.metric_units());
+    let mut out = Matrix::zeros(metric.n_rows(), if metric.n_rows() == 0 { 0 } else { model.columns.n_inputs() });
+    if metric.n_rows() > 0 {
+        for (k, (input, unit)) in inputs.into_iter().zip(units).enumerate() {
+            for i in 0..metric.n_rows() {
+                out[(i, input)] = metric[(i, k)] / unit;
+            }
+        }
+    }
+    out
+}
+
+/// Axes times lifetimes, then keyed Gaussian directions of A·x: columns in which distance is relevance.
+pub(crate) fn transform(
+    model: &KernelModel,
+    cells: Cells<'_>,
+    n_directions: usize,
+    seed: u64,
+) -> Result<(Vec<f64>, usize)> {
+    let rows = model.values.rows(&model.columns.apply(cells)?)?;
+    let (q, r) = (rows.n_axes(), rows.n_directions());
+    let n_directions = if r == 0 { 0 } else { n_directions };
+    let key = NodeKey::root(seed, 0).fork(0x6469_7265);
+    let scale = 1.0 / (n_directions.max(1) as f64).sqrt();
+    let gaussian: Vec<f64> = (0..n_directions * r).map(|k| scale * key.fork(k as u64).draw(0).normal()).collect();
+    let width = q + n_directions;
+    let mut out = Vec::with_capacity(rows.n_rows() * width);
+    for i in 0..rows.n_rows() {
+        out.extend_from_slice(&rows.axes()[i * q..][..q]);
+        let own = &rows.directions()[i * r..][..r];
+        out.extend(gaussian.chunks_exact(r.max(1)).map(|g| g.iter().zip(own).map(|(g, b)| g * b).sum::<f64>()));
+    }
+    Ok((out, width))
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    map: TargetMap,
+    smear: Vec<f64>,
+    calibrations: Vec<Calibration>,
+    worth: Vec<LeaveOneOut>,
+}
+
+impl Saved for LaplaceRegressor {
+    const KIND: &'static str = "laplace.regressor";
+
+    fn to_archive(&self) -> Result<Archive> {
+        let mut archive = Archive::new(Self::KIND);
+        self.model.store(&mut archive)?;
+        let (smear, calibrations, worth) = (self.smear.clone(), self.calibrations.clone(), self.worth.clone());
+        archive.set_params("regressor", &Kept { map: self.map, smear, calibrations, worth })?;
+        Ok(archive)
+    }
+
+    fn from_archive(archive: &Archive) -> Result<Self> {
+        let model = KernelModel::restore(archive)?;
+        let Kept { map, smear, calibrations, worth } = archive.params("regressor")?;
+        let sound = calibrations.len() == model.n_outputs()
+            && calibrations.iter().all(Calibration::is_sound)
+            && worth.len() == model.n_outputs()
+            && smear.iter().all(|x| x.is_finite());
+        if !sound {
+            return Err(ModelFileError::Inconsistent { what: "the numbers of a Laplace regressor" }.into());
+        }
+        Ok(Self { model, map, smear, calibrations, worth })
+    }
+}

@@ -1,0 +1,449 @@
+//! The search for a whole kernel: starts, Adam on fresh rows from each, and a choice by leave-one-out.
+
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use crate::laplace::adam::{self, Chain, Schedule};
+use crate::laplace::columns::{Columned, Columns, Measure, Units};
+use crate::laplace::objective::{Batch, Loss, slope};
+use crate::laplace::solve::judge;
+use crate::laplace::values::{Layout, Metric, Values};
+use crate::laplace::{Cells, DescentLimits, Slope, descend};
+use crate::linalg::{Matrix, Threads};
+use crate::process::NodeKey;
+use crate::progress::{Progress, Step};
+use crate::select::Trajectory;
+use crate::{Error, Result};
+
+/// How a kernel is tuned.
+///
+/// | field | default | meaning |
+/// | --- | --- | --- |
+/// | `measure` | auto | under which measure continuous inputs are cut |
+/// | `metric` | auto | the form of A |
+/// | `exponent` | tuned | p, 1 for the Mondrian family |
+/// | `alpha` | tuned | α |
+/// | `lifetimes` | tuned | one per input in its own units: then x alone, no metric, and only α is tuned |
+/// | `steps` | 80 | steps of Adam |
+/// | `rows` | 1000 | fresh rows per step |
+/// | `deciding_rows` | 4000 | rows on which the ends of the runs are compared by leave-one-out |
+/// | `fit_intercept` | true | targets are centred |
+/// | `seed` | 0 | which rows |
+/// | `threads` | one | runs side by side, and the factorisation of all rows; results do not depend on it |
+/// | `max_seconds` | none | when steps end early; the one thing that makes results depend on the machine |
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelTuning {
+    /// Under which measure continuous inputs are cut.
+    pub measure: Measure,
+    /// The form of A.
+    pub metric: Metric,
+    /// p, or `None` for tuned.
+    pub exponent: Option<f64>,
+    /// α, or `None` for tuned.
+    pub alpha: Option<f64>,
+    /// Fixed lifetimes, one per input.
+    pub lifetimes: Option<Vec<f64>>,
+    /// Steps of Adam.
+    pub steps: usize,
+    /// Fresh rows per step.
+    pub rows: usize,
+    /// Rows on which the ends of the runs are compared.
+    pub deciding_rows: usize,
+    /// Whether targets are centred.
+    pub fit_intercept: bool,
+    /// Which rows.
+    pub seed: u64,
+    /// Threads.
+    pub threads: Threads,
+    /// When steps end early.
+    pub max_seconds: Option<f64>,
+}
+
+impl Default for KernelTuning {
+    fn default() -> Self {
+        Self {
+            measure: Measure::Auto,
+            metric: Metric::Auto,
+            exponent: None,
+            alpha: None,
+            lifetimes: None,
+            steps: 80,
+            rows: 1000,
+            deciding_rows: 4000,
+            fit_intercept: true,
+            seed: 0,
+            threads: Threads::ONE,
+            max_seconds: None,
+        }
+    }
+}
+
+/// Rows of the start.
+const START_ROWS: usize = 1000;
+/// Up to this many rows the quasi-Newton point of the axes alone is a candidate too: below about 1500 a metric ties with it.
+const FEW_ROWS: usize = 2000;
+/// Last steps, on more rows and at a slower pace, where there are more than twice as many rows as in a step.
+const LAST_STEPS: usize = 10;
+const LAST_PACE: f64 = 0.4;
+
+/// A tuned kernel.
+pub(crate) struct TunedKernel {
+    pub(crate) columns: Columns,
+    pub(crate) values: Values,
+}
+
+/// A point to go on from.
+#[derive(Clone)]
+struct Start {
+    units: Units,
+    layout: Layout,
+    theta: Vec<f64>,
+    value: f64,
+}
+
+/// Everything a search looks at. Rows are in their keyed order, so that the first so many are a sample.
+pub(crate) struct Search<'a, 'p> {
+    params: &'a KernelTuning,
+    cells: Cells<'a>,
+    categorical: &'a [bool],
+    weights: Vec<f64>,
+    loss: Loss,
+    /// What errors of steps are multiplied with to be in the units of the target.
+    pub(crate) scale: f64,
+    key: NodeKey,
+    progress: Progress<'p>,
+    pub(crate) trajectory: Trajectory,
+    cost: f64,
+    deadline: Option<Instant>,
+}
+
+impl<'a, 'p> Search<'a, 'p> {
+    pub(crate) fn new(
+        params: &'a KernelTuning,
+        cells: Cells<'a>,
+        categorical: &'a [bool],
+        weights: Vec<f64>,
+        loss: Loss,
+        progress: Progress<'p>,
+    ) -> Result<Self> {
+        if let Some(value) = params.max_seconds.filter(|s| !(*s >= 0.0)) {
+            return Err(Error::InvalidParameter { name: "max_seconds", value, expected: "at least 0" });
+        }
+        if let Some(lifetimes) = &params.lifetimes {
+            cells.check_width(lifetimes.len())?;
+            if let Some(&value) = lifetimes.iter().find(|l| !(**l >= 0.0 && l.is_finite())) {
+                return Err(Error::InvalidParameter { name: "lifetime", value, expected: "a finite number ≥ 0" });
+            }
+        }
+        let deadline = params.max_seconds.map(|s| Instant::now() + Duration::from_secs_f64(s.min(1e9)));
+        Ok(Self {
+            params,
+            cells,
+            categorical,
+            weights,
+            loss,
+            scale: 1.0,
+            key: NodeKey::root(params.seed, 0).fork(0x6164_616D),
+            progress,
+            trajectory: Trajectory::default(),
+            cost: 0.0,
+            deadline,
+        })
+    }
+
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    fn columned(&self, units: Units) -> Result<(Columns, Columned)> {
+        let measure = if self.params.lifetimes.is_some() { Measure::Uniform } else { self.params.measure };
+        let columns = Columns::learn(self.cells, self.categorical, measure, units)?;
+        let columned = columns.apply(self.cells)?;
+        Ok((columns, columned))
+    }
+
+    fn batch(&self, columned: Columned, targets: &Matrix) -> Batch {
+        let is_centred = self.params.fit_intercept;
+        Batch { columned, targets: targets.clone(), weights: self.weights.clone(), is_centred }
+    }
+
+    fn layout(&self, columns: &Columns, metric: Metric) -> Layout {
+        let n_linear = columns.metric_inputs().len();
+        let has_fixed_axes = self.params.lifetimes.is_some();
+        let metric = if has_fixed_axes { Metric::None } else { metric };
+        Layout {
+            has_fixed_axes,
+            n_axes: columns.axis_inputs().len(),
+            n_levels: columns.level_inputs().len(),
+            n_linear,
+            metric: metric.resolved(n_linear),
+            exponent: self.params.exponent,
+            alpha: self.params.alpha,
+        }
+    }
+
+    fn record(&mut self, columns: &Columns, layout: &Layout, theta: &[f64], value: f64, rows: usize) -> Result<()> {
+        let values = layout.values(theta);
+        let n = rows as f64;
+        self.cost += 2.0 * n * n * n + 4.0 * n * n * (layout.n_axes + 2 * layout.n_linear) as f64;
+        let error = match self.loss {
+            Loss::Squared => self.scale * value.exp(),
+            Loss::Log => value,
+        };
+        let lifetimes = lifetimes_of_inputs(columns, &values);
+        let step = Step { lifetimes, alpha: values.alpha, error, cost: self.cost, rows };
+        // About: how many steps there will be depends on how the starts go.
+        let expected = (2 * self.params.steps + LAST_STEPS + 60) as f64;
+        let fraction = 0.9 * (self.trajectory.len() as f64 / expected).min(1.0);
+        self.trajectory.push(step.clone());
+        self.progress.step(fraction, &step)
+    }
+
+    /// One common factor per term (or one for both) and α, by quasi-Newton steps on the first rows.
+    fn starts(&mut self, targets: &Matrix) -> Result<Vec<Start>> {
+        let n = self.cells.n_rows().min(START_ROWS);
+        let first: Vec<usize> = (0..n).collect();
+        let given_units = self.params.lifetimes.is_some();
+        let mut jobs: Vec<(usize, Layout, bool)> = Vec::new();
+        let mut seen: Vec<(Units, Columns, Batch)> = Vec::new();
+        for units in [Units::Each, Units::Common] {
+            let (columns, columned) = self.columned(units)?;
+            if seen.first().is_some_and(|(_, other, _)| *other == columns || given_units) {
+                continue;
+            }
+            let batch = self.batch(columned, targets).select(&first);
+            seen.push((units, columns, batch));
+        }
+        let metric = self.params.metric;
+        for (k, (_, columns, _)) in seen.iter().enumerate() {
+            let layout = self.layout(columns, metric);
+            layout.check()?;
+            let has_metric = layout.metric != Metric::None;
+            jobs.push((k, layout.clone(), false));
+            if has_metric {
+                jobs.push((k, layout, true));
+            }
+            if has_metric && self.cells.n_rows() <= FEW_ROWS {
+                jobs.push((k, self.layout(columns, Metric::None), false));
+            }
+        }
+        let (loss, key, given) = (self.loss, self.key.fork(1), self.params.lifetimes.as_deref());
+        let start = |(k, layout, is_tied): &(usize, Layout, bool)| -> Result<(Start, Told)> {
+            let (units, columns, batch) = &seen[*k];
+            let mut theta = first_parameters(columns, layout, key);
+            if let Some(given) = given {
+                theta[layout.axes()].copy_from_slice(&columns.logarithms(given));
+            }
+            let (theta, value, told) = common_factors(layout, &theta, *is_tied, batch, loss)?;
+            Ok((Start { units: *units, layout: layout.clone(), theta, value }, told))
+        };
+        let found: Vec<_> = if self.params.threads == Threads::ONE {
+            jobs.iter().map(start).collect()
+        } else {
+            jobs.par_iter().map(start).collect()
+        };
+        let mut starts = Vec::new();
+        for (found, job) in found.into_iter().zip(&jobs) {
+            let (start, told) = found?;
+            for (theta, value) in told {
+                self.record(&seen[job.0].1, &start.layout, &theta, value, n)?;
+            }
+            starts.push(start);
+        }
+        Ok(starts)
+    }
+
+    /// The best start alone: a kernel with common factors, good enough to compare target maps with.
+    pub(crate) fn rough(&mut self, targets: &Matrix) -> Result<Rough> {
+        let starts = self.starts(targets)?;
+        let best = starts.iter().min_by(|a, b| a.value.total_cmp(&b.value)).ok_or(Error::NotFitted)?;
+        let (columns, columned) = self.columned(best.units)?;
+        let values = best.layout.values(&best.theta);
+        Ok(Rough { columns, columned, values, starts })
+    }
+
+    /// Goes on from starts to a tuned kernel.
+    pub(crate) fn finish(&mut self, rough: Rough, targets: &Matrix) -> Result<TunedKernel> {
+        let n = self.cells.n_rows();
+        let Rough { columns, columned, starts, .. } = rough;
+        let with_metric: Vec<&Start> = starts.iter().filter(|s| s.layout.metric != Metric::None).collect();
+        let main: Vec<&Start> = if with_metric.is_empty() { starts.iter().collect() } else { with_metric };
+        let best = main.iter().min_by(|a, b| a.value.total_cmp(&b.value)).ok_or(Error::NotFitted)?;
+        let units = best.units;
+        let (columns, columned) =
+            if units == Units::Each && starts.len() == 1 { (columns, columned) } else { self.columned(units)? };
+        if best.layout.has_fixed_axes {
+            return Ok(TunedKernel { columns, values: best.layout.values(&best.theta) });
+        }
+        let batch = self.batch(columned, targets);
+        let (loss, threads, params) = (self.loss, self.params.threads, self.params);
+        let mut chains: Vec<Chain> = main
+            .iter()
+            .filter(|start| start.units == units)
+            .map(|start| Chain::new(start.layout.clone(), start.theta.clone()))
+            .collect();
+        let schedule = Schedule { steps: params.steps, rows: params.rows, pace: 1.0 };
+        let key = self.key.fork(2);
+        self.steps(&mut chains, &columns, &batch, schedule, key)?;
+        let mut candidates: Vec<(Layout, Vec<f64>)> =
+            chains.iter().map(|chain| (chain.layout.clone(), chain.mean())).collect();
+        // Axes alone by quasi-Newton steps: a candidate on few rows, where many parameters bring nothing.
+        let axes_alone = starts.iter().find(|s| s.layout.metric == Metric::None && s.units == units);
+        if let (Some(start), true, false) = (axes_alone, n <= FEW_ROWS || main.len() == starts.len(), self.is_late()) {
+            let rows: Vec<usize> = (0..n.min(START_ROWS)).collect();
+            let (theta, told) = descend_all(start, &batch.select(&rows), loss)?;
+            for (theta, value) in told {
+                self.record(&columns, &start.layout, &theta, value, rows.len())?;
+            }
+            candidates.push((start.layout.clone(), theta));
+        }
+        let (layout, theta) = self.decide(&candidates, &batch, threads)?;
+        let mut last = [Chain::new(layout, theta)];
+        if n > 2 * params.rows && last[0].layout.metric != Metric::None {
+            let schedule = Schedule { steps: LAST_STEPS, rows: 2 * params.rows, pace: LAST_PACE };
+            let key = self.key.fork(3);
+            self.steps(&mut last, &columns, &batch, schedule, key)?;
+        }
+        let values = last[0].layout.values(&last[0].mean());
+        Ok(TunedKernel { columns, values })
+    }
+
+    fn steps(
+        &mut self,
+        chains: &mut [Chain],
+        columns: &Columns,
+        batch: &Batch,
+        schedule: Schedule,
+        key: NodeKey,
+    ) -> Result<()> {
+        if self.is_late() {
+            return Ok(());
+        }
+        let (loss, threads) = (self.loss, self.params.threads);
+        let mut told = |layout: &Layout, theta: &[f64], value: f64, rows: usize| {
+            self.record(columns, layout, theta, value, rows)?;
+            Ok(!self.is_late())
+        };
+        adam::run(chains, batch, loss, schedule, key, threads, &mut told)
+    }
+
+    /// The candidate with the least leave-one-out loss on the first rows; the first of equals.
+    fn decide(&self, candidates: &[(Layout, Vec<f64>)], batch: &Batch, threads: Threads) -> Result<(Layout, Vec<f64>)> {
+        if let [only] = candidates {
+            return Ok(only.clone());
+        }
+        let rows: Vec<usize> = (0..batch.n_rows().min(self.params.deciding_rows)).collect();
+        let sample = batch.select(&rows);
+        let loss = self.loss;
+        let value =
+            |(layout, theta): &(Layout, Vec<f64>)| match judge(&layout.values(theta), &sample, loss, Threads::ONE) {
+                Err(Error::NotPositiveDefinite { .. }) => Ok(f64::INFINITY),
+                other => other,
+            };
+        let found: Vec<Result<f64>> = if threads == Threads::ONE {
+            candidates.iter().map(value).collect()
+        } else {
+            candidates.par_iter().map(value).collect()
+        };
+        let mut best: Option<(f64, usize)> = None;
+        for (k, value) in found.into_iter().enumerate() {
+            let value = value?;
+            if best.is_none_or(|(least, _)| value < least) {
+                best = Some((value, k));
+            }
+        }
+        best.map(|(_, k)| candidates[k].clone()).ok_or(Error::NotFitted)
+    }
+}
+
+/// A kernel with common factors, and the starts it was chosen from.
+pub(crate) struct Rough {
+    pub(crate) columns: Columns,
+    pub(crate) columned: Columned,
+    pub(crate) values: Values,
+    starts: Vec<Start>,
+}
+
+/// All inputs alike: each axis one unit over a typical distance when all are together.
+fn first_parameters(columns: &Columns, layout: &Layout, key: NodeKey) -> Vec<f64> {
+    let mut theta = layout.start(key);
+    let (spreads, level_spreads) = columns.spreads();
+    let both = if layout.metric == Metric::None { 0.0 } else { 0.7 };
+    let count = (layout.n_axes + layout.n_levels).max(1) as f64;
+    for (at, _) in spreads.iter().chain(level_spreads).enumerate() {
+        theta[at] = -count.ln() - both;
+    }
+    for (k, spread) in level_spreads.iter().enumerate() {
+        theta[layout.n_axes + k] -= spread.ln().min(0.0);
+    }
+    for at in layout.scales() {
+        theta[at] = -0.5 * (2.0 * layout.n_linear as f64).ln() - both;
+    }
+    theta
+}
+
+type Told = Vec<(Vec<f64>, f64)>;
+
+/// Common factors of both terms and α by quasi-Newton steps.
+fn common_factors(
+    layout: &Layout,
+    theta: &[f64],
+    is_tied: bool,
+    batch: &Batch,
+    loss: Loss,
+) -> Result<(Vec<f64>, f64, Told)> {
+    let expand = |u: &[f64]| {
+        let mut moved = theta.to_vec();
+        moved[layout.axes()].iter_mut().for_each(|t| *t += u[0]);
+        let other = if is_tied { u[0] } else { u[1] };
+        moved[layout.scales()].iter_mut().for_each(|t| *t += other);
+        if layout.alpha.is_none() {
+            moved[layout.alpha_at()] = u[2];
+        }
+        moved
+    };
+    let mut told = Vec::new();
+    let function = |u: &[f64]| {
+        let moved = expand(u);
+        let Slope { value, gradient } = slope(layout, &moved, batch, loss)?;
+        told.push((moved, value));
+        let (a, b) = (gradient[layout.axes()].iter().sum::<f64>(), gradient[layout.scales()].iter().sum::<f64>());
+        let of_alpha = gradient[layout.alpha_at()];
+        Ok(Slope { value, gradient: if is_tied { vec![a + b, 0.0, of_alpha] } else { vec![a, b, of_alpha] } })
+    };
+    let limits = DescentLimits { evaluations: 14, least_gain: 1e-4, longest_step: 1.5 };
+    let start = [0.0, 0.0, theta[layout.alpha_at()]];
+    let found = descend(function, &start, &[-6.0, -6.0, -16.0], &[6.0, 6.0, 4.0], limits)?;
+    Ok((expand(&found.point), found.slope.value, told))
+}
+
+/// All parameters of a start by quasi-Newton steps on the same rows.
+fn descend_all(start: &Start, batch: &Batch, loss: Loss) -> Result<(Vec<f64>, Told)> {
+    let mut told = Vec::new();
+    let layout = &start.layout;
+    let function = |theta: &[f64]| {
+        let slope = slope(layout, theta, batch, loss)?;
+        told.push((theta.to_vec(), slope.value));
+        Ok(slope)
+    };
+    let (mut lower, mut upper) = (vec![-12.0; start.theta.len()], vec![7.0; start.theta.len()]);
+    (lower[layout.alpha_at()], upper[layout.alpha_at()]) = (-16.0, 6.0);
+    let limits = DescentLimits { evaluations: 60, least_gain: 1e-4, longest_step: 1.5 };
+    let found = descend(function, &start.theta, &lower, &upper, limits)?;
+    Ok((found.point, told))
+}
+
+/// The lifetime of each input in its own units; ν of a categorical one; zero for one that does not vary.
+pub(crate) fn lifetimes_of_inputs(columns: &Columns, values: &Values) -> Vec<f64> {
+    let mut lifetimes = vec![0.0; columns.n_inputs()];
+    for ((input, unit), lifetime) in columns.axis_units().into_iter().zip(&values.lifetimes) {
+        if let Some(unit) = unit {
+            lifetimes[input] = lifetime / unit;
+        }
+    }
+    for (input, weight) in columns.level_inputs().into_iter().zip(&values.level_weights) {
+        lifetimes[input] = *weight;
+    }
+    lifetimes
+}

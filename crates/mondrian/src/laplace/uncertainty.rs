@@ -1,0 +1,114 @@
+//! How far off a prediction may be: from the nearest rows alone, calibrated on leave-one-out residuals, so that no
+//! factorisation of all rows is ever needed (docs/design.md, "The tuned Laplace kernel", Uncertainty).
+//!
+//! With k and A = K + α/w among the m nearest rows, v = s²·(1 + α − kᵀA⁻¹k), where the local scale s² = tᵀA⁻¹t/m of their
+//! targets is drawn towards the mean of all local scales. Residuals r over √v of rows that were left out say how wide an
+//! interval must be.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::laplace::model::KernelModel;
+use crate::laplace::target::{quantile, residual_quantiles, sorted};
+use crate::linalg::{Cholesky, Matrix, Threads, dot};
+
+/// Nearest rows.
+const NEIGHBOURS: usize = 50;
+/// The mean local scale counts as much as so many rows.
+const SHRINKAGE: f64 = 25.0;
+/// Rows that are left out for calibration.
+const ROWS: usize = 1000;
+/// Quantiles kept of |r|/√v.
+const LEVELS: usize = 401;
+
+/// What calibration found, for one output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Calibration {
+    /// The mean local scale.
+    pub(crate) scale: f64,
+    /// Quantiles of |r|/√v at 0, 1/400, …, 1.
+    pub(crate) widths: Vec<f64>,
+    /// 41 quantiles of r/√v.
+    pub(crate) shape: Vec<f64>,
+}
+
+impl Calibration {
+    pub(crate) fn is_sound(&self) -> bool {
+        let finite = |numbers: &[f64]| !numbers.is_empty() && numbers.iter().all(|x| x.is_finite());
+        self.scale >= 0.0 && self.scale.is_finite() && finite(&self.widths) && finite(&self.shape)
+    }
+
+    /// Leaves out rows one at a time.
+    pub(crate) fn learn(model: &KernelModel, residuals: &[f64], output: usize) -> Result<Self> {
+        let n = model.n_rows().min(ROWS);
+        let tiles = model.tiles();
+        let one = |i: usize| -> Result<(f64, f64)> {
+            let mut kernel = vec![0.0; tiles.n_rows()];
+            tiles.fill_column(tiles.row(i), 0, &mut kernel);
+            // Left out by its number: an equal row is a neighbour like any other.
+            kernel[i] = f64::NEG_INFINITY;
+            local(model, &kernel, output)
+        };
+        let found: Vec<(f64, f64)> = (0..n).into_par_iter().map(one).collect::<Result<_>>()?;
+        let scale = found.iter().map(|(s, _)| s).sum::<f64>() / n.max(1) as f64;
+        let over: Vec<f64> = found
+            .iter()
+            .zip(residuals)
+            .map(|((s, v), r)| {
+                let variance = variance(*s, *v, scale, model.n_rows());
+                if variance > 0.0 { r / variance.sqrt() } else { 0.0 }
+            })
+            .collect();
+        let absolute = sorted(&over.iter().map(|z| z.abs()).collect::<Vec<_>>());
+        let widths = (0..LEVELS).map(|k| quantile(&absolute, k as f64 / (LEVELS - 1) as f64)).collect();
+        Ok(Self { scale, widths, shape: residual_quantiles(&over) })
+    }
+
+    /// √v at a query with these kernel values.
+    pub(crate) fn deviation(&self, model: &KernelModel, kernel: &[f64], output: usize) -> Result<f64> {
+        let (s, v) = local(model, kernel, output)?;
+        Ok(variance(s, v, self.scale, model.n_rows()).max(0.0).sqrt())
+    }
+
+    /// How many √v an interval of this coverage reaches to each side.
+    pub(crate) fn width(&self, coverage: f64) -> f64 {
+        let at = coverage.clamp(0.0, 1.0) * (self.widths.len() - 1) as f64;
+        let below = at.floor() as usize;
+        let above = (below + 1).min(self.widths.len() - 1);
+        self.widths[below] + (self.widths[above] - self.widths[below]) * (at - below as f64)
+    }
+}
+
+fn variance(local_scale: f64, share: f64, scale: f64, n_rows: usize) -> f64 {
+    let m = NEIGHBOURS.min(n_rows) as f64;
+    (m * local_scale + SHRINKAGE * scale) / (m + SHRINKAGE) * share
+}
+
+/// The local scale and 1 + α − kᵀA⁻¹k among the nearest rows.
+fn local(model: &KernelModel, kernel: &[f64], output: usize) -> Result<(f64, f64)> {
+    let mut nearest: Vec<usize> = (0..kernel.len()).filter(|&i| kernel[i] >= 0.0).collect();
+    let m = NEIGHBOURS.min(nearest.len());
+    let alpha = model.values.alpha;
+    if m == 0 {
+        return Ok((0.0, 1.0 + alpha));
+    }
+    let nearer = |a: &usize, b: &usize| kernel[*b].total_cmp(&kernel[*a]).then(a.cmp(b));
+    if m < nearest.len() {
+        nearest.select_nth_unstable_by(m - 1, nearer);
+        nearest.truncate(m);
+    }
+    nearest.sort_unstable();
+    let rows = model.rows.select(&nearest);
+    let mut a = Matrix::from_fn(m, m, |i, j| if i >= j { rows.entry(i, j) } else { 0.0 });
+    for (i, row) in nearest.iter().enumerate() {
+        a[(i, i)] = 1.0 + alpha / model.weights[*row];
+    }
+    let factor = Cholesky::new(a, Threads::ONE)?;
+    let mut both =
+        Matrix::from_fn(m, 2, |i, k| if k == 0 { kernel[nearest[i]] } else { model.targets[(nearest[i], output)] });
+    factor.half_solve_in_place(both.view_mut())?;
+    let explained = dot(both.column(0), both.column(0));
+    let scale = dot(both.column(1), both.column(1)) / m as f64;
+    Ok((scale, (1.0 - explained).max(0.0) + alpha))
+}

@@ -1,0 +1,228 @@
+//! The numbers of a kernel, and how a vector of free parameters stands for them.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::laplace::KernelRows;
+use crate::laplace::columns::Columned;
+use crate::linalg::{Into, Matrix, Threads, gemm};
+use crate::process::NodeKey;
+use crate::{Error, Result};
+
+/// Which metric A the kernel's second term has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Full to 40 inputs, above them diagonal with 16 free directions.
+    #[default]
+    Auto,
+    /// No second term: the report's kernel.
+    None,
+    /// Diagonal.
+    Diagonal,
+    /// A full matrix.
+    Full,
+    /// A diagonal matrix above so many free rows.
+    Rank(usize),
+}
+
+/// The most inputs for which an automatic metric is a full matrix.
+pub const MOST_FULL: usize = 40;
+/// The free rows of an automatic metric of more inputs.
+pub const AUTO_RANK: usize = 16;
+
+impl Metric {
+    /// The form for so many inputs: never `Auto`, and `None` without inputs.
+    pub(crate) fn resolved(self, n_inputs: usize) -> Self {
+        match self {
+            _ if n_inputs == 0 => Self::None,
+            Self::Auto if n_inputs <= MOST_FULL => Self::Full,
+            Self::Auto => Self::Rank(AUTO_RANK),
+            Self::Rank(rank) if rank >= n_inputs => Self::Full,
+            other => other,
+        }
+    }
+
+    /// Free rows for so many inputs.
+    fn free_rows(self, n_inputs: usize) -> usize {
+        match self {
+            Self::Full => n_inputs,
+            Self::Rank(rank) => rank,
+            Self::Auto | Self::None | Self::Diagonal => 0,
+        }
+    }
+}
+
+/// Lifetimes, weights of categories, metric, exponent and α.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Values {
+    pub(crate) lifetimes: Vec<f64>,
+    pub(crate) level_weights: Vec<f64>,
+    /// A, one row per direction; empty without a metric.
+    pub(crate) metric: Matrix,
+    pub(crate) exponent: f64,
+    pub(crate) alpha: f64,
+}
+
+impl Values {
+    /// Rows as this kernel sees them.
+    pub(crate) fn rows(&self, columned: &Columned) -> Result<KernelRows> {
+        let n = columned.n_rows();
+        let (q, c) = (self.lifetimes.len(), self.level_weights.len());
+        let mut rows = KernelRows::without_columns(n);
+        if q > 0 {
+            let mut axes = vec![0.0; n * q];
+            for (d, lifetime) in self.lifetimes.iter().enumerate() {
+                for (i, x) in columned.axes.column(d).iter().enumerate() {
+                    axes[i * q + d] = lifetime * x;
+                }
+            }
+            rows = rows.with_axes(axes, q)?;
+        }
+        if c > 0 {
+            let levels = (0..n * c).map(|k| columned.levels[k % c * n + k / c]).collect();
+            rows = rows.with_levels(levels, self.level_weights.clone())?;
+        }
+        let r = self.metric.n_rows();
+        if r > 0 {
+            // Column-major r × n is row-major n × r.
+            let mut directions = Matrix::zeros(r, n);
+            gemm(1.0, &self.metric, columned.linear.view().t(), Into::Replace, directions.view_mut(), Threads::ONE);
+            rows = rows.with_directions(directions.into_vec(), r, self.exponent)?;
+        }
+        Ok(rows)
+    }
+
+    pub(crate) fn is_sound(&self, n_axes: usize, n_levels: usize, n_linear: usize) -> bool {
+        let good = |numbers: &[f64]| numbers.iter().all(|x| *x >= 0.0 && x.is_finite());
+        good(&self.lifetimes)
+            && good(&self.level_weights)
+            && self.lifetimes.len() == n_axes
+            && self.level_weights.len() == n_levels
+            && (self.metric.n_rows() == 0 || self.metric.n_columns() == n_linear)
+            && self.metric.as_slice().iter().all(|x| x.is_finite())
+            && self.exponent > 0.0
+            && self.exponent <= 2.0
+            && self.alpha > 0.0
+            && self.alpha.is_finite()
+    }
+}
+
+/// Where the free parameters of a kernel stand in one vector: ln λ, ln ν, the metric's logarithmic scales t, its free rows
+/// R (A = R·diag(eᵗ), below the identity for a rank), logit(p/2) and ln α.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Layout {
+    pub(crate) n_axes: usize,
+    pub(crate) n_levels: usize,
+    pub(crate) n_linear: usize,
+    pub(crate) metric: Metric,
+    /// A fixed exponent, or `None` for a tuned one.
+    pub(crate) exponent: Option<f64>,
+    /// A fixed α.
+    pub(crate) alpha: Option<f64>,
+    /// Whether lifetimes are given and stay.
+    pub(crate) has_fixed_axes: bool,
+}
+
+impl Layout {
+    fn n_scales(&self) -> usize {
+        if self.metric == Metric::None { 0 } else { self.n_linear }
+    }
+
+    pub(crate) fn free_rows(&self) -> usize {
+        self.metric.free_rows(self.n_linear)
+    }
+
+    /// ln λ and ln ν.
+    pub(crate) fn axes(&self) -> Range<usize> {
+        0..self.n_axes + self.n_levels
+    }
+
+    /// t.
+    pub(crate) fn scales(&self) -> Range<usize> {
+        let start = self.axes().end;
+        start..start + self.n_scales()
+    }
+
+    /// R, row by row.
+    pub(crate) fn rotation(&self) -> Range<usize> {
+        let start = self.scales().end;
+        start..start + self.free_rows() * self.n_linear
+    }
+
+    pub(crate) fn exponent_at(&self) -> usize {
+        self.rotation().end
+    }
+
+    pub(crate) fn alpha_at(&self) -> usize {
+        self.rotation().end + 1
+    }
+
+    pub(crate) fn n_parameters(&self) -> usize {
+        self.rotation().end + 2
+    }
+
+    /// What R is drawn to by the prior.
+    pub(crate) fn rotation_centre(&self, k: usize) -> f64 {
+        let (row, column) = (k / self.n_linear, k % self.n_linear);
+        f64::from(u8::from(self.metric == Metric::Full && row == column))
+    }
+
+    /// Parameters with R at its start: the identity, or small keyed noise for a rank.
+    pub(crate) fn start(&self, key: NodeKey) -> Vec<f64> {
+        let mut theta = vec![0.0; self.n_parameters()];
+        let scale = 0.3 / (self.free_rows().max(1) as f64).sqrt();
+        for (k, at) in self.rotation().enumerate() {
+            theta[at] = match self.metric {
+                Metric::Rank(_) => scale * key.fork(k as u64).draw(0).normal(),
+                _ => self.rotation_centre(k),
+            };
+        }
+        if let Some(p) = self.exponent {
+            theta[self.exponent_at()] = (0.5 * p).ln() - (1.0 - 0.5 * p).max(1e-12).ln();
+        }
+        theta[self.alpha_at()] = self.alpha.map_or(-3.0, f64::ln);
+        theta
+    }
+
+    pub(crate) fn exponent_of(&self, theta: &[f64]) -> f64 {
+        self.exponent.unwrap_or_else(|| 2.0 / (1.0 + (-theta[self.exponent_at()]).exp()))
+    }
+
+    /// The kernel that parameters stand for.
+    pub(crate) fn values(&self, theta: &[f64]) -> Values {
+        let exponentials = |range: Range<usize>| theta[range].iter().map(|t| t.exp()).collect::<Vec<f64>>();
+        let d = self.n_linear;
+        let metric = if self.metric == Metric::None {
+            Matrix::zeros(0, 0)
+        } else {
+            let (scales, rotation) = (exponentials(self.scales()), &theta[self.rotation()]);
+            let identity = if self.metric == Metric::Full { 0 } else { d };
+            Matrix::from_fn(identity + self.free_rows(), d, |i, j| {
+                if i < identity {
+                    f64::from(u8::from(i == j)) * scales[j]
+                } else {
+                    rotation[(i - identity) * d + j] * scales[j]
+                }
+            })
+        };
+        Values {
+            lifetimes: exponentials(0..self.n_axes),
+            level_weights: exponentials(self.n_axes..self.n_axes + self.n_levels),
+            metric,
+            exponent: self.exponent_of(theta),
+            alpha: self.alpha.unwrap_or_else(|| theta[self.alpha_at()].exp()),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if let Some(value) = self.exponent.filter(|p| !(*p > 0.0 && *p <= 2.0)) {
+            return Err(Error::InvalidParameter { name: "exponent", value, expected: "above 0 and at most 2" });
+        }
+        if let Some(value) = self.alpha.filter(|a| !(*a > 0.0 && a.is_finite())) {
+            return Err(Error::InvalidParameter { name: "alpha", value, expected: "a finite number > 0" });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,206 @@
+//! The tuned kernel as a whole: what is promised to the bit, what leaving out means, and input that no table should hold.
+
+use mondrian::internals::linalg::Threads;
+use mondrian::{
+    Cells, Error, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, Matrix,
+    Saved, TargetMap,
+};
+
+/// Rows with a smooth target of the first two inputs; the third is noise.
+fn table(n: usize) -> (Vec<f64>, Vec<f64>) {
+    let draw = |i: usize, k: u32| mondrian::process::NodeKey::root(11, i as u64).draw(k).uniform();
+    let x: Vec<f64> = (0..n).flat_map(|i| [draw(i, 0), draw(i, 1), draw(i, 2)]).collect();
+    let y = x.chunks(3).enumerate().map(|(i, r)| (5.0 * r[0]).sin() + r[1] * r[1] + 2.0 + 0.05 * draw(i, 3)).collect();
+    (x, y)
+}
+
+fn quick(threads: usize) -> KernelTuning {
+    KernelTuning { steps: 12, rows: 60, deciding_rows: 60, threads: Threads::up_to(threads), ..KernelTuning::default() }
+}
+
+fn params(threads: usize) -> LaplaceRegressorParams {
+    LaplaceRegressorParams { tuning: quick(threads), target_map: None }
+}
+
+fn cells(x: &[f64]) -> Cells<'_> {
+    Cells::row_major(x, 3).unwrap()
+}
+
+#[test]
+fn threads_and_the_order_of_rows_do_not_change_bits() {
+    let (x, y) = table(150);
+    let one = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, None, &params(1)).unwrap();
+    let two = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, None, &params(2)).unwrap();
+    let back: Vec<f64> = x.chunks(3).rev().flatten().copied().collect();
+    let y_back: Vec<f64> = y.iter().rev().copied().collect();
+    let reversed = LaplaceRegressor::fit(cells(&back), &[false; 3], &y_back, None, &params(1)).unwrap();
+    let (queries, _) = table(40);
+    let expected = one.predict_with_std(cells(&queries)).unwrap();
+    assert_eq!(two.predict_with_std(cells(&queries)).unwrap(), expected);
+    assert_eq!(reversed.predict_with_std(cells(&queries)).unwrap(), expected);
+    assert_eq!(one.importances(), reversed.importances());
+    assert_eq!(one.trajectory(), two.trajectory());
+    // One query at a time, too.
+    let single: Vec<f64> = queries.chunks(3).flat_map(|q| one.predict(cells(q)).unwrap()).collect();
+    assert_eq!(single, expected.0);
+}
+
+#[test]
+fn leaving_out_is_refitting() {
+    let (x, y) = table(40);
+    let lifetimes = Some(vec![2.0, 1.0, 0.3]);
+    let tuning = KernelTuning { lifetimes, alpha: Some(0.05), ..quick(1) };
+    let params = LaplaceRegressorParams { tuning, target_map: Some(TargetMap::Identity) };
+    let weights: Vec<f64> = (0..40).map(|i| 1.0 + f64::from(i % 3)).collect();
+    let whole = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, Some(&weights), &params).unwrap();
+    let (mut square, mut total) = (0.0, 0.0);
+    let mean = weights.iter().sum::<f64>() / 40.0;
+    for left_out in 0..40 {
+        let keep = |i: &usize| *i != left_out;
+        let x_rest: Vec<f64> = (0..40).filter(keep).flat_map(|i| x[3 * i..3 * i + 3].to_vec()).collect();
+        let y_rest: Vec<f64> = (0..40).filter(keep).map(|i| y[i]).collect();
+        let w_rest: Vec<f64> = (0..40).filter(keep).map(|i| weights[i]).collect();
+        // Weights are relative to their mean, so α is brought back to what it was.
+        let rest_mean = w_rest.iter().sum::<f64>() / 39.0;
+        let mut params = params.clone();
+        params.tuning.alpha = Some(0.05 * mean / rest_mean);
+        let rest = LaplaceRegressor::fit(cells(&x_rest), &[false; 3], &y_rest, Some(&w_rest), &params).unwrap();
+        let off = rest.predict(cells(&x[3 * left_out..3 * left_out + 3])).unwrap()[0] - y[left_out];
+        square += weights[left_out] * off * off;
+        total += weights[left_out];
+    }
+    let refitted = (square / total).sqrt();
+    let closed = whole.leave_one_out()[0].rmse;
+    assert!((refitted - closed).abs() < 1e-9 * closed, "{refitted} {closed}");
+}
+
+#[test]
+fn a_weight_is_a_row_given_as_often() {
+    let (x, y) = table(30);
+    let weights: Vec<f64> = (0..30).map(|i| f64::from(i % 3)).collect();
+    let repeat = |i: usize| vec![i; weights[i] as usize];
+    let rows: Vec<usize> = (0..30).flat_map(repeat).collect();
+    let x_twice: Vec<f64> = rows.iter().flat_map(|&i| x[3 * i..3 * i + 3].to_vec()).collect();
+    let y_twice: Vec<f64> = rows.iter().map(|&i| y[i]).collect();
+    let weighted = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, Some(&weights), &params(1)).unwrap();
+    let repeated = LaplaceRegressor::fit(cells(&x_twice), &[false; 3], &y_twice, None, &params(1)).unwrap();
+    assert_eq!(weighted.predict(cells(&x)).unwrap(), repeated.predict(cells(&x)).unwrap());
+}
+
+#[test]
+fn predictions_are_the_equivalent_kernel_and_survive_a_file() {
+    let (x, y) = table(50);
+    let mut holes = x.clone();
+    holes[4] = f64::NAN;
+    holes[31] = f64::NAN;
+    let params = LaplaceRegressorParams { target_map: Some(TargetMap::Identity), ..params(1) };
+    let model = LaplaceRegressor::fit(cells(&holes), &[false, false, true], &y, None, &params).unwrap();
+    let smoothing = model.equivalent_kernel(cells(&x[..30]), Threads::ONE).unwrap();
+    let predicted = model.predict(cells(&x[..30])).unwrap();
+    for (row, predicted) in smoothing.chunks(50).zip(&predicted) {
+        let sum: f64 = row.iter().zip(&y).map(|(s, y)| s * y).sum();
+        assert!((sum - predicted).abs() < 1e-9, "{sum} {predicted}");
+        assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    }
+    let bytes = model.to_bytes().unwrap();
+    let back = LaplaceRegressor::from_bytes(&bytes).unwrap();
+    assert_eq!(back.predict_with_std(cells(&x)).unwrap(), model.predict_with_std(cells(&x)).unwrap());
+    assert_eq!(back.predict_interval(cells(&x), 0.8).unwrap(), model.predict_interval(cells(&x), 0.8).unwrap());
+    assert_eq!(back.to_bytes().unwrap(), bytes);
+}
+
+#[test]
+fn several_targets_are_fitted_together() {
+    let (x, y) = table(60);
+    let both = Matrix::from_fn(60, 2, |i, c| if c == 0 { y[i] } else { -3.0 * y[i] + 1.0 });
+    let model = LaplaceRegressor::fit_many(cells(&x), &[false; 3], &both, None, &params(1), mondrian::Progress::none())
+        .unwrap();
+    for row in model.predict(cells(&x)).unwrap().chunks(2) {
+        assert!((row[1] - (1.0 - 3.0 * row[0])).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn probabilities_are_distributions_for_any_input() {
+    let (x, y) = table(90);
+    let classes: Vec<usize> = y.iter().map(|y| (*y - 1.0).clamp(0.0, 2.9) as usize).collect();
+    let model = LaplaceClassifier::fit(cells(&x), &[false; 3], &classes, 4, None, &quick(1)).unwrap();
+    let far = [1e300, -1e300, 0.0, f64::NAN, f64::NAN, f64::NAN, 0.5, 0.5, 0.5];
+    for row in model.predict_proba(cells(&far)).unwrap().chunks(4) {
+        assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12 && row.iter().all(|p| p.is_finite() && *p > 0.0));
+    }
+    assert!(model.leave_one_out().log_loss < 0.8 * model.leave_one_out().log_loss_of_shares);
+    let back = LaplaceClassifier::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(back.predict_proba(cells(&x)).unwrap(), model.predict_proba(cells(&x)).unwrap());
+    let two = LaplaceClassifier::fit(cells(&x), &[false; 3], &classes, 4, None, &quick(2)).unwrap();
+    assert_eq!(two.predict_proba(cells(&x)).unwrap(), model.predict_proba(cells(&x)).unwrap());
+}
+
+#[test]
+fn input_that_no_table_should_hold_is_answered_or_refused() {
+    let (x, y) = table(25);
+    // One class, and a class with one row.
+    let one = LaplaceClassifier::fit(cells(&x), &[false; 3], &[0; 25], 1, None, &quick(1)).unwrap();
+    assert!(one.predict_proba(cells(&x)).unwrap().iter().all(|p| *p == 1.0));
+    let mut classes = vec![0; 25];
+    classes[7] = 1;
+    let rare = LaplaceClassifier::fit(cells(&x), &[false; 3], &classes, 2, None, &quick(1)).unwrap();
+    assert!(rare.predict_proba(cells(&x)).unwrap().iter().all(|p| p.is_finite()));
+    // A constant target, constant inputs, a column without numbers.
+    let constant = LaplaceRegressor::fit(cells(&x), &[false; 3], &[7.0; 25], None, &params(1)).unwrap();
+    assert!(constant.predict(cells(&x)).unwrap().iter().all(|p| (p - 7.0).abs() < 1e-9));
+    let same = vec![1.0; 75];
+    let flat = LaplaceRegressor::fit(cells(&same), &[false; 3], &y, None, &params(1)).unwrap();
+    let mean = y.iter().sum::<f64>() / 25.0;
+    assert!((flat.predict(cells(&same)).unwrap()[0] - mean).abs() < 0.1);
+    let mut missing = x.clone();
+    missing.chunks_mut(3).for_each(|row| row[1] = f64::NAN);
+    let holes = LaplaceRegressor::fit(cells(&missing), &[false; 3], &y, None, &params(1)).unwrap();
+    assert!(holes.predict(cells(&x)).unwrap().iter().all(|p| p.is_finite()));
+    // As many categories as rows, one row, more columns than rows.
+    let codes: Vec<f64> = (0..25).map(f64::from).collect();
+    let many = LaplaceRegressor::fit(Cells::row_major(&codes, 1).unwrap(), &[true], &y, None, &params(1)).unwrap();
+    assert!(many.predict(Cells::row_major(&[99.0], 1).unwrap()).unwrap()[0].is_finite());
+    let single = LaplaceRegressor::fit(cells(&x[..3]), &[false; 3], &y[..1], None, &params(1)).unwrap();
+    assert!((single.predict(cells(&x[..3])).unwrap()[0] - y[0]).abs() < 1e-9);
+    let wide = Cells::row_major(&x, 25).unwrap();
+    let wide = LaplaceRegressor::fit(wide, &[false; 25], &y[..3], None, &params(1)).unwrap();
+    assert!(wide.predict(Cells::row_major(&x[..25], 25).unwrap()).unwrap()[0].is_finite());
+    // Refused.
+    let nan = LaplaceRegressor::fit(cells(&x), &[false; 3], &[f64::NAN; 25], None, &params(1));
+    assert!(matches!(nan, Err(Error::NotFinite { what: "y", .. })));
+    let none = LaplaceRegressor::fit(cells(&[]), &[false; 3], &[], None, &params(1));
+    assert!(matches!(none, Err(Error::Empty { .. })));
+    let negative = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, Some(&[-1.0; 25]), &params(1));
+    assert!(matches!(negative, Err(Error::InvalidParameter { name: "sample_weight", .. })));
+    let exponent = KernelTuning { exponent: Some(3.0), ..quick(1) };
+    let refused = LaplaceClassifier::fit(cells(&x), &[false; 3], &classes, 2, None, &exponent);
+    assert!(matches!(refused, Err(Error::InvalidParameter { name: "exponent", .. })));
+}
+
+#[test]
+fn every_metric_is_fitted_and_a_callback_stops_it() {
+    let (x, y) = table(60);
+    for metric in [KernelMetric::None, KernelMetric::Diagonal, KernelMetric::Full, KernelMetric::Rank(1)] {
+        let tuning = KernelTuning { metric, ..quick(1) };
+        let params = LaplaceRegressorParams { tuning, target_map: None };
+        let model = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, None, &params).unwrap();
+        assert!(model.leave_one_out()[0].r2() > 0.8, "{metric:?} {}", model.leave_one_out()[0].r2());
+        assert!(model.importances()[0] == 1.0 && model.importances()[2] < 0.05, "{:?}", model.importances());
+    }
+    let targets = Matrix::from_column(y);
+    let mut steps = 0;
+    let mut stop = |_: mondrian::Report<'_>| {
+        steps += 1;
+        if steps == 5 { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
+    };
+    let stopped = LaplaceRegressor::fit_many(
+        cells(&x),
+        &[false; 3],
+        &targets,
+        None,
+        &params(1),
+        mondrian::Progress::new(&mut stop),
+    );
+    assert_eq!(stopped.unwrap_err(), Error::Cancelled);
+}
