@@ -56,6 +56,7 @@ mod error;
 mod features;
 mod forest;
 mod grid;
+mod kernel;
 mod laplace;
 mod lifetime;
 mod linalg;
@@ -82,12 +83,13 @@ pub use forest::{
 };
 pub use grid::search::{SearchKind, SearchLimits};
 pub use grid::{GridRidge, GridRidgeParams};
+pub use kernel::LaplaceKernel;
 pub use laplace::{
     Cells, ClassWorth, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, LeaveOneOut,
     Link as ClassLink, Measure as KernelMeasure, Metric as KernelMetric, TargetMap,
 };
 pub use laplace::{
-    LaplaceKernel, LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceRidge, LaplaceRidgeParams, LifetimesChoice,
+    LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceRidge, LaplaceRidgeParams, LifetimesChoice,
     TuningParams,
 };
 pub use lifetime::Lifetime;

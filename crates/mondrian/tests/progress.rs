@@ -7,11 +7,13 @@ use mondrian::FitOptions;
 use mondrian::KernelRidge;
 use mondrian::Progress;
 use mondrian::Saved;
+use mondrian::internals::forest::Forest;
 use mondrian::internals::ridge::Solver;
 use mondrian::process::NodeKey;
 use mondrian::{CgOptions, FeatureRidge};
 use mondrian::{ClassPrior, DensityClassifier, DensityParams};
 use mondrian::{Error, Lifetime, Points, Result};
+use mondrian::{FeatureMap, MondrianFeatures};
 use mondrian::{ForestParams, LifetimeChoice, RegressionParams};
 
 fn rows(n: usize, seed: u64) -> Vec<f64> {
@@ -141,4 +143,37 @@ fn kernel_ridge() {
         let plain = params.fit(points(&x), &y).unwrap();
         assert_eq!(model.predict(points(&x)).unwrap(), plain.predict(points(&x)).unwrap());
     }
+}
+
+#[test]
+fn mondrian_features_and_the_forest_below_them() {
+    let (x, more) = (rows(200, 1), rows(150, 2));
+    let mut map = MondrianFeatures::on(&trees(None), points(&x), Lifetime::new(3.0).unwrap()).unwrap();
+    map.learn(points(&x)).unwrap();
+    let (before, n_columns) = (map.transform(points(&more)).unwrap(), map.n_columns());
+    cancelled_everywhere(|progress| {
+        let mut next = map.clone();
+        let outcome = next.learn_with_progress(points(&more), progress);
+        let is_cancelled = outcome.is_err();
+        assert_eq!(next.transform(points(&more)).unwrap() == before, is_cancelled);
+        assert_eq!((next.n_columns(), next.rows().len()) == (n_columns, 200), is_cancelled);
+        if is_cancelled {
+            // Still usable: what it learns now is what it would have learned.
+            next.learn(points(&more)).unwrap();
+            let mut plain = map.clone();
+            plain.learn(points(&more)).unwrap();
+            assert_eq!(next.to_bytes().unwrap(), plain.to_bytes().unwrap());
+        }
+        outcome
+    });
+    let first = map.forest().as_ref().clone();
+    cancelled_everywhere(|progress| {
+        let mut forest = first.clone();
+        let batch = forest.row_batch(points(&more)).unwrap();
+        let outcome = forest.learn(batch, (), &mut (), progress);
+        assert_eq!(forest.store().n_rows(), if outcome.is_ok() { 350 } else { 200 });
+        let sizes = |forest: &Forest| forest.trees().iter().map(|(tree, ())| tree.n_nodes()).collect::<Vec<_>>();
+        assert_eq!(sizes(&forest) == sizes(&first), outcome.is_err());
+        outcome
+    });
 }

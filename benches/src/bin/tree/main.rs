@@ -194,8 +194,8 @@ fn online() -> Outcome {
             let first = mondrian::Points::row_major(&rows.x[..n_dims], n_dims)?;
             let mut forest: Forest = Forest::with_domain(&params, first, Lifetime::INFINITE)?;
             let whole = Pace::of(n, |row| {
-                let learned = forest.take_rows(forest.arrivals_at(rows.row(row).to_vec())).expect("the row fits");
-                forest.grow(&(), &learned, 0, &mut mondrian::Progress::none()).expect("never cancelled");
+                let batch = forest.arrivals_at(rows.row(row).to_vec());
+                forest.learn(batch, (), &mut (), &mut mondrian::Progress::none()).expect("the row fits");
             });
             keep_least(&mut best, [direct.all, direct.end, whole.all, whole.end]);
         }

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::features::FeatureMap;
 use crate::features::Features;
 use crate::features::numbering::Numbering;
-use crate::laplace::LaplaceKernel;
+use crate::kernel::LaplaceKernel;
 use crate::process::NodeKey;
 use crate::{Error, Points, Result};
 

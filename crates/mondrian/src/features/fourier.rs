@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::features::FeatureMap;
 use crate::features::Features;
-use crate::laplace::LaplaceKernel;
+use crate::kernel::LaplaceKernel;
 use crate::linalg::Matrix;
 use crate::memory;
 use crate::process::NodeKey;

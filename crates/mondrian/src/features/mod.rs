@@ -13,6 +13,7 @@ pub(crate) mod grid;
 mod mondrian;
 pub(crate) mod numbering;
 mod saved;
+pub(crate) mod saved_grid;
 
 pub use binning::RandomBinning;
 pub use cells::{CellArray, Csr, UNSEEN};

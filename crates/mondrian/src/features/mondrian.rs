@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::features::FeatureMap;
 use crate::features::{CellArray, Features, UNSEEN};
 use crate::forest::{Forest, ForestParams};
-use crate::laplace::exp::exp_minus;
+use crate::kernel::exp::exp_minus;
 use crate::model_file::ModelFileError;
 use crate::progress::Progress;
 use crate::tree::{Child, CodedRows, Frozen, Kind, Tree};
@@ -335,16 +335,13 @@ impl MondrianFeatures {
     /// As [`FeatureMap::learn`], open to being watched and cancelled.
     ///
     /// # Errors
-    /// As [`FeatureMap::learn`], and [`Error::Cancelled`]; the map is of no more use then.
+    /// As [`FeatureMap::learn`], and [`Error::Cancelled`]; nothing has changed then.
     pub fn learn_with_progress(&mut self, points: Points<'_>, progress: &mut Progress<'_>) -> Result<Features> {
         let row_batch = self.forest.row_batch(points)?;
         self.check_room(points.n_rows())?;
-        let rung = self.forest.domain().rung();
-        let forest = Arc::make_mut(&mut self.forest);
-        let learned = forest.take_rows(row_batch)?;
-        forest.grow(&(), &learned, rung, progress)?;
-        self.number(&learned.points);
-        self.rows.extend_from_slice(&learned.points);
-        Ok(self.cells_of(&learned.points)?.into())
+        let learned = Arc::make_mut(&mut self.forest).learn(row_batch, (), &mut (), progress)?;
+        self.number(&learned);
+        self.rows.extend_from_slice(&learned);
+        Ok(self.cells_of(&learned)?.into())
     }
 }

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::Points;
     use crate::forest::ForestParams;
-    use crate::laplace::LaplaceKernel;
+    use crate::kernel::LaplaceKernel;
 
     /// Learns in two batches (so that columns are not in the order of one), saves, and compares what comes back.
     fn survives<M: FeatureMap + Saved>(mut map: M) {

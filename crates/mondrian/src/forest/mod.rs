@@ -22,7 +22,6 @@ pub use density::{
 pub use digest::TreeDigest;
 pub(crate) use params::forest_builder;
 pub use params::{ForestParams, GammaChoice, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
-pub(crate) use regression::keyed_hash;
 pub use regression::{Gaussian, LeafModel, Prior, RegressionForest, RegressionParams, Sums, Targets, ValidationSet};
 
 use rayon::prelude::*;
@@ -34,9 +33,15 @@ use crate::tree::{CodedRows, Codes, Domain, Frozen, Landing, PointStore, Touched
 use crate::{Error, Lifetime, Points, Result};
 
 /// What a model knows of its points beyond where they lie, and the statistics it keeps at each node of a tree.
-pub trait NodeStatistics: Sync {
+pub trait NodeStatistics: Clone + Sync {
     /// Statistics of one tree, in arrays by node and by leaf number.
     type Stats: Default + Clone + Send + Sync + std::fmt::Debug;
+
+    /// What a batch says of its rows beyond where they lie: targets or labels.
+    type Rows<'a>;
+
+    /// Takes the rows of a batch, given the point of each. Whether the statistics of all trees must be gathered anew.
+    fn take(&mut self, points: &[u32], rows: Self::Rows<'_>) -> bool;
 
     /// The statistics of a whole tree.
     fn gather(&self, tree: &Tree, stats: &mut Self::Stats);
@@ -51,19 +56,24 @@ const WORTH_THREADS: usize = 64;
 /// No labels: structure alone.
 impl NodeStatistics for () {
     type Stats = ();
+    type Rows<'a> = ();
+
+    fn take(&mut self, _: &[u32], (): ()) -> bool {
+        false
+    }
 
     fn gather(&self, _: &Tree, (): &mut ()) {}
 
     fn update(&self, _: &Tree, _: &Touched, (): &mut ()) {}
 }
 
-/// What learning rows did to the store: models bring their labels up to date with it before the trees grow.
+/// What taking rows did to the store.
 #[derive(Debug, Clone, Default)]
-pub struct Learned {
+struct Learned {
     /// The point of each row learned.
-    pub points: Vec<u32>,
+    points: Vec<u32>,
     /// The points that are new.
-    pub fresh: Vec<u32>,
+    fresh: Vec<u32>,
 }
 
 /// Trees over one store of points, with statistics `S` beside each tree.
@@ -178,7 +188,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         self.trees = empty_trees(&self.domain, self.n_trees());
     }
 
-    /// Rows to be learned, by [`Forest::take_rows`].
+    /// Rows to be learned, by [`Forest::learn`].
     ///
     /// # Errors
     /// As [`Forest::coordinates`].
@@ -217,12 +227,63 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         }
     }
 
-    /// Takes rows into the store and widens the box to hold them. Trees grow by
-    /// [`Forest::grow`] with what this returns. On error nothing has changed.
+    /// Learns a batch: the store takes its rows and the box widens to hold them, the statistics take what is known of the
+    /// rows, and all trees grow. The point of each row.
+    ///
+    /// A call with a progress callback works on a copy, so that nothing has changed when it is cancelled.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for points too far away or too many.
-    pub fn take_rows(&mut self, rows: RowBatch) -> Result<Learned> {
+    /// [`Error::TooLarge`] for points too far away or too many, [`Error::Cancelled`]; nothing has changed then.
+    pub fn learn<L: NodeStatistics<Stats = S>>(
+        &mut self,
+        batch: RowBatch,
+        rows: L::Rows<'_>,
+        statistics: &mut L,
+        progress: &mut Progress<'_>,
+    ) -> Result<Vec<u32>> {
+        if progress.is_none() {
+            return self.learn_in_place(batch, rows, statistics, progress);
+        }
+        let (mut forest, mut next) = (self.clone(), statistics.clone());
+        let points = forest.learn_in_place(batch, rows, &mut next, progress)?;
+        (*self, *statistics) = (forest, next);
+        Ok(points)
+    }
+
+    fn learn_in_place<L: NodeStatistics<Stats = S>>(
+        &mut self,
+        batch: RowBatch,
+        rows: L::Rows<'_>,
+        statistics: &mut L,
+        progress: &mut Progress<'_>,
+    ) -> Result<Vec<u32>> {
+        let rung = self.domain.rung();
+        let learned = self.take_rows(batch)?;
+        let changed = statistics.take(&learned.points, rows);
+        let is_gathered = self.grow(statistics, &learned, rung, progress)?;
+        if changed && !is_gathered {
+            self.gather(statistics);
+        }
+        Ok(learned.points)
+    }
+
+    /// As [`Forest::learn`], with the trees left as they are until [`Forest::regrow`].
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`]; nothing has changed then.
+    pub(crate) fn stage<L: NodeStatistics<Stats = S>>(
+        &mut self,
+        batch: RowBatch,
+        rows: L::Rows<'_>,
+        statistics: &mut L,
+    ) -> Result<()> {
+        let learned = self.take_rows(batch)?;
+        statistics.take(&learned.points, rows);
+        Ok(())
+    }
+
+    /// Takes rows into the store and widens the box to hold them. On error nothing has changed.
+    fn take_rows(&mut self, rows: RowBatch) -> Result<Learned> {
         let is_held = rows.are_in(self.domain.root_box());
         let RowBatch { coordinates, hashes, .. } = rows;
         let rung = if is_held { self.domain.rung() } else { self.rung_for(&coordinates)? };
@@ -260,11 +321,8 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     }
 
     /// Grows all trees by rows that [`Forest::take_rows`] took when the box was at `rung_before`, with a report after every
-    /// few trees. Whether they were grown anew, and all statistics gathered.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`]; some trees have grown then and others not, and the forest is of no more use.
-    pub fn grow<L: NodeStatistics<Stats = S>>(
+    /// few trees. Whether they were grown anew, and all statistics gathered. Cancelled, some trees have grown and others not.
+    fn grow<L: NodeStatistics<Stats = S>>(
         &mut self,
         labels: &L,
         learned: &Learned,

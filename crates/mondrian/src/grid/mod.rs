@@ -9,7 +9,6 @@
 mod events;
 mod model;
 mod partition;
-mod ridge;
 mod saved;
 pub mod search;
 mod solution;
@@ -17,6 +16,6 @@ mod state;
 mod what_if;
 
 pub use crate::features::{GridFeatures, MondrianGrid};
+pub use crate::ridge::grid::{GridSolution, Solver};
 pub use model::{GridRidge, GridRidgeParams};
-pub use ridge::{GridSolution, Solver};
 pub use state::{GridState, Move};

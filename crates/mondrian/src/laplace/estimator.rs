@@ -1,13 +1,13 @@
 //! The estimator a newcomer should reach for first: Laplace-kernel ridge whose lifetimes and α find themselves.
 
 use crate::features::MondrianGrid;
-use crate::grid::GridSolution;
 use crate::laplace::{LaplaceKernel, LaplaceRidge};
 use crate::laplace::{Tuned, TuningParams, tune};
 use crate::linalg::Threads;
 use crate::process::{NodeKey, Weights};
 use crate::progress::{FitOptions, Progress, Step};
 use crate::ridge::KernelRidge;
+use crate::ridge::grid::GridSolution;
 use crate::select::Trajectory;
 use crate::select::Validation;
 use crate::select::split::{gather, keyed_order, spreads};

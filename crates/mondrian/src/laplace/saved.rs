@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::GridSolution;
 use crate::laplace::{LaplaceKernel, LaplaceRidge};
 use crate::laplace::{LaplaceKernelRidge, LaplaceSolution};
 use crate::linalg::Matrix;
 use crate::model_file::{Archive, ModelFileError, Saved};
+use crate::ridge::grid::GridSolution;
 use crate::select::Trajectory;
 use crate::{Points, Result};
 

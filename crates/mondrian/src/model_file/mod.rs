@@ -37,12 +37,11 @@ mod archive;
 mod array;
 mod decode;
 mod encode;
-mod error;
 pub mod wide_float;
 
+pub use crate::error::ModelFileError;
 pub use archive::Archive;
 pub use array::{Array, Element, Numbers};
-pub use error::ModelFileError;
 
 use crate::Result;
 

@@ -1,20 +1,16 @@
 //! `lifetime = auto` and `alpha = auto` of the kernel: chosen on the path, on held-out rows (report, chapter 4).
 
-use crate::forest::{LifetimeChoice, keyed_hash};
+use crate::forest::LifetimeChoice;
 use crate::linalg::{Matrix, MatrixRef};
 use crate::path::RegularizationPath;
 use crate::progress::Progress;
 use crate::ridge::{KernelRidge, KernelRidgeParams, PathMethod};
+use crate::select::automatic::KERNEL;
+use crate::select::split::keyed_hash;
 use crate::{Lifetime, Points, Result};
 
-/// Most rows and trees that the choice uses.
-const MAX_ROWS: usize = 3000;
-const MAX_TREES: usize = 50;
 /// The terminal lifetime is not raised beyond this many features.
 const MAX_FEATURES: usize = 2500;
-const MAX_DOUBLINGS: usize = 14;
-/// With fewer rows than this, nothing is held out and the lifetime is 1 in units of the columns' deviations.
-const FEWEST_ROWS: usize = 10;
 /// What an automatic α is chosen from: a path each, over the same trees.
 const ALPHAS: [f64; 6] = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
 
@@ -96,8 +92,8 @@ fn on_the_path(
         return Ok(best);
     }
     let mut terminal = 1.0 / n_dims as f64;
-    for doubling in 0..MAX_DOUBLINGS {
-        let share = |done: f64| (doubling as f64 + done) / MAX_DOUBLINGS as f64;
+    for doubling in 0..KERNEL.doublings {
+        let share = |done: f64| (f64::from(doubling) + done) / f64::from(KERNEL.doublings);
         let fit = |round: &Round| round.fit(params, Lifetime::new(terminal)?, 1.0);
         let models = rounds.iter().map(fit).collect::<Result<Vec<_>>>()?;
         if models.iter().any(|model| model.n_features() > MAX_FEATURES) {
@@ -129,15 +125,9 @@ fn on_the_path(
 /// The rounds of held-out rows; none if there are too few rows.
 fn rounds(params: &KernelRidgeParams, points: Points<'_>, targets: MatrixRef<'_>) -> Result<Vec<Round>> {
     let (trees, n_targets) = (params.forest_params(), targets.n_columns());
-    let mut rows: Vec<(u64, usize)> = (0..points.n_rows().min(targets.n_rows()))
-        .map(|row| (keyed_hash(trees.seed, &points.row(row).collect::<Vec<f64>>()), row))
-        .collect();
-    rows.sort_unstable_by_key(|row| row.0);
-    rows.truncate(MAX_ROWS);
-    let split = trees.validation.rounds()?.split(&rows);
-    if rows.len() < FEWEST_ROWS {
-        return Ok(Vec::new());
-    }
+    let rows = 0..points.n_rows().min(targets.n_rows());
+    let hashed = rows.map(|row| (keyed_hash(trees.seed, points.row(row)), row)).collect();
+    let split = KERNEL.rounds(trees.validation, hashed)?;
     let part = |rows: &[usize]| -> Vec<f64> { rows.iter().flat_map(|row| points.row(*row)).collect() };
     let round = |(train, held): &(Vec<usize>, Vec<usize>)| Round {
         x: part(train),
@@ -158,7 +148,7 @@ impl Round {
     }
 
     fn fit(&self, params: &KernelRidgeParams, lifetime: Lifetime, alpha: f64) -> Result<KernelRidge> {
-        let params = params.clone().alpha(alpha).tuning(MAX_TREES, lifetime);
+        let params = params.clone().alpha(alpha).tuning(KERNEL.trees, lifetime);
         params.solve(Points::row_major(&self.x, self.n_dims())?, self.y.view(), &mut Progress::none())
     }
 }

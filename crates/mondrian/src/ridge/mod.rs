@@ -8,10 +8,12 @@
 mod automatic;
 mod centred;
 mod conjugate;
+pub(crate) mod grid;
 mod model;
 mod mondrian;
 mod path;
 mod saved;
+mod saved_grid;
 mod solver;
 
 pub use crate::features::{CellArray, Csr, Design, Features, UNSEEN};

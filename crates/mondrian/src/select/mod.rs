@@ -1,5 +1,6 @@
 //! Choosing values from data: splits of the rows, how a choice is judged, and the record of a search.
 
+pub(crate) mod automatic;
 pub(crate) mod split;
 mod trajectory;
 mod validation;

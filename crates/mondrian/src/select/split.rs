@@ -3,13 +3,28 @@
 use crate::Points;
 use crate::process::NodeKey;
 
+/// The key of a row under another: what orders, samples and splits rows, free of their order and of repetition. Zeros of
+/// either sign are the same.
+pub(crate) fn row_key(key: NodeKey, row: impl IntoIterator<Item = f64>) -> NodeKey {
+    row.into_iter().fold(key, |key, x| key.fork((x + 0.0).to_bits()))
+}
+
+/// The hash that holds rows out, of which [`crate::select::automatic::Caps::rounds`] makes rounds.
+pub(crate) fn keyed_hash(seed: u64, row: impl IntoIterator<Item = f64>) -> u64 {
+    row_key(NodeKey::root(seed, u64::from_le_bytes(*b"held out")), row).to_bits() as u64
+}
+
 /// Rows in the order of a keyed hash of their coordinates: the same whatever order they came in
 /// (docs/design.md, "Automatic values"). The first k are a sample without replacement; equal rows stay together.
 pub(crate) fn keyed_order(points: Points<'_>, key: NodeKey) -> Vec<usize> {
-    let hash = |row: usize| points.row(row).fold(key, |key, x| key.fork((x + 0.0).to_bits()));
-    let mut order: Vec<(NodeKey, usize)> = (0..points.n_rows()).map(|row| (hash(row), row)).collect();
+    order_of((0..points.n_rows()).map(|row| row_key(key, points.row(row))))
+}
+
+/// Places in the order of their keys.
+pub(crate) fn order_of(keys: impl Iterator<Item = NodeKey>) -> Vec<usize> {
+    let mut order: Vec<(NodeKey, usize)> = keys.enumerate().map(|(place, key)| (key, place)).collect();
     order.sort_unstable();
-    order.into_iter().map(|(_, row)| row).collect()
+    order.into_iter().map(|(_, place)| place).collect()
 }
 
 /// The given rows, row-major, with their targets.

@@ -5,12 +5,8 @@ use std::sync::OnceLock;
 use crate::forest::classification::path::{automatic_grid, held_out_losses};
 use crate::forest::classification::{ClassificationForest, GammaChoice, subset};
 use crate::progress::Progress;
+use crate::select::automatic::CLASSIFICATION;
 use crate::{Lifetime, Result};
-
-/// Trees of the forest that the lifetime is chosen with.
-const TREES: usize = 32;
-/// Fewer held-out points than this say nothing.
-const ENOUGH: usize = 20;
 
 /// The lifetime of smallest log loss on the held-out points; infinite where there are too few of them.
 pub(crate) fn lifetime(model: &ClassificationForest, progress: &mut Progress<'_>) -> Result<Lifetime> {
@@ -18,7 +14,7 @@ pub(crate) fn lifetime(model: &ClassificationForest, progress: &mut Progress<'_>
     let rounds = model.params.forest.validation.rounds()?;
     let part = |(hash, point): (u128, u32)| ((hash % u128::from(rounds.parts)) as u64, point);
     let rounds = rounds.split(&subset::hashed(store).into_iter().map(part).collect::<Vec<_>>());
-    if rounds.iter().map(|(_, held)| held.len()).sum::<usize>() < ENOUGH {
+    if rounds.iter().map(|(_, held)| held.len()).sum::<usize>() < CLASSIFICATION.fewest {
         return Ok(Lifetime::INFINITE);
     }
     let mut params = model.params.clone();
@@ -29,7 +25,7 @@ pub(crate) fn lifetime(model: &ClassificationForest, progress: &mut Progress<'_>
     let share = 1.0 / rounds.len() as f64;
     for (round, (kept, held_out)) in rounds.into_iter().enumerate() {
         let progress = &mut progress.part(round as f64 * share, (round + 1) as f64 * share);
-        let trained = model.trained.with_points(&kept, TREES)?;
+        let trained = model.trained.with_points(&kept, CLASSIFICATION.trees)?;
         let (gamma, lifetime) = (OnceLock::new(), OnceLock::new());
         let view = Some(Lifetime::INFINITE);
         let part = ClassificationForest { params: params.clone(), trained, view, gamma, lifetime };

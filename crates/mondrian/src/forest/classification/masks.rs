@@ -201,6 +201,15 @@ impl ClassMasks {
 
 impl NodeStatistics for PointClasses {
     type Stats = ClassMasks;
+    /// A class per row, and how many classes are known.
+    type Rows<'a> = (&'a [u32], usize);
+
+    fn take(&mut self, points: &[u32], (labels, n_classes): Self::Rows<'_>) -> bool {
+        let n_words = self.n_words();
+        self.set_n_classes(n_classes);
+        points.iter().zip(labels).for_each(|(point, class)| self.add(*point, *class));
+        self.n_words() != n_words
+    }
 
     fn gather(&self, tree: &Tree, stats: &mut ClassMasks) {
         stats.n_words = self.n_words();

@@ -122,14 +122,7 @@ impl ClassificationForest {
     /// As [`ClassificationForest::learn`], and [`Error::Cancelled`]; on error the model is as before.
     pub fn learn_with(&mut self, points: Points<'_>, labels: &[u32], options: FitOptions<'_>) -> Result<()> {
         let FitOptions { weights, mut progress } = options;
-        let n_classes = classes_of(labels);
-        if progress.is_none() {
-            return self.learn_in_place(points, labels, n_classes, weights, &mut progress);
-        }
-        let mut next = self.clone();
-        next.learn_in_place(points, labels, n_classes, weights, &mut progress)?;
-        *self = next;
-        Ok(())
+        self.learn_in_place(points, labels, classes_of(labels), weights, &mut progress)
     }
 
     /// Makes known classes that no row has had so far; fewer than there are change nothing.
@@ -184,7 +177,7 @@ impl ClassificationForest {
         self.take(row_batch, labels, n_classes, progress)
     }
 
-    /// Takes rows. On error nothing has changed, unless it was cancelled.
+    /// Takes rows. On error nothing has changed.
     fn take(
         &mut self,
         row_batch: RowBatch,
@@ -193,15 +186,7 @@ impl ClassificationForest {
         progress: &mut Progress<'_>,
     ) -> Result<()> {
         let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
-        let rung = forest.domain().rung();
-        let learned = forest.take_rows(row_batch)?;
-        let n_words = classes.n_words();
-        classes.set_n_classes(n_classes);
-        learned.points.iter().zip(labels).for_each(|(point, class)| classes.add(*point, *class));
-        let is_gathered = forest.grow(classes, &learned, rung, progress)?;
-        if classes.n_words() != n_words && !is_gathered {
-            forest.gather(classes);
-        }
+        forest.learn(row_batch, (labels, n_classes), classes, progress)?;
         self.forget_automatic();
         Ok(())
     }
@@ -211,9 +196,8 @@ impl ClassificationForest {
         check_labels(points.n_rows(), labels, self.n_classes())?;
         let row_batch = self.trained.forest.row_batch(points)?;
         let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
-        let learned = forest.take_rows(row_batch)?;
-        learned.points.iter().zip(labels).for_each(|(point, class)| classes.add(*point, *class));
-        Ok(())
+        let n_classes = classes.n_classes();
+        forest.stage(row_batch, (labels, n_classes), classes)
     }
 
     /// Grows all trees from the store.

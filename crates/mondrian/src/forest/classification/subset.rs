@@ -6,12 +6,13 @@ use crate::forest::Forest;
 use crate::forest::classification::TrainedTrees;
 use crate::forest::classification::masks::PointClasses;
 use crate::process::NodeKey;
+use crate::select::split::row_key;
 use crate::tree::PointStore;
 use crate::{Lifetime, Result};
 
 /// A point's hash: 128 bits that its coordinates alone decide.
 pub(crate) fn hash(x: &[f64]) -> u128 {
-    x.iter().fold(NodeKey::root(0x5375_6273_6574, x.len() as u64), |key, x| key.fork((x + 0.0).to_bits())).to_bits()
+    row_key(NodeKey::root(0x5375_6273_6574, x.len() as u64), x.iter().copied()).to_bits()
 }
 
 /// All points with their hashes, in the order of the hashes.

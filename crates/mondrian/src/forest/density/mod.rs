@@ -150,13 +150,7 @@ impl DensityForest {
     /// As [`DensityForest::learn`], [`Error::NoWeights`] and [`Error::Cancelled`]; nothing has changed then.
     pub fn learn_with(&mut self, points: Points<'_>, options: FitOptions<'_>) -> Result<()> {
         let mut progress = options.unweighted("a density forest")?;
-        if progress.is_none() {
-            return self.learn_in_place(points, &mut progress);
-        }
-        let mut next = self.clone();
-        next.learn_in_place(points, &mut progress)?;
-        *self = next;
-        Ok(())
+        self.learn_in_place(points, &mut progress)
     }
 
     fn learn_in_place(&mut self, points: Points<'_>, progress: &mut Progress<'_>) -> Result<()> {
@@ -165,9 +159,7 @@ impl DensityForest {
     }
 
     fn take(&mut self, row_batch: RowBatch, progress: &mut Progress<'_>) -> Result<()> {
-        let rung = self.forest.domain().rung();
-        let learned = self.forest.take_rows(row_batch)?;
-        self.forest.grow(&(), &learned, rung, progress)?;
+        self.forest.learn(row_batch, (), &mut (), progress)?;
         self.resolved_gamma = OnceLock::new();
         Ok(())
     }

@@ -5,6 +5,8 @@ use crate::forest::density::{DensityForest, DensityPath, GammaChoice};
 use crate::path::RegularizationPath;
 use crate::process::NodeKey;
 use crate::progress::Progress;
+use crate::select::automatic::DENSITY;
+use crate::select::split::{order_of, row_key};
 use crate::select::{Rounds, Validation};
 use crate::{Error, Lifetime, Result};
 
@@ -13,13 +15,10 @@ const GAMMAS: [f64; 7] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
 /// Trees and distinct points that γ is chosen on.
 const GAMMA_TREES: usize = 16;
 const GAMMA_POINTS: usize = 500;
-/// The first terminal lifetime makes so many cuts per dimension in expectation; it is doubled so often at most.
+/// The first terminal lifetime makes so many cuts per dimension in expectation.
 const FIRST_CUTS: f64 = 8.0;
-const DOUBLINGS: u32 = 12;
 /// A doubling that lowers the loss by less than this share of its standard error shows that the curve has run flat.
 const FLAT: f64 = 0.05;
-/// Fewer distinct points than this have no fifth worth holding out: leave-one-out chooses.
-const FEWEST_HELD_OUT: usize = 25;
 
 /// The value of γ that [`DensityForest::gamma`] promises.
 pub(crate) fn automatic_gamma(model: &DensityForest) -> f64 {
@@ -59,7 +58,7 @@ pub(crate) fn selecting_path(model: &DensityForest, progress: &mut Progress<'_>)
     }
     let n_dims = model.forest.n_dims();
     let validation = model.params.forest.validation;
-    if validation == Validation::LeaveOneOut || rows.len() < FEWEST_HELD_OUT {
+    if validation == Validation::LeaveOneOut || rows.len() < DENSITY.fewest {
         let mut all = model.emptied(model.forest.n_trees(), first_lifetime(model), model.gamma())?;
         all.take_points(&coordinates, &rows)?;
         let path = turned(&mut all, &[], Curves::LeaveOneOut, progress)?;
@@ -111,7 +110,7 @@ fn turned(
         let best = path.selecting()[path.best_index()];
         let is_flat = before - best < FLAT * path.standard_error().unwrap_or(0.0);
         let doubled = model.forest.domain().lifetime().get() * 2.0;
-        if path.has_turned() || is_flat || doubling == DOUBLINGS || !doubled.is_finite() {
+        if path.has_turned() || is_flat || doubling == DENSITY.doublings || !doubled.is_finite() {
             return Ok(path);
         }
         before = best;
@@ -133,11 +132,7 @@ fn first_lifetime(model: &DensityForest) -> Lifetime {
 fn keyed_order(coordinates: &[f64], n_dims: usize, seed: u64) -> Vec<usize> {
     const HELD_OUT: u64 = 0x4865_6C64_4F75_7400;
     let root = NodeKey::root(seed, HELD_OUT);
-    let hash = |x: &[f64]| x.iter().fold(root, |key, x| key.fork((x + 0.0).to_bits()));
-    let mut order: Vec<(NodeKey, usize)> =
-        coordinates.chunks_exact(n_dims).enumerate().map(|(point, x)| (hash(x), point)).collect();
-    order.sort_unstable();
-    order.into_iter().map(|(_, point)| point).collect()
+    order_of(coordinates.chunks_exact(n_dims).map(|x| row_key(root, x.iter().copied())))
 }
 
 fn select(coordinates: &[f64], rows: &[u32], points: &[usize], n_dims: usize) -> (Vec<f64>, Vec<u32>) {

@@ -1,16 +1,13 @@
 //! Quantiles of the mixture over trees: each tree predicts a normal distribution, the forest their average.
 
+use crate::normal;
+
 /// A normal component: mean and standard deviation.
 pub(crate) type Normal = (f64, f64);
 
-/// The standard normal distribution function.
-pub(crate) fn normal_cdf(z: f64) -> f64 {
-    0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
-}
-
 fn cdf(components: &[Normal], x: f64) -> f64 {
     let each = components.iter().map(|(mean, sd)| match *sd {
-        sd if sd > 0.0 => normal_cdf((x - mean) / sd),
+        sd if sd > 0.0 => normal::cdf((x - mean) / sd),
         _ => f64::from(u8::from(x >= *mean)),
     });
     each.sum::<f64>() / components.len() as f64

@@ -17,7 +17,6 @@ pub use params::{LeafModel, RegressionParams};
 pub use path::ValidationSet;
 pub use posterior::Gaussian;
 pub use prior::Prior;
-pub(crate) use prior::keyed_hash;
 pub use targets::{Sums, Targets};
 
 use std::borrow::Cow;
@@ -134,24 +133,8 @@ impl RegressionForest {
     /// As [`RegressionForest::learn`], and [`Error::Cancelled`]; on error the model is as before.
     pub fn learn_with(&mut self, points: Points<'_>, targets: &[f64], options: FitOptions<'_>) -> Result<()> {
         let FitOptions { weights, mut progress } = options;
-        if progress.is_none() {
-            return self.learn_in_place(points, targets, weights, &mut progress);
-        }
-        let mut next = self.clone();
-        next.learn_in_place(points, targets, weights, &mut progress)?;
-        *self = next;
-        Ok(())
-    }
-
-    fn learn_in_place(
-        &mut self,
-        points: Points<'_>,
-        targets: &[f64],
-        weights: Option<&[f64]>,
-        progress: &mut Progress<'_>,
-    ) -> Result<()> {
         let rows = self.checked_rows(points, targets, weights)?;
-        self.learn_rows(&rows, progress)
+        self.learn_rows(&rows, &mut progress)
     }
 
     fn checked_rows<'a>(&self, points: Points<'a>, targets: &'a [f64], weights: Option<&[f64]>) -> Result<Rows<'a>> {
@@ -179,10 +162,8 @@ impl RegressionForest {
             return Ok(());
         }
         let row_batch = self.core.forest.row_batch(rows.points(self.n_dims()))?;
-        let core = Arc::make_mut(&mut self.core);
-        let learned = core.forest.take_rows(row_batch)?;
-        core.targets.add(&learned.points, &rows.y, rows.weights.as_deref());
-        Ok(())
+        let Core { forest, targets, .. } = Arc::make_mut(&mut self.core);
+        forest.stage(row_batch, (&rows.y[..], rows.weights.as_deref()), targets)
     }
 
     /// Grows all trees from the store.
@@ -207,7 +188,7 @@ impl RegressionForest {
         forest.n_bytes() + sums + forest.store().n_bytes() + targets.n_bytes()
     }
 
-    /// Learns checked rows. On error nothing has changed, unless it was cancelled.
+    /// Learns checked rows. On error nothing has changed.
     fn take(
         &mut self,
         row_batch: RowBatch,
@@ -215,15 +196,9 @@ impl RegressionForest {
         weights: Option<&[f64]>,
         progress: &mut Progress<'_>,
     ) -> Result<()> {
-        let core = Arc::make_mut(&mut self.core);
-        let rung = core.forest.domain().rung();
-        let learned = core.forest.take_rows(row_batch)?;
-        let changed = core.targets.add(&learned.points, y, weights);
-        let is_gathered = core.forest.grow(&core.targets, &learned, rung, progress)?;
-        if changed && !is_gathered {
-            core.forest.gather(&core.targets);
-        }
-        core.gaussians = OnceLock::new();
+        let Core { forest, targets, gaussians, .. } = Arc::make_mut(&mut self.core);
+        forest.learn(row_batch, (y, weights), targets, progress)?;
+        *gaussians = OnceLock::new();
         Ok(())
     }
 

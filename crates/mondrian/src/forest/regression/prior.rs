@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::forest::regression::posterior::{BlockPath, Gaussian, Posterior, Reader};
 use crate::forest::regression::targets::{Sums, Targets};
 use crate::forest::{Forest, LeafModel};
-use crate::process::NodeKey;
+use crate::select::split::keyed_hash;
 use crate::tree::Locator;
 
 /// Rows and trees that the leave-one-out estimate looks at, at most.
@@ -199,7 +199,9 @@ impl Reader<'_> {
 fn sample_rows(forest: &Forest<Sums>, targets: &Targets, target: usize) -> Vec<(u32, f64, f64)> {
     let mut rows: Vec<(u64, u32, f64, f64)> = targets
         .rows()
-        .map(|(point, y, w)| (keyed_hash(forest.domain().seed(), forest.store().point(point)), point, y[target], w))
+        .map(|(point, y, w)| {
+            (keyed_hash(forest.domain().seed(), forest.store().point(point).iter().copied()), point, y[target], w)
+        })
         .collect();
     let order = |a: &(u64, u32, f64, f64), b: &(u64, u32, f64, f64)| {
         (a.0, a.2, a.3).partial_cmp(&(b.0, b.2, b.3)).expect("targets are finite")
@@ -210,13 +212,4 @@ fn sample_rows(forest: &Forest<Sums>, targets: &Targets, target: usize) -> Vec<(
     }
     rows.sort_unstable_by(order);
     rows.into_iter().map(|(_, p, y, w)| (p, y, w)).collect()
-}
-
-/// A hash of a point's coordinates under a seed: what picks held-out rows, free of order and of repetition.
-pub(crate) fn keyed_hash(seed: u64, x: &[f64]) -> u64 {
-    let mut key = NodeKey::root(seed, u64::from_le_bytes(*b"held out"));
-    for v in x {
-        key = key.fork((v + 0.0).to_bits());
-    }
-    key.to_bits() as u64
 }

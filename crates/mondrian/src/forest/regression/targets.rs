@@ -442,6 +442,12 @@ fn places(words: &[[u64; 2]; N_WORDS]) -> impl Iterator<Item = (usize, usize)> {
 
 impl NodeStatistics for Targets {
     type Stats = Sums;
+    /// Targets, row-major, and weights.
+    type Rows<'a> = (&'a [f64], Option<&'a [f64]>);
+
+    fn take(&mut self, points: &[u32], (y, weights): Self::Rows<'_>) -> bool {
+        self.add(points, y, weights)
+    }
 
     fn gather(&self, tree: &Tree, sums: &mut Sums) {
         let channels = self.n_channels();

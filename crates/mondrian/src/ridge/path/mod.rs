@@ -13,7 +13,7 @@ mod schedule;
 
 use crate::linalg::Matrix;
 use crate::memory;
-use crate::path::{Loss, PathBuilder, RegularizationPath};
+use crate::path::{Loss, PathBuilder, RegularizationPath, standard_error_of_rmse};
 use crate::progress::Progress;
 use crate::ridge::KernelRidge;
 use crate::ridge::{CellArray, CgOptions, Design, UNSEEN};
@@ -159,9 +159,8 @@ impl Measured {
     /// From the sums of squared errors and of their squares, by the delta method.
     fn new(squares: f64, fourths: f64, n: f64) -> Self {
         let mse = squares / n;
-        let spread = (fourths / n - mse * mse).max(0.0) / n;
-        let rmse = mse.sqrt();
-        Self { rmse, standard_error: if rmse > 0.0 { spread.sqrt() / (2.0 * rmse) } else { 0.0 } }
+        let standard_error = standard_error_of_rmse(mse, (fourths - n * mse * mse).max(0.0), n);
+        Self { rmse: mse.sqrt(), standard_error }
     }
 }
 

@@ -12,22 +12,17 @@ use rayon::prelude::*;
 
 use crate::forest::regression::path::sweep::{Event, Set, TreeSweep};
 use crate::forest::regression::posterior::Gaussian;
-use crate::forest::regression::prior::keyed_hash;
 use crate::forest::regression::targets::Targets;
 use crate::forest::regression::{RegressionForest, RegressionParams, Rows};
-use crate::path::{Loss, PathBuilder, RegularizationPath};
+use crate::path::{Loss, PathBuilder, RegularizationPath, standard_error_of_rmse};
 use crate::progress::{FitOptions, Progress};
+use crate::select::automatic::REGRESSION;
+use crate::select::split::keyed_hash;
 use crate::{Error, Lifetime, Points, Result};
 
 /// Cuts a window, about, and cuts that are looked at to tell where windows end.
 const WINDOW: usize = 1 << 18;
 const SAMPLE: usize = 1 << 16;
-
-/// Rows and trees that the choice of a lifetime looks at, at most.
-const TUNING_ROWS: usize = 40_000;
-const TUNING_TREES: usize = 40;
-/// With fewer rows than this, nothing is held out.
-const FEWEST_ROWS: usize = 10;
 
 /// A validation set: points and their targets, row-major.
 pub type ValidationSet<'a> = (Points<'a>, &'a [f64]);
@@ -74,8 +69,8 @@ impl RegressionForest {
             .map(|(m, y)| m.iter().zip(y).map(|(m, y)| (m - y).powi(2)).sum::<f64>() / t as f64)
             .collect();
         let mse = squares.iter().sum::<f64>() / n;
-        let variance = squares.iter().map(|s| (s - mse).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-        Ok(if mse > 0.0 { (variance / n).sqrt() / (2.0 * mse.sqrt()) } else { 0.0 })
+        let deviations = squares.iter().map(|s| (s - mse).powi(2)).sum::<f64>();
+        Ok(standard_error_of_rmse(mse, deviations, n))
     }
 }
 
@@ -247,15 +242,9 @@ fn choose_lifetime(
     n_dims: usize,
     progress: &mut Progress<'_>,
 ) -> Result<Lifetime> {
-    let mut hashed: Vec<(u64, usize)> =
-        rows.x.chunks_exact(n_dims).enumerate().map(|(row, x)| (keyed_hash(params.forest.seed, x), row)).collect();
-    // Rows of largest hash are left out of the choice: by value of the hash, so that no order of arrival matters.
-    hashed.sort_unstable_by_key(|row| row.0);
-    hashed.truncate(TUNING_ROWS);
-    let rounds = params.forest.validation.rounds()?.split(&hashed);
-    if hashed.len() < FEWEST_ROWS {
-        return Ok(Lifetime::INFINITE);
-    }
+    let hashed = rows.x.chunks_exact(n_dims).map(|x| keyed_hash(params.forest.seed, x.iter().copied()));
+    let rounds =
+        REGRESSION.rounds(params.forest.validation, hashed.enumerate().map(|(row, hash)| (hash, row)).collect())?;
     let part = |chosen: &[usize]| {
         let t = rows.n_targets;
         let x: Vec<f64> = chosen.iter().flat_map(|r| rows.x[r * n_dims..][..n_dims].iter().copied()).collect();
@@ -264,7 +253,7 @@ fn choose_lifetime(
         (x, y, w)
     };
     let mut tuning = params.clone();
-    tuning.forest.n_trees = tuning.forest.n_trees.min(TUNING_TREES);
+    tuning.forest.n_trees = tuning.forest.n_trees.min(REGRESSION.trees);
     let mut paths = Vec::with_capacity(rounds.len());
     let half = 0.5 / rounds.len() as f64;
     for (round, (train, held)) in rounds.iter().enumerate() {

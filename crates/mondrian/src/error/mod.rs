@@ -1,5 +1,9 @@
 //! The one error type: what was wrong, with the values.
 
+mod model_file;
+
+pub use model_file::ModelFileError;
+
 /// What went wrong, with the values that were wrong.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -134,7 +138,7 @@ pub enum Error {
     },
     /// Bytes that are not a valid model file.
     #[error(transparent)]
-    ModelFile(#[from] crate::model_file::ModelFileError),
+    ModelFile(#[from] ModelFileError),
     /// Something that only an exact solution gives was asked of one on random features.
     #[error("standard deviations and the equivalent kernel need an exact solution; this one is on random features")]
     NotExact,

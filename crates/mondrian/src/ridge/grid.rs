@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::features::Design;
 use crate::features::{GridFeatures, MondrianGrid};
 use crate::linalg::Threads;
-use crate::ridge::{self, Design, FeatureRidge, SolveReport};
+use crate::ridge::{self, FeatureRidge, SolveReport};
 use crate::{Points, Result};
 
 /// How a solution was found, as stored in its file.

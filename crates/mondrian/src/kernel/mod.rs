@@ -1,8 +1,10 @@
 //! The Laplace kernel and its Gram matrices.
 
+pub(crate) mod exp;
+
 use rayon::prelude::*;
 
-use crate::laplace::exp::exp_minus;
+use crate::kernel::exp::exp_minus;
 use crate::linalg::{Matrix, Threads};
 use crate::memory;
 use crate::simd::vectorise;
