@@ -94,7 +94,7 @@ fn compare(data: &Data, asked: &str, forest: ForestParams) -> Outcome {
     }
     if is_asked("density") {
         let model = DensityParams::from(forest).fit(train)?;
-        let n_nodes = model.forest().trees().iter().map(|(tree, _)| tree.n_nodes()).sum();
+        let n_nodes = model.forest().trees().iter().map(|(tree, ())| tree.n_nodes()).sum();
         let time = least(&|| drop(black_box(model.score(test))));
         report("density", model.lifetime(), n_nodes, time);
     }

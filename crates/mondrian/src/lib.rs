@@ -1,5 +1,5 @@
-//! The Mondrian process in machine learning: the process itself, forests that learn online, random
-//! features of the Laplace kernel, and models whose lifetime is tuned over its whole range by one fit.
+//! The Mondrian process in machine learning: the process itself as a type, forests that learn online, random features of
+//! the Laplace kernel, and models whose lifetime is tuned over its whole range by one fit.
 //!
 //! Every random choice is a pure function of a [key](process::NodeKey): results depend on neither
 //! threads, nor order of arrival, nor earlier queries.
@@ -42,16 +42,24 @@
 //! | the error at every lifetime, from one fit | `path` of a model: [`RegularizationPath`] |
 //! | model files | [`Saved`] |
 //!
+//! # Features
+//!
+//! - `parallel` (default): threads, by rayon. Without it everything runs on one thread and gives the same bits.
+//! - `ndarray`: [`Points`] from array views, [`Matrix`] and [`Prediction`] as arrays.
+//!
 //! # References
 //!
 //! The library implements M. Balog and Y. W. Teh, *The Mondrian Process for Machine Learning* (arXiv:1507.05181), called
 //! the report; its parts are cited by chapter. The process is due to D. M. Roy and Y. W. Teh, *The Mondrian Process* (NIPS
-//! 2008); forests to B. Lakshminarayanan, D. M. Roy and Y. W. Teh (NIPS 2014, AISTATS 2016); random features to A. Rahimi
-//! and B. Recht (NIPS 2007).
+//! 2008); forests to B. Lakshminarayanan, D. M. Roy and Y. W. Teh (NIPS 2014, AISTATS 2016); aggregation over
+//! their cells to J. Mourtada, S. Gaïffas and E. Scornet (*AMF*, JRSS B 2021); random features to A. Rahimi and B. Recht
+//! (NIPS 2007).
 
 // Without the feature, some items that tests and benchmarks use are unused.
 #![cfg_attr(not(feature = "internals"), allow(unreachable_pub, dead_code, unused_imports))]
 
+#[cfg(feature = "ndarray")]
+mod arrays;
 mod error;
 mod features;
 mod forest;
@@ -63,6 +71,7 @@ mod linalg;
 mod memory;
 mod model_file;
 mod normal;
+mod parallel;
 mod path;
 mod points;
 mod prediction;
@@ -77,9 +86,8 @@ pub use error::{Error, Result};
 pub use features::{FeatureMap, Features, GridFeatures, MondrianFeatures, MondrianGrid, RandomBinning, RandomFourier};
 pub use forest::{
     BulkBuilder, ClassPrior, ClassificationForest, ClassificationParams, ClassificationPath, DensityClassifier,
-    DensityClassifierParams, DensityForest, DensityParams, DensityPath, DensityScore, DensityView, ForestParams,
-    GammaChoice, LeafModel, LifetimeChoice, MeasureChoice, Prior, RegressionForest, RegressionParams, Unseen,
-    WeightsChoice,
+    DensityClassifierParams, DensityForest, DensityParams, DensityPath, DensityView, ForestParams, GammaChoice,
+    LeafModel, LifetimeChoice, MeasureChoice, Prior, RegressionForest, RegressionParams, Unseen, WeightsChoice,
 };
 pub use grid::search::{SearchKind, SearchLimits};
 pub use grid::{GridRidge, GridRidgeParams};
@@ -89,8 +97,7 @@ pub use laplace::{
     Link as ClassLink, Measure as KernelMeasure, Metric as KernelMetric, TargetMap,
 };
 pub use laplace::{
-    LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceRidge, LaplaceRidgeParams, LifetimesChoice,
-    TuningParams,
+    LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceRidge, LaplaceRidgeParams, LifetimesChoice, TuningParams,
 };
 pub use lifetime::Lifetime;
 pub use linalg::Matrix;
@@ -101,8 +108,7 @@ pub use points::Points;
 pub use prediction::Prediction;
 pub use progress::{FitOptions, Progress, Report, Step};
 pub use ridge::{
-    CgOptions, FeatureRidge, FeatureRidgeParams, KernelPath, KernelRidge, KernelRidgeParams, PathMethod, SolveReport,
-    Solver,
+    CgOptions, FeatureRidge, FeatureRidgeParams, KernelPath, KernelRidge, KernelRidgeParams, PathMethod, Solver,
 };
 pub use select::{Trajectory, Validation};
 
@@ -144,6 +150,7 @@ pub mod internals {
         pub use crate::process::picture::{Colour, Drawing, PathStep, Shape, Text};
         pub use crate::process::sides::Sides;
         pub use crate::process::source::MAX_EXTENSIONS;
+        pub use crate::process::tables::{CellTable, CutTable, PoissonPoint};
         pub use crate::process::*;
     }
     pub mod ridge {

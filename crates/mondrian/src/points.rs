@@ -46,6 +46,44 @@ impl<'a> Points<'a> {
         Self::strided(data, n_rows, n_columns, 1, n_rows)
     }
 
+    /// Rows of D numbers each. Errors as for [`Points::row_major`].
+    ///
+    /// ```
+    /// use mondrian::Points;
+    /// let points = Points::of_rows(&[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])?;
+    /// assert_eq!((points.n_rows(), points.get(2, 1)), (3, 5.0));
+    /// # Ok::<(), mondrian::Error>(())
+    /// ```
+    pub fn of_rows<const D: usize>(rows: &'a [[f64; D]]) -> Result<Self> {
+        Self::row_major(rows.as_flattened(), D)
+    }
+
+    /// Collects rows of equal length from an iterator into `room`, and views them there.
+    ///
+    /// ```
+    /// use mondrian::Points;
+    /// let mut room = Vec::new();
+    /// let points = Points::collect((0..3).map(|i| [f64::from(i), 1.0]), &mut room)?;
+    /// assert_eq!((points.n_rows(), points.n_columns()), (3, 2));
+    /// # Ok::<(), mondrian::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Points::row_major`], [`Error::LengthMismatch`] for a row of another length than the first.
+    pub fn collect<R: AsRef<[f64]>>(rows: impl IntoIterator<Item = R>, room: &'a mut Vec<f64>) -> Result<Self> {
+        room.clear();
+        let mut n_columns = None;
+        for row in rows {
+            let row = row.as_ref();
+            let expected = *n_columns.get_or_insert(row.len());
+            if row.len() != expected {
+                return Err(Error::LengthMismatch { what: "columns of a row of X", expected, found: row.len() });
+            }
+            room.extend_from_slice(row);
+        }
+        Self::row_major(room, n_columns.unwrap_or(0))
+    }
+
     fn strided(
         data: &'a [f64],
         n_rows: usize,
@@ -152,6 +190,14 @@ impl<'a> Points<'a> {
         } else {
             Err(Error::LengthMismatch { what: "columns of X", expected, found: self.n_columns })
         }
+    }
+}
+
+impl<'a, const D: usize> TryFrom<&'a [[f64; D]]> for Points<'a> {
+    type Error = Error;
+
+    fn try_from(rows: &'a [[f64; D]]) -> Result<Self> {
+        Self::of_rows(rows)
     }
 }
 

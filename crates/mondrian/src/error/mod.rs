@@ -139,12 +139,26 @@ pub enum Error {
     /// Bytes that are not a valid model file.
     #[error(transparent)]
     ModelFile(#[from] ModelFileError),
+    /// A model could not be written or read.
+    #[error("{what} ({kind})")]
+    Io {
+        /// The kind of the error.
+        kind: std::io::ErrorKind,
+        /// What the system said.
+        what: String,
+    },
     /// Something that only an exact solution gives was asked of one on random features.
     #[error("standard deviations and the equivalent kernel need an exact solution; this one is on random features")]
     NotExact,
     /// Leave-one-out was asked to choose a lifetime where it has no closed form.
     #[error("leave-one-out is available for densities only; use hold-out or k folds")]
     NoLeaveOneOut,
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io { kind: error.kind(), what: error.to_string() }
+    }
 }
 
 /// A result with this crate's [`Error`].

@@ -1,6 +1,6 @@
 //! Random binning (Rahimi and Recht 2007) for the Laplace kernel.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::features::FeatureMap;
 use crate::features::Features;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::features::{CellArray, UNSEEN};
 use crate::process::Axis;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::features::FeatureMap;
 use crate::features::{CellArray, Features, UNSEEN};

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::Result;
 use crate::forest::{Forest, NodeStatistics};

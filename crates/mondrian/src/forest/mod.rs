@@ -24,7 +24,7 @@ pub(crate) use params::forest_builder;
 pub use params::{ForestParams, GammaChoice, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
 pub use regression::{Gaussian, LeafModel, Prior, RegressionForest, RegressionParams, Sums, Targets, ValidationSet};
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure};
@@ -401,7 +401,8 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     ) -> Result<()> {
         let Self { domain, store, trees, .. } = self;
         // Few large trees keep all threads busy only if each is grown by several.
-        let grown = if trees.len() < rayon::current_num_threads() { Tree::grown_in_parts } else { Tree::grown_by };
+        let grown =
+            if trees.len() < crate::parallel::current_num_threads() { Tree::grown_in_parts } else { Tree::grown_by };
         let codes = Codes::if_worth(domain, store, trees.len());
         in_chunks(trees, progress, |first, some| {
             some.par_iter_mut().enumerate().for_each(|(at, (tree, stats))| {
@@ -551,7 +552,7 @@ fn empty_trees<S: Default>(domain: &Domain, n_trees: usize) -> Vec<(Tree, S)> {
 fn in_chunks<T>(trees: &mut [T], progress: &mut Progress<'_>, work: impl Fn(usize, &mut [T])) -> Result<()> {
     let (total, mut done) = (trees.len(), 0);
     // Two per thread, so that uneven trees are balanced over the threads.
-    for some in trees.chunks_mut(2 * rayon::current_num_threads()) {
+    for some in trees.chunks_mut(2 * crate::parallel::current_num_threads()) {
         work(done, some);
         done += some.len();
         progress.report(done as f64 / total as f64)?;

@@ -2,7 +2,7 @@
 
 pub(crate) mod exp;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::kernel::exp::exp_minus;
 use crate::linalg::{Matrix, Threads};

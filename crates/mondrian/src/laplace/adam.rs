@@ -1,6 +1,6 @@
 //! Adam on fresh rows at every step (docs/design.md, "The tuned Laplace kernel", Fresh rows at every step).
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::laplace::Slope;
 use crate::laplace::objective::{Batch, Loss, slope};

@@ -7,7 +7,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::laplace::KernelRows;
 use crate::laplace::packed::{BLOCK, GROUPS, LANES, Lanes, PackedRows, Shape};

@@ -1,7 +1,7 @@
 //! Relevance of inputs: what permuting one does to the leave-one-out error (docs/design.md, "The tuned Laplace kernel", Relevance). A
 //! lifetime is a roughness, which is something else.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::Result;
 use crate::laplace::Cells;

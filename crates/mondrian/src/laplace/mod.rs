@@ -33,13 +33,13 @@ pub(crate) mod tune;
 mod uncertainty;
 mod values;
 
+pub use crate::kernel::LaplaceKernel;
 pub use cells::Cells;
 pub use classification::{ClassWorth, LaplaceClassifier};
 pub use columns::{Columns, Measure, WIDE};
 pub(crate) use estimator::tuned_on_path;
 pub use estimator::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceSolution, LifetimesChoice};
 pub use exact::{LaplaceRidge, LaplaceRidgeParams};
-pub use crate::kernel::LaplaceKernel;
 pub use link::Link;
 pub use neighbors::Neighbors;
 pub use packed::PackedRows;

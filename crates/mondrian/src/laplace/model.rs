@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::laplace::columns::Columns;

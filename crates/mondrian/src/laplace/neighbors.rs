@@ -4,7 +4,7 @@
 //! [`PackedRows::nearest`], which leaves out the blocks whose box is farther away than enough rows already seen. Equal
 //! distances are settled by the number of the row.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::laplace::KernelRows;
 use crate::laplace::entries::{BlockBounds, BlockDistances};

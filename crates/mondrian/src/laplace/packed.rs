@@ -1,6 +1,6 @@
 //! Rows in single precision, laid out for vector code, in an order that keeps near rows together.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::laplace::KernelRows;
 
@@ -226,7 +226,7 @@ fn halve(rows: &KernelRows, part: &mut [u32]) {
     let half = part.len().div_ceil(BLOCK).div_ceil(2) * BLOCK;
     part.select_nth_unstable_by(half, |&a, &b| at(a, widest).total_cmp(&at(b, widest)).then(a.cmp(&b)));
     let (left, right) = part.split_at_mut(half);
-    rayon::join(|| halve(rows, left), || halve(rows, right));
+    crate::parallel::join(|| halve(rows, left), || halve(rows, right));
 }
 
 #[cfg(test)]

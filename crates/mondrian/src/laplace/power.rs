@@ -1,6 +1,6 @@
 //! Powers and logarithms of many numbers at once: plain arithmetic that vectorises, the same bits everywhere.
 
-use crate::laplace::exp::exp_minus;
+use crate::kernel::exp::exp_minus;
 
 /// 2^52: a small whole number added to it stands in its low bits.
 const BIG: f64 = 4_503_599_627_370_496.0;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::laplace::adam::{self, Chain, Schedule};
 use crate::laplace::columns::{Columned, Columns, Measure, Units};

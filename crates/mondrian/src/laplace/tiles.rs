@@ -1,10 +1,10 @@
 //! Rows of the kernel in tiles, so that every inner loop runs along memory: distances, kernel values, and the sums that
 //! derivatives need.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
+use crate::kernel::exp::exp_minus;
 use crate::laplace::KernelRows;
-use crate::laplace::exp::exp_minus;
 use crate::laplace::power::{log, power};
 use crate::linalg::{Matrix, Threads};
 use crate::simd::vectorise;

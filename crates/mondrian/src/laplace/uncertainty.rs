@@ -5,7 +5,7 @@
 //! targets is drawn towards the mean of all local scales. Residuals r over √v of rows that were left out say how wide an
 //! interval must be.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;

@@ -1,9 +1,9 @@
 //! The Cholesky factorisation of a large matrix, and the diagonal of its inverse, on several threads with the same bits
 //! whatever their number: blocks of fixed size, each computed by one thread, in an order that does not matter.
 
+use crate::parallel::prelude::*;
 use faer::linalg::{matmul, triangular_solve};
 use faer::{Accum, MatMut, MatRef, Par};
-use rayon::prelude::*;
 
 use crate::linalg::cholesky::factor_in_place;
 use crate::linalg::{Matrix, Threads};

@@ -31,7 +31,11 @@ impl Threads {
     }
 
     pub(crate) fn par(self) -> Par {
-        if self == Self::ONE { Par::Seq } else { Par::Rayon(self.0) }
+        #[cfg(feature = "parallel")]
+        if self != Self::ONE {
+            return Par::Rayon(self.0);
+        }
+        Par::Seq
     }
 }
 

@@ -88,6 +88,50 @@ pub trait Saved: Sized {
         self.to_archive()?.to_bytes()
     }
 
+    /// Writes the model file to a file, a socket or a vector.
+    ///
+    /// ```
+    /// use mondrian::{Points, RegressionForest, Saved};
+    /// let points = Points::row_major(&[0.0, 1.0, 2.0], 1)?;
+    /// let forest = RegressionForest::params().n_trees(5).fit(points, &[0.0, 1.0, 4.0])?;
+    /// let mut file = Vec::new();
+    /// forest.save(&mut file)?;
+    /// assert_eq!(RegressionForest::load(&file[..])?.predict(points)?, forest.predict(points)?);
+    /// # Ok::<(), mondrian::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Saved::to_archive`], and [`crate::Error::Io`].
+    fn save(&self, mut to: impl std::io::Write) -> Result<()> {
+        Ok(to.write_all(&self.to_bytes()?).and_then(|()| to.flush())?)
+    }
+
+    /// Reads the model file of [`Saved::save`].
+    ///
+    /// # Errors
+    /// As for [`Saved::from_bytes`], and [`crate::Error::Io`].
+    fn load(mut from: impl std::io::Read) -> Result<Self> {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes)?;
+        Self::from_bytes(&bytes)
+    }
+
+    /// Writes the model file of this path, replacing what is there.
+    ///
+    /// # Errors
+    /// As for [`Saved::save`].
+    fn save_to(&self, path: impl AsRef<std::path::Path>) -> Result<()> {
+        self.save(std::fs::File::create(path)?)
+    }
+
+    /// Reads the model file of this path.
+    ///
+    /// # Errors
+    /// As for [`Saved::load`].
+    fn load_from(path: impl AsRef<std::path::Path>) -> Result<Self> {
+        Self::load(std::fs::File::open(path)?)
+    }
+
     /// The model from the bytes of a model file.
     ///
     /// # Errors

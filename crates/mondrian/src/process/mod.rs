@@ -20,7 +20,7 @@ mod poisson;
 mod sampling;
 pub(crate) mod sides;
 pub(crate) mod source;
-mod tables;
+pub(crate) mod tables;
 mod walker;
 
 pub(crate) use axis::Axis;
@@ -40,4 +40,3 @@ pub use picture::Picture;
 pub use poisson::poisson;
 pub use sampling::Child;
 pub(crate) use sides::Sides;
-pub use tables::{CellTable, CutTable, PoissonPoint};

@@ -1,6 +1,7 @@
 //! The process in one dimension: a Poisson process (report, "Mondrian process in 1D").
 
-use crate::process::{Bounds, Measure, Mondrian, NodeKey, PoissonPoint};
+use crate::process::tables::PoissonPoint;
+use crate::process::{Bounds, Measure, Mondrian, NodeKey};
 use crate::{Lifetime, Result};
 
 /// A Poisson process on [a, b] of intensity `intensity` times the measure, in order of location, each point with the

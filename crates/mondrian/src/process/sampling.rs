@@ -2,7 +2,7 @@
 
 use std::collections::BinaryHeap;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::process::walker::Walker;
 use crate::process::{Cut, Side};
@@ -149,7 +149,7 @@ impl Subtree {
 
 /// All cuts of the process up to `limit`.
 pub(crate) fn sample(mut walker: Walker, limit: f64, expected_cells: f64) -> Result<Subtree> {
-    if expected_cells < PARALLEL_FROM || rayon::current_num_threads() == 1 {
+    if expected_cells < PARALLEL_FROM || crate::parallel::current_num_threads() == 1 {
         return grow(&mut walker, 0.0, limit);
     }
     let (top, parts) = split(walker, limit);

@@ -5,7 +5,7 @@
 //! its sibling's block at that cut. Above that only the presence of the row's own class can change, and only its own
 //! probability is asked for, so a row costs O(depth). `forget` is the slow twin in the tests.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::forest::classification::loss::log_loss;
 use crate::forest::classification::masks::{ClassMasks, PointClasses};

@@ -1,6 +1,6 @@
 //! Error rate and log loss of distributions over classes.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::forest::classification::predict::{ClassModel, Rows};
 use crate::forest::classification::{rows_per_chunk, sum_over_trees};

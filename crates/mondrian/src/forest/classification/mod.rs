@@ -30,7 +30,7 @@ pub use path::ClassificationPath;
 
 use std::sync::{Arc, OnceLock};
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::forest::{Forest, LifetimeChoice, RowBatch};
 use crate::progress::{FitOptions, Progress};
@@ -408,7 +408,8 @@ impl ClassificationForest {
         let (model, n_dims, n_classes) = (self.model(), self.trained.forest.n_dims(), self.n_classes());
         let mut sums = vec![0.0; points.n_rows() * n_classes];
         // As many together as memory allows: rows share the nodes near the root.
-        let n_rows = points.n_rows().div_ceil(rayon::current_num_threads()).clamp(1, MOST_NUMBERS.div_ceil(n_classes));
+        let n_rows =
+            points.n_rows().div_ceil(crate::parallel::current_num_threads()).clamp(1, MOST_NUMBERS.div_ceil(n_classes));
         sums.par_chunks_mut(n_rows * n_classes).zip(coordinates.par_chunks(n_rows * n_dims)).for_each(
             |(sums, rows)| {
                 sum_over_trees(&model, &Rows::new(model.forest, rows), &lifetimes, sums);

@@ -1,6 +1,6 @@
 //! How much each input's cuts separate the classes of the training rows.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::forest::classification::masks::PointClasses;
 use crate::forest::classification::{ClassificationForest, TrainedTrees};

@@ -1,6 +1,6 @@
 //! Log densities of many rows at once: the forest's average, tree by tree.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::Lifetime;
 use crate::forest::Forest;

@@ -10,7 +10,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::forest::density::descent::{Descent, Follower, Parted};
 use crate::forest::density::evaluate::Counting;

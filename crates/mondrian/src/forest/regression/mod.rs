@@ -22,7 +22,7 @@ pub use targets::{Sums, Targets};
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::forest::{Forest, RowBatch, TreeDigest};
 use crate::points::first_not_finite;

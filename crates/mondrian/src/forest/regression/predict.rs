@@ -1,6 +1,6 @@
 //! What a regression forest predicts: posteriors of its trees, mixed.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::forest::Unseen;
 use crate::forest::regression::batch_predict::BatchPredictor;
@@ -91,7 +91,7 @@ impl RegressionForest {
     ) -> Result<Vec<Vec<R>>> {
         let mut inside = self.core.forest.coordinates(points)?;
         self.gaussians();
-        let (n_dims, n_threads) = (self.n_dims(), rayon::current_num_threads());
+        let (n_dims, n_threads) = (self.n_dims(), crate::parallel::current_num_threads());
         let n_rows = points.n_rows().div_ceil(n_threads).clamp(1, most);
         let chunks = inside.par_chunks_mut(n_rows * n_dims);
         Ok(chunks.map(|inside| reduce(&Chunk::new(self, inside))).collect())

@@ -1,7 +1,7 @@
 //! Automatic prior and noise: functions of the stored rows, whatever the order they came in (docs/design.md, "Automatic
 //! values").
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::forest::regression::posterior::{BlockPath, Gaussian, Posterior, Reader};
 use crate::forest::regression::targets::{Sums, Targets};

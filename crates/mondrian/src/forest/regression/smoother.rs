@@ -1,6 +1,6 @@
 //! The forest as a linear smoother: its equivalent kernel (report, appendix B).
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::forest::regression::posterior::{BlockPath, Reader};
 use crate::forest::regression::targets::Targets;

@@ -13,7 +13,7 @@
 //! ∂f/∂ln λ_d = −λ_d Σ_ij G_ij K_ij |x_id − x_jd| and ∂f/∂ln α = α tr G: about six (three) times the flops of a
 //! factorisation and O(n²D), however many lifetimes there are (docs/design.md, "The tuned Laplace kernel").
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::laplace::LaplaceKernel;
 use crate::linalg::{Cholesky, Into, Matrix, Threads, dot, gemv, syrk_lower};

@@ -3,7 +3,8 @@
 use crate::process::picture::drawing::{Align, Colour, Drawing, Taken};
 use crate::process::picture::lettering::{self, number};
 use crate::process::picture::{INK, PAPER, Picture};
-use crate::process::{Measure, Partition, PoissonPoint};
+use crate::process::tables::PoissonPoint;
+use crate::process::{Measure, Partition};
 
 const GREY: Colour = Colour(0x8a, 0x8f, 0x98);
 const ACCENT: Colour = Colour(0xc8, 0x10, 0x2e);

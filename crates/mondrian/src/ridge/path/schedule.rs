@@ -1,6 +1,6 @@
 //! What happens on a path, and when: merges of cells, and validation rows that part from the training rows.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::forest::Forest;
 use crate::linalg::Matrix;

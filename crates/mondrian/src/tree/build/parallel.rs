@@ -3,7 +3,7 @@
 //! A part is a pure function of its cell's key and its points, so who grows it makes no difference. For forests with
 //! fewer trees than threads; elsewhere a thread a tree is better.
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::process::{Cell, NodeKey, Side};
 use crate::tree::build::Grower;
@@ -32,8 +32,8 @@ struct Grown {
 impl Tree {
     /// As [`Tree::grown_by`], on all threads.
     pub fn grown_in_parts(domain: &Domain, key: NodeKey, store: &PointStore, codes: Option<&Codes>) -> Self {
-        let n_parts = PARTS_A_THREAD * rayon::current_num_threads();
-        if store.n_points() < LEAST_POINTS || rayon::current_num_threads() == 1 {
+        let n_parts = PARTS_A_THREAD * crate::parallel::current_num_threads();
+        if store.n_points() < LEAST_POINTS || crate::parallel::current_num_threads() == 1 {
             return Self::grown_by(domain, key, store, codes);
         }
         let (mut cell, mut arena) = (domain.root_cell(key), Arena::default());

@@ -8,7 +8,7 @@
 mod cells;
 mod sweep;
 
-use rayon::prelude::*;
+use crate::parallel::prelude::*;
 
 use crate::forest::regression::path::sweep::{Event, Set, TreeSweep};
 use crate::forest::regression::posterior::Gaussian;
