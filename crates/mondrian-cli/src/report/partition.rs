@@ -12,6 +12,8 @@ use crate::failure::Outcome;
 const MOST_CELLS: f64 = 10_000.0;
 /// Cells that are shown first at least, about: fewer would not look like a partition.
 const LEAST_CELLS: f64 = 16.0;
+/// Cells that can still be told apart, about.
+const MANY_CELLS: f64 = 800.0;
 /// Points drawn at most.
 const MOST_POINTS: usize = 600;
 
@@ -68,7 +70,9 @@ pub(crate) fn partition_block<M: Measure + Clone>(
         }
     };
     let n_cells = if lifetime <= max_lifetime { partition.at(Lifetime::new(lifetime)?)?.n_cells() } else { 0 };
-    let shown = lifetime.min(max_lifetime).max(shortest(&slice, max_lifetime));
+    // Where the chosen lifetime cannot be drawn, the drawing starts with cells that can be told apart.
+    let first = if lifetime > max_lifetime { with_cells(&slice, max_lifetime, MANY_CELLS) } else { lifetime };
+    let shown = first.max(with_cells(&slice, max_lifetime, LEAST_CELLS));
     let note = if lifetime > max_lifetime {
         Some(format!(
             "The slider ends at λ = {}: at the chosen λ = {} this tree has more cells than a page can draw.",
@@ -95,14 +99,14 @@ pub(crate) struct DrawnTree {
     pub(crate) note: Option<String>,
 }
 
-/// The lifetime with the fewest cells worth showing.
-fn shortest<M: Measure + Clone>(slice: &Mondrian<M>, longest: f64) -> f64 {
+/// The lifetime with about so many cells, at most `longest`.
+fn with_cells<M: Measure + Clone>(slice: &Mondrian<M>, longest: f64, n_cells: f64) -> f64 {
     let cells = |value: f64| Lifetime::new(value).map_or(f64::INFINITY, |l| slice.expected_cells(l));
-    let mut shortest = longest;
-    while shortest > 0.0 && cells(shortest / 1.1) >= LEAST_CELLS {
-        shortest /= 1.1;
+    let mut lifetime = longest;
+    while lifetime > 0.0 && cells(lifetime / 1.1) >= n_cells {
+        lifetime /= 1.1;
     }
-    shortest
+    lifetime
 }
 
 /// Twice the lifetime shown first, or less where that would be more cells than a page can draw.

@@ -170,7 +170,9 @@
       svg.append(s("clipPath", { id: clip }, s("rect", { x: m.left, y: 0, width: Math.max(0, width - m.left - m.right), height })));
       const drawn = s("g", { "clip-path": `url(#${clip})` });
       svg.append(drawn);
-      for (const mark of (spec.marks || []).filter((mark) => mark.x === null || !state.zoom || (mark.x >= range[0] && mark.x <= range[1]))) {
+      // JSON has no infinity: an unlimited lifetime is marked at the right edge.
+      const marks = (spec.marks || []).map((mark) => ({ ...mark, x: mark.x ?? Infinity }));
+      for (const mark of marks.filter((mark) => !state.zoom || (mark.x >= range[0] && mark.x <= range[1]))) {
         const p = clamp(x(mark.x), m.left, width - m.right), text = `${mark.label} ${number(mark.x)}`, room = 7.4 * text.length + 10;
         // Away from each other: the smaller lifetime's words to the left of its line, the chosen one's to the right, where they fit.
         const end = mark.minor ? p - room > m.left : p + room > width - m.right;
