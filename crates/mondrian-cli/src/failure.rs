@@ -117,8 +117,12 @@ impl From<io::Error> for Failure {
 impl From<mondrian::Error> for Failure {
     fn from(error: mondrian::Error) -> Self {
         use mondrian::Error as E;
+        // The library counts from 0, the program and its users from 1.
+        if let E::NotFinite { row, column, value, .. } = error {
+            let what = format!("row {}, input {}: {value} is not a finite number", row + 1, column + 1);
+            return Self::input(what, "correct it, or leave such rows out with --missing drop");
+        }
         let hint = match &error {
-            E::NotFinite { .. } => "fill or drop such rows with --missing",
             E::Empty { .. } => "give at least one row and one input column",
             E::InvalidParameter { .. } => "see the command's --help for the range",
             E::ZeroWidth { .. } => "leave that constant column out with --exclude",

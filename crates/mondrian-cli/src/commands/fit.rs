@@ -65,7 +65,7 @@ fn inputs(args: &FitArgs) -> Vec<&std::path::Path> {
     std::iter::once(args.data.read.data.as_path()).chain(args.like.as_deref()).collect()
 }
 
-/// Where the time went, a line a stage.
+/// Time and memory, one line per stage.
 fn timings_text(timings: &Value) -> String {
     let lines: Vec<String> = timings
         .as_object()

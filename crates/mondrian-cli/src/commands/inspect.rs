@@ -68,7 +68,7 @@ fn parameters(archive: &Archive) -> Map<String, Value> {
         .collect()
 }
 
-/// Indented lines, one a value; long lists cut short.
+/// Indented lines, one per value; long lists cut short.
 fn describe(text: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! One file a command: a checked plan, then the run, then the output.
+//! One file per command: a checked plan, then the run, then the output.
 
 pub(crate) mod describe;
 mod fit;
