@@ -311,7 +311,7 @@ fn the_default_search_keeps_a_small_budget_and_reports_every_evaluation() -> Res
         assert_eq!(reported, search.evaluations(), "every evaluation is reported");
     }
     let mut search = Search::new(walk.state(0.05)?, SearchKind::Auto.optimizer(3));
-    search.run(SearchLimits { budget: 400, patience: 2 }, &mut Progress::none())?;
+    search.run(SearchLimits { budget: 400, patience: 1 }, &mut Progress::none())?;
     let mut longer = Search::new(walk.state(0.05)?, SearchKind::Auto.optimizer(3));
     longer.run(SearchLimits { budget: 400, patience: 50 }, &mut Progress::none())?;
     assert!(search.evaluations() < longer.evaluations(), "patience ends it earlier");

@@ -38,7 +38,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "N", help_heading = "Global options")]
     pub(crate) threads: Option<usize>,
     /// Memory that one matrix or table may take, such as 8GB [default: four fifths of what is free]
-    #[arg(long, global = true, value_name = "SIZE", value_parser = crate::memory::size, help_heading = "Everywhere")]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = crate::memory::size, help_heading = "Global options")]
     pub(crate) max_memory: Option<u64>,
 }
 
