@@ -83,7 +83,7 @@ impl Chain {
     }
 
     /// Step `step` of `schedule`, counted from 1. `n_rows` is the number of all rows: the prior counts once for them.
-    fn advance(&mut self, step: usize, schedule: Schedule, mut gradient: Vec<f64>, n_rows: usize) {
+    pub(crate) fn advance(&mut self, step: usize, schedule: Schedule, mut gradient: Vec<f64>, n_rows: usize) {
         let layout = &self.layout;
         pull(layout, &self.theta, n_rows as f64, &mut gradient);
         let mut squares: Vec<f64> = gradient.iter().map(|g| g * g).collect();

@@ -121,7 +121,7 @@ fn gradient_matrix(p: &Matrix, dual: &Matrix, residuals: &Matrix, slopes: &Matri
 }
 
 #[expect(clippy::too_many_arguments, reason = "the parts of one formula")]
-fn metric_gradient(
+pub(crate) fn metric_gradient(
     layout: &Layout,
     theta: &[f64],
     metric: &Matrix,

@@ -1,0 +1,389 @@
+//! Tuning on all of many rows: each step predicts some of them from their nearest rows among all others (docs/design.md,
+//! "The tuned Laplace kernel", more than about 20 000 rows).
+//!
+//! A row's prediction from its m neighbours is p = kᵀb with A = K + α/w on them, w = A⁻¹k and b = A⁻¹t. So
+//! dp = bᵀdk − wᵀdA b: a sum over pairs of weights times changes of kernel entries, and the derivatives in every parameter
+//! are those sums that leave-one-out on a batch of rows needs, too.
+
+use crate::parallel::prelude::*;
+
+use crate::laplace::adam::{Chain, Schedule};
+use crate::laplace::local::{neighborhood, some_rows};
+use crate::laplace::objective::{Batch, Loss, best_temperature, means, metric_gradient, softmax};
+use crate::laplace::packed::{PackedRows, near_order};
+use crate::laplace::tiles::Tiles;
+use crate::laplace::values::{Layout, Metric, Values};
+use crate::laplace::{KernelRows, Neighbors, Slope};
+use crate::linalg::{Cholesky, Matrix, MatrixMut, Threads};
+use crate::process::NodeKey;
+use crate::{Error, Result};
+
+/// How long a run is and what a step looks at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct NeighborSchedule {
+    pub(crate) steps: usize,
+    /// Rows predicted per step.
+    pub(crate) rows: usize,
+    /// Nearest rows that each is predicted from.
+    pub(crate) neighbors: usize,
+    /// Rows on which the ends of runs are compared.
+    pub(crate) deciding_rows: usize,
+    pub(crate) seed: u64,
+    pub(crate) threads: Threads,
+}
+
+impl Default for NeighborSchedule {
+    fn default() -> Self {
+        Self { steps: 100, rows: 500, neighbors: 200, deciding_rows: 2000, seed: 0, threads: Threads::ONE }
+    }
+}
+
+/// Hears layout, parameters, value and number of rows of every step, and says whether to go on.
+pub(crate) type Told<'a> = &'a mut dyn FnMut(&Layout, &[f64], f64, usize) -> Result<bool>;
+
+/// Steps after which the order of rows, which only makes looking for neighbours quick, is made anew.
+const ORDER_STEPS: usize = 20;
+
+/// All rows, and what looking for neighbours under changing parameters needs.
+pub(crate) struct NeighborTuning<'a> {
+    pool: &'a Batch,
+    centre: Vec<f64>,
+    schedule: NeighborSchedule,
+    loss: Loss,
+    /// β of the log loss, as the last rows had it.
+    beta: f64,
+    order: Vec<u32>,
+}
+
+/// What one row's neighbours say about it.
+struct RowSlope {
+    /// Target less prediction, per output.
+    residuals: Vec<f64>,
+    /// Σ_c (slope in the residual of output c) times the residual's derivatives.
+    gradient: Vec<f64>,
+}
+
+impl<'a> NeighborTuning<'a> {
+    pub(crate) fn new(pool: &'a Batch, loss: Loss, schedule: NeighborSchedule) -> Self {
+        let outputs = pool.targets.n_columns();
+        let centre = if pool.is_centred { means(&pool.targets, &pool.weights) } else { vec![0.0; outputs] };
+        Self { pool, centre, schedule, loss, beta: 5.0, order: Vec::new() }
+    }
+
+    /// The end of a run of Adam from `theta`: the mean of its last half.
+    ///
+    /// `told` hears the value of every step and may stop the run.
+    ///
+    /// # Errors
+    /// [`Error::NotPositiveDefinite`] if α is too small, and what `told` says.
+    pub(crate) fn run(&mut self, layout: &Layout, theta: Vec<f64>, told: Told<'_>) -> Result<Vec<f64>> {
+        let n = self.pool.n_rows();
+        let schedule = Schedule { steps: self.schedule.steps, rows: self.schedule.rows, pace: 1.0 };
+        let mut chain = Chain::new(layout.clone(), theta);
+        let key = NodeKey::root(self.schedule.seed, 0).fork(0x6E65_6967);
+        for step in 1..=schedule.steps {
+            if step % ORDER_STEPS == 1 {
+                self.reorder(&layout.values(&chain.theta))?;
+            }
+            let rows = some_rows(n, schedule.rows, key.fork(step as u64));
+            let Slope { value, gradient } = self.slope(layout, &chain.theta, &rows)?;
+            if !told(layout, &chain.theta, value, rows.len())? {
+                break;
+            }
+            if gradient.iter().all(|g| g.is_finite()) {
+                chain.advance(step, schedule, gradient, n);
+            }
+        }
+        Ok(chain.mean())
+    }
+
+    /// The neighbour leave-one-out loss of parameters on one fixed set of rows: what ends of runs are compared by.
+    pub(crate) fn judge(&mut self, layout: &Layout, theta: &[f64]) -> Result<f64> {
+        let key = NodeKey::root(self.schedule.seed, 0).fork(0x6A75_6467);
+        let rows = some_rows(self.pool.n_rows(), self.schedule.deciding_rows, key);
+        self.reorder(&layout.values(theta))?;
+        let values = layout.values(theta);
+        let (all, neighbors) = self.neighbors(&values, &rows)?;
+        let residuals = self.each(&rows, |k, row| {
+            let (numbers, noise) = (numbers(neighbors.of(k)), |i: usize| values.alpha / self.pool.weights[i]);
+            let (factor, kernel) = neighborhood(&all, &all, row, &numbers, noise)?;
+            let w = factor.solve(&kernel)?;
+            Ok(self.residuals(row, &numbers, &w))
+        })?;
+        Ok(self.loss_of(&rows, &residuals).0)
+    }
+
+    /// The loss of some rows at parameters, and its derivatives, with β of the log loss as it was.
+    pub(crate) fn slope(&mut self, layout: &Layout, theta: &[f64], rows: &[usize]) -> Result<Slope> {
+        let values = layout.values(theta);
+        let (all, neighbors) = self.neighbors(&values, rows)?;
+        let found =
+            self.each(rows, |k, row| self.row_slope(layout, theta, &values, &all, row, &numbers(neighbors.of(k))))?;
+        let mut gradient = vec![0.0; layout.n_parameters()];
+        for row in &found {
+            gradient.iter_mut().zip(&row.gradient).for_each(|(sum, g)| *sum += g);
+        }
+        let residuals: Vec<Vec<f64>> = found.into_iter().map(|row| row.residuals).collect();
+        let (value, unit, beta) = self.loss_of(rows, &residuals);
+        gradient.iter_mut().for_each(|g| *g *= unit);
+        self.beta = beta;
+        Ok(Slope { value, gradient })
+    }
+
+    /// The loss, what row slopes are to be multiplied with, and the best β.
+    fn loss_of(&self, rows: &[usize], residuals: &[Vec<f64>]) -> (f64, f64, f64) {
+        let outputs = self.centre.len();
+        let weights: Vec<f64> = rows.iter().map(|&i| self.pool.weights[i]).collect();
+        let whole: f64 = weights.iter().sum();
+        match self.loss {
+            Loss::Squared => {
+                let square = |(r, w): (&Vec<f64>, &f64)| w * r.iter().map(|r| r * r).sum::<f64>();
+                let total = residuals.iter().zip(&weights).map(square).sum::<f64>().max(f64::MIN_POSITIVE);
+                (0.5 * (total / (whole * outputs as f64)).ln(), 1.0 / total, self.beta)
+            }
+            Loss::Log => {
+                let target = |k: usize, c: usize| self.pool.targets[(rows[k], c)];
+                let targets = Matrix::from_fn(rows.len(), outputs, target);
+                let scores = Matrix::from_fn(rows.len(), outputs, |k, c| target(k, c) - residuals[k][c]);
+                let loss_at = |beta: f64| {
+                    let mut probabilities = vec![0.0; outputs];
+                    let of_row = |k: usize| {
+                        softmax((0..outputs).map(|c| beta * scores[(k, c)]), &mut probabilities);
+                        let own: f64 = (0..outputs).map(|c| probabilities[c] * target(k, c)).sum();
+                        -weights[k] * own.max(1e-300).ln()
+                    };
+                    (0..rows.len()).map(of_row).sum::<f64>() / whole
+                };
+                let beta = best_temperature(&scores, &targets, &weights);
+                (loss_at(beta), 1.0 / whole, beta)
+            }
+        }
+    }
+
+    /// ∂loss/∂residual of one row, up to the unit of [`NeighborTuning::loss_of`].
+    fn slopes(&self, row: usize, residuals: &[f64]) -> Vec<f64> {
+        let weight = self.pool.weights[row];
+        match self.loss {
+            Loss::Squared => residuals.iter().map(|r| weight * r).collect(),
+            Loss::Log => {
+                let target = |c: usize| self.pool.targets[(row, c)];
+                let mut probabilities = vec![0.0; residuals.len()];
+                let logits = (0..residuals.len()).map(|c| self.beta * (target(c) - residuals[c]));
+                softmax(logits, &mut probabilities);
+                let slope = |(c, p): (usize, &f64)| -self.beta * weight * (p - target(c));
+                probabilities.iter().enumerate().map(slope).collect()
+            }
+        }
+    }
+
+    /// Targets less predictions by the weights of neighbours.
+    fn residuals(&self, row: usize, numbers: &[usize], w: &[f64]) -> Vec<f64> {
+        let residual = |c: usize| {
+            let target = |i: usize| self.pool.targets[(i, c)] - self.centre[c];
+            target(row) - numbers.iter().zip(w).map(|(&i, w)| w * target(i)).sum::<f64>()
+        };
+        (0..self.centre.len()).map(residual).collect()
+    }
+
+    fn row_slope(
+        &self,
+        layout: &Layout,
+        theta: &[f64],
+        values: &Values,
+        all: &KernelRows,
+        row: usize,
+        numbers: &[usize],
+    ) -> Result<RowSlope> {
+        let m = numbers.len();
+        // Neighbours first, the row itself last.
+        let members: Vec<usize> = numbers.iter().copied().chain([row]).collect();
+        let tiles = Tiles::new(&all.select(&members));
+        let (kernel, squares, powers) = tiles.parts();
+        let mut a = kernel.block(m, m).to_owned();
+        for (i, number) in numbers.iter().enumerate() {
+            a[(i, i)] = 1.0 + values.alpha / self.pool.weights[*number];
+        }
+        let factor = Cholesky::new(a, Threads::ONE)?;
+        let mut w: Vec<f64> = (0..m).map(|j| kernel[(m, j)]).collect();
+        factor.solve_in_place(MatrixMut::new(&mut w, m, 1))?;
+        let residuals = self.residuals(row, numbers, &w);
+        let slopes = self.slopes(row, &residuals);
+        // A residual falls as its prediction rises.
+        let target = |i: usize| -> f64 {
+            let one = |c: usize| -slopes[c] * (self.pool.targets[(i, c)] - self.centre[c]);
+            (0..slopes.len()).map(one).sum()
+        };
+        let mut b: Vec<f64> = numbers.iter().map(|&i| target(i)).collect();
+        factor.solve_in_place(MatrixMut::new(&mut b, m, 1))?;
+        let mut gradient = vec![0.0; layout.n_parameters()];
+        if layout.alpha.is_none() {
+            let noise = |k: usize| w[k] * b[k] / self.pool.weights[numbers[k]];
+            gradient[layout.alpha_at()] = -values.alpha * (0..m).map(noise).sum::<f64>();
+        }
+        // Half the weight of every pair, times its entry.
+        let mut pairs = kernel;
+        for j in 0..m {
+            let column = pairs.column_mut(j);
+            for i in j + 1..m {
+                column[i] *= -0.5 * (w[i] * b[j] + w[j] * b[i]);
+            }
+            column[m] *= 0.5 * b[j];
+        }
+        for (at, sum) in tiles.contract(&pairs).into_iter().enumerate() {
+            gradient[at] = -2.0 * sum;
+        }
+        if layout.metric != Metric::None {
+            let batch = Batch {
+                columned: self.pool.columned.select(&members),
+                targets: Matrix::zeros(m + 1, 0),
+                weights: vec![1.0; m + 1],
+                is_centred: false,
+            };
+            metric_gradient(layout, theta, &values.metric, &batch, pairs, &squares, &powers, &mut gradient);
+        }
+        Ok(RowSlope { residuals, gradient })
+    }
+
+    /// An order in which near rows are together under these values.
+    fn reorder(&mut self, values: &Values) -> Result<()> {
+        self.order = near_order(&values.rows(&self.pool.columned)?);
+        Ok(())
+    }
+
+    /// All rows under these values, and the neighbours of some of them, themselves left out.
+    fn neighbors(&mut self, values: &Values, rows: &[usize]) -> Result<(KernelRows, Neighbors)> {
+        let all = values.rows(&self.pool.columned)?;
+        if self.order.is_empty() {
+            self.order = near_order(&all);
+        }
+        let own: Vec<u32> = rows.iter().map(|&i| i as u32).collect();
+        let m = self.schedule.neighbors.min(all.n_rows().saturating_sub(1));
+        let packed = PackedRows::in_order(&all, self.order.clone());
+        let neighbors = packed.nearest(&all.select(rows), m, Some(&own), self.schedule.threads)?;
+        Ok((all, neighbors))
+    }
+
+    fn each<T: Send>(&self, rows: &[usize], one: impl Fn(usize, usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+        if self.schedule.threads == Threads::ONE {
+            rows.iter().enumerate().map(|(k, &row)| one(k, row)).collect()
+        } else {
+            rows.par_iter().with_min_len(4).enumerate().map(|(k, &row)| one(k, row)).collect()
+        }
+    }
+}
+
+fn numbers(neighbors: &[u32]) -> Vec<usize> {
+    neighbors.iter().map(|&i| i as usize).collect()
+}
+
+/// The best end of runs from several starts, with its loss.
+///
+/// # Errors
+/// [`Error::Empty`] without starts, and those of [`NeighborTuning::run`].
+pub(crate) fn tune_by_neighbors(
+    pool: &Batch,
+    loss: Loss,
+    schedule: NeighborSchedule,
+    starts: Vec<(Layout, Vec<f64>)>,
+    told: Told<'_>,
+) -> Result<(Layout, Vec<f64>, f64)> {
+    let mut best: Option<(Layout, Vec<f64>, f64)> = None;
+    for (layout, theta) in starts {
+        let mut tuning = NeighborTuning::new(pool, loss, schedule);
+        let end = tuning.run(&layout, theta, told)?;
+        let value = tuning.judge(&layout, &end)?;
+        if best.as_ref().is_none_or(|(_, _, least)| value < *least) {
+            best = Some((layout, end, value));
+        }
+    }
+    best.ok_or(Error::Empty { what: "starts", rows: 0, columns: 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laplace::columns::Columned;
+
+    fn draw(seed: u64, n: usize) -> Vec<f64> {
+        (0..n).map(|i| NodeKey::root(seed, i as u64).draw(0).normal()).collect()
+    }
+
+    fn pool(n: usize, classes: usize) -> Batch {
+        let axes = Matrix::from_column_major(draw(1, 3 * n), n, 3).unwrap();
+        let linear = Matrix::from_column_major(draw(1, 2 * n), n, 2).unwrap();
+        let levels = draw(2, n).iter().map(|x| (2.0 * x.abs()) as u32).collect();
+        let noise = draw(3, n);
+        let y = |i: usize| (2.0 * axes[(i, 0)]).sin() + 0.5 * axes[(i, 1)] + 0.1 * noise[i];
+        let class = |i: usize| ((y(i) + 1.0).max(0.0) as usize).min(classes - 1);
+        let targets = if classes == 1 {
+            Matrix::from_fn(n, 1, |i, _| y(i))
+        } else {
+            Matrix::from_fn(n, classes, |i, c| f64::from(u8::from(class(i) == c)))
+        };
+        let weights = (0..n).map(|i| 0.5 + (i % 3) as f64 * 0.5).collect();
+        Batch { columned: Columned { axes, levels, n_levels: 1, linear }, targets, weights, is_centred: true }
+    }
+
+    fn layout(metric: Metric) -> Layout {
+        Layout { n_axes: 3, n_levels: 1, n_linear: 2, metric, exponent: None, alpha: None, has_fixed_axes: false }
+    }
+
+    fn schedule() -> NeighborSchedule {
+        NeighborSchedule { steps: 25, rows: 40, neighbors: 20, deciding_rows: 100, ..NeighborSchedule::default() }
+    }
+
+    /// With as many neighbours as there are other rows, no neighbour comes or goes as parameters change.
+    #[test]
+    fn derivatives_are_those_of_differences() {
+        for (classes, loss) in [(1, Loss::Squared), (3, Loss::Log)] {
+            let pool = pool(30, classes);
+            for metric in [Metric::None, Metric::Full] {
+                let layout = layout(metric);
+                let mut theta = layout.start(NodeKey::root(1, 1));
+                theta.iter_mut().enumerate().for_each(|(k, t)| *t += 0.1 * (k as f64).sin());
+                let rows = [0, 3, 7, 19];
+                let at = |theta: &[f64]| {
+                    let schedule = NeighborSchedule { neighbors: 29, ..schedule() };
+                    let mut tuning = NeighborTuning::new(&pool, loss, schedule);
+                    // β at its best: the envelope makes its derivative vanish.
+                    tuning.slope(&layout, theta, &rows).unwrap();
+                    tuning.slope(&layout, theta, &rows).unwrap()
+                };
+                let found = at(&theta);
+                for k in 0..theta.len() {
+                    let step = |h: f64| {
+                        let mut moved = theta.clone();
+                        moved[k] += h;
+                        at(&moved).value
+                    };
+                    let slope = (step(1e-5) - step(-1e-5)) / 2e-5;
+                    let (g, scale) = (found.gradient[k], 1e-6 * (1.0 + slope.abs()));
+                    assert!((g - slope).abs() < scale, "{metric:?} {loss:?} {k}: {g} {slope}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tuning_improves_and_does_not_depend_on_threads() {
+        let pool = pool(400, 1);
+        let layout = layout(Metric::None);
+        let start = layout.start(NodeKey::root(1, 1));
+        let run = |threads: Threads| {
+            let starts = vec![(layout.clone(), start.clone())];
+            let schedule = NeighborSchedule { threads, ..schedule() };
+            tune_by_neighbors(&pool, Loss::Squared, schedule, starts, &mut |_, _, _, _| Ok(true)).unwrap()
+        };
+        let (_, end, value) = run(Threads::ONE);
+        assert_eq!(run(Threads::up_to(2)), (layout.clone(), end.clone(), value));
+        let before = NeighborTuning::new(&pool, Loss::Squared, schedule()).judge(&layout, &start).unwrap();
+        assert!(value < before - 0.1, "{value} {before}");
+        // The first two axes matter, the third does not.
+        let lifetimes = layout.values(&end).lifetimes;
+        assert!(lifetimes[2] < lifetimes[0]);
+        let stop = &mut |_: &Layout, _: &[f64], _: f64, _: usize| Err(Error::Cancelled);
+        let starts = vec![(layout, start)];
+        let stopped = tune_by_neighbors(&pool, Loss::Squared, schedule(), starts, stop);
+        assert!(matches!(stopped, Err(Error::Cancelled)));
+    }
+}
