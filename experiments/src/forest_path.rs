@@ -56,7 +56,7 @@ fn one(context: &Context, split: &Standardised, leaf_model: LeafModel, seed: u64
     // Prior and noise are found once and then given, so that a refit at another lifetime has the same.
     let found = params.fit(train, train_y)?.gaussians()[0];
     let (mean, variance, noise) = (found.prior_mean, found.prior_variance, found.kappa * found.prior_variance);
-    params.prior = Prior { mean: Some(mean), variance: Some(variance), noise: Some(noise) };
+    params.prior = Prior { mean: Some(mean), variance: Some(variance), noise: Some(noise), ..Prior::default() };
     let model = params.fit(train, train_y)?;
     let path = model.path(&[(validation, validation_y)], &mut Progress::none())?;
     let mut difference = 0.0_f64;

@@ -159,7 +159,7 @@ fn forest(context: &Context) -> Result<Race> {
     let (train, test) = (split.train()?, split.test()?);
     let params = RegressionParams {
         forest: trees::around(&split, context.pick(20, 5), 16.0, context.seed)?,
-        prior: Prior { mean: Some(454.0), variance: Some(290.0), noise: Some(30.0) },
+        prior: Prior { mean: Some(454.0), variance: Some(290.0), noise: Some(30.0), ..Prior::default() },
         ..RegressionParams::default()
     };
     let path = || -> Result<RegularizationPath> {

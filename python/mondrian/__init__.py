@@ -15,6 +15,7 @@ from ._kernel import MondrianKernelRidge
 from ._laplace import LaplaceKernelRidge
 from ._mondrian import __version__
 from ._path import RegularizationPath
+from ._progressive import Progression, progressive
 from ._regression import MondrianForestRegressor
 from ._trajectory import Trajectory
 
@@ -28,6 +29,7 @@ __all__ = [
     "MondrianGridFeatures",
     "MondrianGridRidge",
     "MondrianKernelRidge",
+    "Progression",
     "RandomBinningFeatures",
     "RandomFourierFeatures",
     "RegularizationPath",
@@ -36,6 +38,7 @@ __all__ = [
     "get_config",
     "load",
     "process",
+    "progressive",
     "set_config",
 ]
 

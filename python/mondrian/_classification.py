@@ -87,7 +87,6 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         self.classes_ = classes
         return self._take(model)
 
-    @all_or_nothing
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn more rows: the model of all rows so far, whatever their order. If it fails, nothing has changed.
 
@@ -100,6 +99,27 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
 
         {self}
         """
+        if classes is None and sample_weight is None and self._is_plain(X) and len(X) == 1:
+            numbers = self._number_of_one(y)
+            if numbers is not None:
+                # Learning row by row asks a million times: the core's own checks are enough, and it is all or nothing too.
+                self._model.learn((X, numbers, None), len(self.classes_), self._work(1))
+                return self
+        return self._learn(X, y, classes, sample_weight)
+
+    def _number_of_one(self, y):
+        """The number of the class of one row, if it is known already and the model learns online; else None."""
+        if type(y) is not np.ndarray or y.shape != (1,) or self.lifetime_ != np.inf:
+            return None
+        known, numbers = self.__dict__.get("_numbers", (None, None))
+        if known is not self.classes_:
+            numbers = {label: np.array([k], dtype=np.uint32) for k, label in enumerate(self.classes_.tolist())}
+            self._numbers = self.classes_, numbers
+        label = y.item()
+        return numbers.get(label) if label.__hash__ is not None else None
+
+    @all_or_nothing
+    def _learn(self, X, y, classes, sample_weight):
         first = not self.__sklearn_is_fitted__()
         X, y, weights = self._weighted(X, y, sample_weight, reset=first)
         known = np.unique(y) if classes is None else np.unique(column_or_1d(classes))

@@ -70,6 +70,7 @@ def _regression(noted):
         "prior_mean": _auto(own["prior"]["mean"]),
         "prior_variance": _auto(own["prior"]["variance"]),
         "noise_variance": _auto(own["prior"]["noise"]),
+        "kappa": _auto(own["prior"].get("kappa")),
     }
     return {**_forest(own["forest"]), **prior, "leaf_model": own["leaf_model"], "unseen": own["unseen"]}
 

@@ -33,6 +33,9 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         Variance of the prior.
     noise_variance : float or "auto", default="auto"
         Variance of targets about their cell's mean.
+    kappa : float or "auto", default="auto"
+        How many rows the mean of a cell's parent counts as. "auto" is ``noise_variance / prior_variance`` where both are given,
+        else the one of smallest leave-one-out error over a sample of the rows.
     leaf_model : {"hierarchical", "independent"}, default="hierarchical"
         Whether a cell's mean is drawn around its parent's, or each on its own as in the report.
     {forest_parameters}
@@ -58,7 +61,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
 
     def __init__(
         self, n_estimators=100, lifetime="auto",
-        prior_mean="auto", prior_variance="auto", noise_variance="auto", leaf_model="hierarchical",
+        prior_mean="auto", prior_variance="auto", noise_variance="auto", kappa="auto", leaf_model="hierarchical",
         lower=None, upper=None, measure="uniform", weights="auto", unseen="keyed", validation="hold-out",
         random_state=None, n_jobs=None, verbose=False,
     ):  # fmt: skip
@@ -137,6 +140,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
             "mean": parameters.auto_or_real("prior_mean", self.prior_mean, -np.inf),
             "variance": parameters.auto_or_real("prior_variance", self.prior_variance, infinite=True),
             "noise": parameters.auto_or_real("noise_variance", self.noise_variance),
+            "kappa": parameters.auto_or_real("kappa", self.kappa),
             "leaf_model": parameters.choice("leaf_model", self.leaf_model, ("hierarchical", "independent")),
             "unseen": parameters.choice("unseen", self.unseen, ("keyed", "integrate")),
         }
@@ -217,7 +221,12 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         """Variance of the noise."""
         return self._resolved(2)
 
+    @property
+    def kappa_(self):
+        """How many rows a parent's mean counts as, given or found."""
+        return self._resolved(3)
+
     def _resolved(self, which):
         check_is_fitted(self)
-        values = np.array([triple[which] for triple in self._model.gaussians(self._threads())])
+        values = np.array([numbers[which] for numbers in self._model.gaussians(self._threads())])
         return float(values[0]) if self._single else values

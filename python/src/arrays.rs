@@ -7,11 +7,9 @@ use pyo3::prelude::*;
 
 use crate::errors::to_python;
 
-/// A table of numbers from Python: borrowed where it is `float64` in C or Fortran order, else copied.
-pub(crate) enum Table<'py> {
-    Borrowed(PyReadonlyArray2<'py, f64>),
-    Copied { numbers: Vec<f64>, n_columns: usize },
-}
+/// A table of numbers from Python: where it is `float64`, in C or Fortran order and aligned it is read where it lies; of any other
+/// NumPy makes a copy first.
+pub(crate) struct Table<'py>(PyReadonlyArray2<'py, f64>);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Table<'py> {
     type Error = PyErr;
@@ -19,16 +17,15 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Table<'py> {
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         if let Ok(array) = object.cast::<PyArray2<f64>>() {
             let array = array.try_readonly()?;
-            if array.is_c_contiguous() || array.is_fortran_contiguous() {
-                return Ok(Self::Borrowed(array));
+            if array.as_slice().is_ok() {
+                return Ok(Self(array));
             }
-            let n_columns = array.shape()[1];
-            return Ok(Self::Copied { numbers: array.as_array().iter().copied().collect(), n_columns });
+            let copy = object.call_method1("copy", ("C",))?;
+            return Ok(Self(copy.cast::<PyArray2<f64>>()?.try_readonly()?));
         }
-        if let Ok(array) = object.cast::<PyArray2<f32>>() {
-            let array = array.try_readonly()?;
-            let n_columns = array.shape()[1];
-            return Ok(Self::Copied { numbers: array.as_array().iter().copied().map(f64::from).collect(), n_columns });
+        if object.cast::<PyArray2<f32>>().is_ok() {
+            let copy = object.call_method1("astype", ("float64", "C"))?;
+            return Ok(Self(copy.cast::<PyArray2<f64>>()?.try_readonly()?));
         }
         Err(PyTypeError::new_err("a two-dimensional array of float64 or float32 is expected"))
     }
@@ -39,7 +36,9 @@ impl Table<'_> {
     pub(crate) fn points(&self, py: Python<'_>) -> PyResult<Points<'_>> {
         /// Letting go of the lock takes as long as checking some hundred numbers.
         const LARGE: usize = 1 << 12;
-        let (numbers, n_rows, n_columns, is_row_major) = self.parts();
+        let Self(array) = self;
+        let numbers = array.as_slice().map_err(|error| PyTypeError::new_err(error.to_string()))?;
+        let (n_rows, n_columns, is_row_major) = (array.shape()[0], array.shape()[1], array.is_c_contiguous());
         let check = || {
             if is_row_major {
                 Points::row_major(numbers, n_columns)
@@ -50,36 +49,23 @@ impl Table<'_> {
         let checked: Result<Points<'_>> = if numbers.len() < LARGE { check() } else { py.detach(check) };
         checked.map_err(|error| to_python(py, &error))
     }
-
-    /// The numbers, how many rows and columns they are, and whether row follows row.
-    fn parts(&self) -> (&[f64], usize, usize, bool) {
-        match self {
-            Self::Copied { numbers, n_columns } => {
-                (numbers, numbers.len().checked_div(*n_columns).unwrap_or(0), *n_columns, true)
-            }
-            Self::Borrowed(array) => {
-                let numbers = array.as_slice().unwrap_or_default();
-                (numbers, array.shape()[0], array.shape()[1], array.is_c_contiguous())
-            }
-        }
-    }
 }
 
-/// A vector from Python, borrowed where it is contiguous.
-pub(crate) enum Column<'py, T: Element = f64> {
-    Borrowed(PyReadonlyArray1<'py, T>),
-    Copied(Vec<T>),
-}
+/// A vector from Python, read where it lies if it is contiguous and aligned; of any other NumPy makes a copy first.
+pub(crate) struct Column<'py, T: Element = f64>(PyReadonlyArray1<'py, T>);
 
-impl<'a, 'py, T: Element + Copy> FromPyObject<'a, 'py> for Column<'py, T> {
+impl<'a, 'py, T: Element> FromPyObject<'a, 'py> for Column<'py, T> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let array = object.cast::<PyArray1<T>>()?.try_readonly()?;
         if array.as_slice().is_ok() {
-            return Ok(Self::Borrowed(array));
+            return Ok(Self(array));
         }
-        Ok(Self::Copied(array.as_array().iter().copied().collect()))
+        let copy = object.call_method1("copy", ("C",))?;
+        let array = copy.cast::<PyArray1<T>>()?.try_readonly()?;
+        array.as_slice().map_err(|error| PyTypeError::new_err(error.to_string()))?;
+        Ok(Self(array))
     }
 }
 
@@ -87,10 +73,7 @@ impl<T: Element> std::ops::Deref for Column<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        match self {
-            Self::Borrowed(array) => array.as_slice().unwrap_or_default(),
-            Self::Copied(numbers) => numbers,
-        }
+        self.0.as_slice().expect("looked at when it was taken")
     }
 }
 

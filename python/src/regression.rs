@@ -20,6 +20,7 @@ struct Arguments {
     mean: Option<f64>,
     variance: Option<f64>,
     noise: Option<f64>,
+    kappa: Option<f64>,
     leaf_model: String,
     unseen: String,
 }
@@ -31,7 +32,7 @@ impl Arguments {
             "independent" => LeafModel::Independent,
             other => return Err(unknown("leaf_model", other)),
         };
-        let prior = Prior { mean: self.mean, variance: self.variance, noise: self.noise };
+        let prior = Prior { mean: self.mean, variance: self.variance, noise: self.noise, kappa: self.kappa };
         Ok(RegressionParams { forest: self.trees.params(py)?, prior, leaf_model, unseen: unseen(&self.unseen)? })
     }
 }
@@ -121,10 +122,10 @@ impl PyRegressionForest {
         self.model.ask(py, 1, |model| Ok(model.n_targets()))
     }
 
-    /// Mean, variance of the prior and variance of the noise, one triple a target.
-    fn gaussians(&self, py: Python<'_>, n_threads: usize) -> PyResult<Vec<(f64, f64, f64)>> {
+    /// Mean, variance of the prior, variance of the noise and κ, four numbers a target.
+    fn gaussians(&self, py: Python<'_>, n_threads: usize) -> PyResult<Vec<(f64, f64, f64, f64)>> {
         self.model.ask(py, n_threads, |model| {
-            Ok(model.gaussians().iter().map(|g| (g.prior_mean, g.prior_variance, g.noise_variance)).collect())
+            Ok(model.gaussians().iter().map(|g| (g.prior_mean, g.prior_variance, g.noise_variance, g.kappa)).collect())
         })
     }
 }

@@ -17,7 +17,7 @@ fn params(seed: u64, bounds: Option<Bounds>) -> RegressionParams {
     let lifetime = LifetimeChoice::Value(Lifetime::new(LIFETIME).unwrap());
     RegressionParams {
         forest: ForestParams { n_trees: N_TREES, lifetime, seed, bounds, ..ForestParams::default() },
-        prior: Prior { mean: Some(0.0), variance: Some(2.0), noise: Some(1.0) },
+        prior: Prior { mean: Some(0.0), variance: Some(2.0), noise: Some(1.0), ..Prior::default() },
         leaf_model: LeafModel::Independent,
         ..RegressionParams::default()
     }

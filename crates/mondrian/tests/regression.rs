@@ -134,7 +134,7 @@ fn a_view_is_the_model_of_its_lifetime() {
         let mut full = params.clone();
         full.forest.lifetime = LifetimeChoice::Value(Lifetime::new(1000.0).unwrap());
         full.forest.weights = mondrian::WeightsChoice::Raw;
-        full.prior = Prior { mean: Some(0.1), variance: Some(2.0), noise: Some(0.3) };
+        full.prior = Prior { mean: Some(0.1), variance: Some(2.0), noise: Some(0.3), ..Prior::default() };
         let big = fit(&full, data);
         for lifetime in [0.0, 0.5, 3.0, 30.0] {
             let lifetime = Lifetime::new(lifetime).unwrap();
@@ -156,7 +156,7 @@ fn far_away_the_prior_returns() {
     for leaf_model in [LeafModel::Hierarchical, LeafModel::Independent] {
         let data = data(100, 2, 3);
         let mut params = params(10.0, leaf_model);
-        params.prior = Prior { mean: Some(-3.0), variance: Some(4.0), noise: Some(0.25) };
+        params.prior = Prior { mean: Some(-3.0), variance: Some(4.0), noise: Some(0.25), ..Prior::default() };
         let far = [1e6, 1e6];
         let prediction = fit(&params, &data).predict_with_std(Points::row_major(&far, 2).unwrap()).unwrap();
         assert!((prediction.mean[0] + 3.0).abs() < 1e-9, "{:?}", prediction.mean);
@@ -170,7 +170,7 @@ fn the_equivalent_kernel_times_the_targets_is_the_prediction() {
         for unseen in [Unseen::Keyed, Unseen::Integrate] {
             let mut params = params.clone();
             params.unseen = unseen;
-            params.prior = Prior { mean: Some(0.0), variance: Some(1.0), noise: Some(0.2) };
+            params.prior = Prior { mean: Some(0.0), variance: Some(1.0), noise: Some(0.2), ..Prior::default() };
             let forest = fit(&params, data);
             // Inside, on the border and outside the root box.
             let queries: Vec<f64> = (0..4 * data.n_dims).map(|i| -0.4 + 0.37 * i as f64 % 2.0).collect();
@@ -245,7 +245,7 @@ fn sample_weights_count_rows_and_zero_drops_them() {
     let data = data(40, 2, 31);
     let mut params = params(6.0, LeafModel::Hierarchical);
     params.forest.bounds = mondrian::process::Bounds::of_points(data.points());
-    params.prior = Prior { mean: Some(0.0), variance: Some(1.0), noise: Some(0.1) };
+    params.prior = Prior { mean: Some(0.0), variance: Some(1.0), noise: Some(0.1), ..Prior::default() };
     let weights: Vec<f64> = (0..40).map(|i| f64::from(i % 3)).collect();
     let weighted = params.fit_with(data.points(), &data.y, FitOptions::weighted(&weights)).unwrap();
     let repeated = data.rows((0..40).flat_map(|i| std::iter::repeat_n(i, i % 3)));

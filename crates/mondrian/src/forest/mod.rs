@@ -10,6 +10,7 @@ pub mod density;
 mod digest;
 mod params;
 pub mod regression;
+mod sample;
 mod saved;
 
 pub use batch::RowBatch;
@@ -24,7 +25,11 @@ pub(crate) use params::forest_builder;
 pub use params::{ForestParams, GammaChoice, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
 pub use regression::{Gaussian, LeafModel, Prior, RegressionForest, RegressionParams, Sums, Targets, ValidationSet};
 
+use std::sync::OnceLock;
+
 use crate::parallel::prelude::*;
+
+use sample::PointSample;
 
 use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure};
@@ -83,6 +88,11 @@ pub struct Forest<S = ()> {
     domain: Domain,
     store: PointStore,
     trees: Vec<(Tree, S)>,
+    /// How many points lie on each rung of the ladder and not on a lower one; empty until something is forgotten, and kept
+    /// from then on.
+    n_on_rung: Vec<u32>,
+    /// The points that automatic values come from, once they were asked for.
+    sample: OnceLock<PointSample>,
     scratch: Scratch,
 }
 
@@ -114,7 +124,16 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         };
         let domain = Domain::new(params.seed, &in_measure(&measure, &raw)?, lifetime)?;
         let trees = empty_trees(&domain, params.n_trees);
-        Ok(Self { measure, store: PointStore::new(first.n_columns()), domain, trees, scratch: Scratch::default() })
+        let store = PointStore::new(first.n_columns());
+        Ok(Self {
+            measure,
+            store,
+            domain,
+            trees,
+            n_on_rung: Vec::new(),
+            sample: OnceLock::new(),
+            scratch: Scratch::default(),
+        })
     }
 
     /// A forest of saved parts with its trees still empty; [`Forest::regrow`] grows them.
@@ -128,7 +147,15 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             return Err(Error::Incompatible { what: "dimensions of points and root box" });
         }
         let trees = empty_trees(&domain, n_trees);
-        Ok(Self { measure, domain, store, trees, scratch: Scratch::default() })
+        Ok(Self {
+            measure,
+            domain,
+            store,
+            trees,
+            n_on_rung: Vec::new(),
+            sample: OnceLock::new(),
+            scratch: Scratch::default(),
+        })
     }
 
     /// The same forest, with trees that keep every cut as a node: see [`Domain::storing_every_cut`]. Trees that hold points
@@ -307,6 +334,15 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
                 learned.fresh.push(point);
             }
         }
+        if let Some(sample) = self.sample.get_mut() {
+            learned.fresh.iter().for_each(|point| sample.add(*point, self.store.point(*point)));
+        }
+        if !self.n_on_rung.is_empty() {
+            self.n_on_rung.resize(self.domain.rung() as usize + 1, 0);
+            for point in &learned.fresh {
+                self.n_on_rung[self.domain.rung_of(self.store.point(*point)) as usize] += 1;
+            }
+        }
         Ok(learned)
     }
 
@@ -424,25 +460,37 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// Takes one row of each given point away; all must be held. `labels` must not count the rows any more.
     pub fn forget<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, points: &[u32]) {
+        self.count_rungs();
         // Which removal is a point's last is known before any tree changes.
         let mut removals: Vec<(u32, Vec<f64>, bool)> = Vec::with_capacity(points.len());
         for point in points {
             let x = self.store.point(*point).to_vec();
             let gone = self.store.remove(*point);
+            if gone && !self.n_on_rung.is_empty() {
+                self.n_on_rung[self.domain.rung_of(&x) as usize] -= 1;
+            }
+            if gone && self.sample.get_mut().is_some_and(|sample| !sample.remove(&x)) {
+                self.sample = OnceLock::new();
+            }
             removals.push((*point, x, gone));
         }
-        let Self { domain, store, trees, .. } = self;
-        trees.par_iter_mut().for_each(|(tree, stats)| {
-            let mut touched = Touched::default();
+        let Self { domain, store, trees, scratch: Scratch(scratch), .. } = self;
+        let forget = |touched: &mut Touched, (tree, stats): &mut (Tree, S)| {
             for (point, x, gone) in &removals {
-                tree.forget(domain, x, *point, *gone, &mut touched);
-                labels.update(tree, &touched, stats);
+                tree.forget(domain, x, *point, *gone, touched);
+                labels.update(tree, touched, stats);
             }
             if tree.needs_compaction() {
                 tree.compact(store);
                 labels.gather(tree, stats);
             }
-        });
+        };
+        if removals.len() * trees.len() < WORTH_THREADS {
+            scratch.resize_with(trees.len(), Touched::default);
+            trees.iter_mut().zip(scratch).for_each(|(tree, touched)| forget(touched, tree));
+        } else {
+            trees.par_iter_mut().for_each_init(Touched::default, forget);
+        }
         self.narrow(labels);
     }
 
@@ -451,17 +499,28 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         if self.domain.rung() == 0 {
             return;
         }
-        let rung = self.store.points().map(|p| self.rung_of(self.store.point(p))).max().unwrap_or(0);
-        if rung < self.domain.rung() {
-            self.domain.set_rung(rung).expect("a lower rung exists");
+        let rung = self.n_on_rung.iter().rposition(|n| *n > 0).unwrap_or(0);
+        if rung < self.domain.rung() as usize {
+            self.domain.set_rung(rung as u32).expect("a lower rung exists");
+            self.n_on_rung.truncate(rung + 1);
             self.regrow(labels);
         }
     }
 
-    /// The lowest rung whose box holds a point of the root box.
-    fn rung_of(&self, x: &[f64]) -> u32 {
-        let bounds = Bounds::new(x, x).expect("stored coordinates are finite");
-        self.domain.rung_holding(&bounds).expect("the root box holds it")
+    /// The points that automatic values come from.
+    pub(crate) fn sample(&self) -> &PointSample {
+        self.sample.get_or_init(|| PointSample::of(&self.store, self.domain.seed()))
+    }
+
+    /// Counts the points of each rung, if that has not been done and there are rungs.
+    fn count_rungs(&mut self) {
+        if self.domain.rung() == 0 || !self.n_on_rung.is_empty() {
+            return;
+        }
+        self.n_on_rung = vec![0; self.domain.rung() as usize + 1];
+        for point in self.store.points() {
+            self.n_on_rung[self.domain.rung_of(self.store.point(point)) as usize] += 1;
+        }
     }
 
     /// The forest on a root box widened to hold sets of rows without learning them, so that a path over them is piecewise
@@ -480,7 +539,15 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let (measure, mut domain, store) = (self.measure.clone(), self.domain.clone(), self.store.clone());
         domain.set_rung(rung)?;
         let trees = empty_trees(&domain, self.n_trees());
-        let mut wide = Self { measure, domain, store, trees, scratch: Scratch::default() };
+        let mut wide = Self {
+            measure,
+            domain,
+            store,
+            trees,
+            n_on_rung: Vec::new(),
+            sample: OnceLock::new(),
+            scratch: Scratch::default(),
+        };
         wide.regrow(labels);
         Ok(Some(wide))
     }
@@ -508,6 +575,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             ("numbers of trees", self.n_trees() != other.n_trees()),
             ("measures", self.measure != other.measure),
             ("root boxes", self.domain.first_box() != other.domain.first_box()),
+            ("versions of the rules", self.domain.rules() != other.domain.rules()),
         ];
         match differs.iter().find(|(_, differs)| *differs) {
             Some((what, _)) => Err(Error::Incompatible { what }),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::forest::{Forest, RegressionForest, TreeDigest};
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::{Bounds, BuiltInMeasure};
-use crate::tree::{Domain, PointStore};
+use crate::tree::{Domain, PointStore, Rules};
 use crate::{Lifetime, Result};
 
 #[derive(Serialize, Deserialize)]
@@ -18,6 +18,9 @@ struct GroundParams {
     rung: u32,
     lifetime: Lifetime,
     measure: BuiltInMeasure,
+    /// Files of version 1 do not say.
+    #[serde(default)]
+    rules: Rules,
 }
 
 impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
@@ -41,6 +44,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
                 rung: domain.rung(),
                 lifetime: domain.lifetime(),
                 measure: self.measure().clone(),
+                rules: domain.rules(),
             },
         )?;
         archive.insert_vec("root_lower", domain.first_box().lower().to_vec())?;
@@ -68,7 +72,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let n_dims = first.n_dims();
         let points: Vec<f64> = archive.matrix_slice("points", &[multiplicity.len(), n_dims])?.to_vec();
         let store = PointStore::restored(n_dims, points, multiplicity)?;
-        let domain = Domain::restored(params.seed, first, params.rung, params.lifetime)?;
+        let domain = Domain::restored_under(params.rules, params.seed, first, params.rung, params.lifetime)?;
         let forest = Self::from_parts(params.measure, domain, store, params.n_trees)?;
         let outside = forest.store().points().any(|p| !forest.domain().root_box().contains(forest.store().point(p)));
         if outside {

@@ -46,7 +46,7 @@ pub use array::{Array, Element, Numbers};
 use crate::Result;
 
 /// The newest version of the container that this library writes and reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The value of the metadata entry `format`, which distinguishes a model from any other safetensors file.
 pub const FORMAT: &str = "mondrian-model";

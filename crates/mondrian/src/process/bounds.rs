@@ -8,6 +8,9 @@ use crate::{Error, Points, Result};
 /// The highest rung of the [ladder](Bounds::widened): beyond it a box would be 2^64 times the first.
 pub const MAX_RUNG: u32 = 64;
 
+/// The unit of a side that holds one value, as a share of that value.
+const UNIT_SHARE: f64 = 1.0 / 1024.0;
+
 /// A box Θ = [a₁, b₁] × … × [a_D, b_D] with finite bounds, a_d ≤ b_d.
 ///
 /// ```
@@ -152,13 +155,28 @@ impl Bounds {
         Ok(())
     }
 
-    /// Rung `rung` of the ladder: this box widened 2^rung times about its centre, a side of length zero counted as 1.
+    /// Rung `rung` of the ladder: this box widened 2^rung times about its centre.
+    ///
+    /// A side that holds one value, or two that are neighbours among the floats, has no length to widen and counts as one
+    /// of its unit: 1, or 2^-10 of its magnitude where that is more.
     ///
     /// Rung 0 is the box itself. Every rung holds the one before it (docs/design.md, "Extending the box").
     ///
     /// # Errors
     /// [`Error::TooLarge`] above rung 64 or where a bound would overflow.
     pub fn widened(&self, rung: u32) -> Result<Self> {
+        self.widened_by(rung, |a, b| {
+            let unit = (a.abs().max(b.abs()) * UNIT_SHARE).max(1.0);
+            if a.next_up() < b { b - a } else { unit }
+        })
+    }
+
+    /// The same as model files of version 1 had it: a side of two neighbouring floats is as long as it is.
+    pub(crate) fn widened_in_version_1(&self, rung: u32) -> Result<Self> {
+        self.widened_by(rung, |a, b| if b > a { b - a } else { 1.0 })
+    }
+
+    fn widened_by(&self, rung: u32, length: impl Fn(f64, f64) -> f64) -> Result<Self> {
         if rung == 0 {
             return Ok(self.clone());
         }
@@ -173,8 +191,7 @@ impl Bounds {
         let factor = libm::ldexp(1.0, rung as i32);
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
         for (&a, &b) in self.lower.iter().zip(&self.upper) {
-            let half = if b > a { (b - a) / 2.0 } else { 0.5 };
-            let margin = half * (factor - 1.0);
+            let margin = length(a, b) / 2.0 * (factor - 1.0);
             // `min` and `max` keep the nesting where the margin is lost to rounding.
             let (x, y) = ((a - margin).min(a), (b + margin).max(b));
             if !(y - x).is_finite() {
@@ -191,9 +208,14 @@ impl Bounds {
     /// # Errors
     /// [`Error::TooLarge`] if none does, [`Error::LengthMismatch`] for another number of dimensions.
     pub fn rung_holding(&self, other: &Self) -> Result<u32> {
+        other.lowest_rung(|rung| self.widened(rung))
+    }
+
+    /// The lowest rung of a ladder that holds this box.
+    pub(crate) fn lowest_rung(&self, widened: impl Fn(u32) -> Result<Self>) -> Result<u32> {
         let mut rung = 0;
         loop {
-            match self.widened(rung)?.check_holds(other) {
+            match widened(rung)?.check_holds(self) {
                 Ok(()) => return Ok(rung),
                 Err(Error::NotInside { .. }) => rung += 1,
                 Err(error) => return Err(error),
@@ -242,6 +264,13 @@ mod tests {
         assert_eq!(first.widened(1).unwrap(), Bounds::new(&[-0.5, 4.5], &[1.5, 5.5]).unwrap());
         for rung in 0..20 {
             first.widened(rung + 1).unwrap().check_holds(&first.widened(rung).unwrap()).unwrap();
+        }
+        // One float wide, as the root of rows that share a value is: its unit counts, which is larger where floats are rare.
+        for (value, unit) in [(0.0, 1.0), (5.0, 1.0), (-4096.0, 4.0), (1e300, 1e300 / 1024.0)] {
+            let thin = Bounds::new(&[f64::next_down(value)], &[value]).unwrap();
+            let wide = thin.widened(1).unwrap();
+            assert!((wide.linear_dimension() / unit - 1.0).abs() < 1e-9, "{value}");
+            assert!(thin.widened_in_version_1(1).unwrap().linear_dimension() < 1e-9 * unit);
         }
         let far = Bounds::new(&[0.0, -100.0], &[40.0, 5.0]).unwrap();
         let rung = first.rung_holding(&far).unwrap();

@@ -6,6 +6,9 @@
 //! cell. A cut by clock j misses Θ_{j−1}, so it leaves the clocks below j as they were; the clocks from j on
 //! are wound anew from child keys. So what happens inside Θ_j never depends on the boxes around it.
 //!
+//! Of those clocks few can ever ring. What lies inside Θ_j is never cut by a clock beyond j, and what lies outside Θ_j never by
+//! a clock up to j, so only the clocks in between are kept; with one left the cell is that of a process on one box.
+//!
 //! A cell is walked, not copied: [`Cell::enter`] goes to a side of a cut and [`Cell::leave`] goes back, restoring
 //! every number from a log. The linear dimension is a pure function of the bounds, whatever the walk was.
 
@@ -41,7 +44,7 @@ pub(crate) struct Further<S, C> {
     pub(crate) sides: S,
     /// Its clocks, the innermost first.
     pub(crate) clocks: C,
-    /// The innermost box that it still meets.
+    /// The innermost box that it still meets: the level of the first clock.
     pub(crate) lowest: u32,
 }
 
@@ -49,12 +52,13 @@ pub(crate) struct Further<S, C> {
 #[derive(Debug, Clone, Copy)]
 struct Step {
     bound: f64,
-    /// The length that the outermost clock cut along.
+    /// The length that the outermost live clock cut along.
     length: f64,
-    /// The outermost clock; those inside it, if any, are in [`Cell::saved_clocks`].
+    /// The outermost live clock; those inside it, if any, are in [`Cell::saved_clocks`].
     clock: Clock,
     dim: u32,
-    lowest: u32,
+    lowest: u8,
+    top: u8,
     side: Side,
 }
 
@@ -72,6 +76,13 @@ pub struct Cell {
     parts: Vec<Sides>,
     /// The innermost box that the cell still meets.
     lowest: usize,
+    /// The innermost box, from there on, that holds the whole cell: clocks further out never ring.
+    top: usize,
+    /// For each box, from the innermost that the cell meets to the one before `top`, how many of the cell's bounds lie
+    /// outside it.
+    outside: Vec<u32>,
+    /// The same for the root.
+    outside_at_root: Vec<u32>,
     steps: Vec<Step>,
     saved_clocks: Vec<Clock>,
 }
@@ -99,6 +110,9 @@ impl Cell {
             clocks: vec![Clock { key, birth: 0.0 }; boxes.len()],
             parts: vec![Sides::new(&vec![0.0; n_dims]); boxes.len()],
             lowest: 0,
+            top: boxes.len() - 1,
+            outside: Vec::new(),
+            outside_at_root: bounds_outside(boxes),
             steps: Vec::new(),
             saved_clocks: Vec::new(),
         };
@@ -123,6 +137,11 @@ impl Cell {
             *clock = Clock { key: level_key(key, level), birth: 0.0 };
         }
         self.lowest = 0;
+        self.top = self.boxes.len() - 1;
+        if self.top > 0 {
+            self.outside.clone_from(&self.outside_at_root);
+            self.drop_outer_clocks();
+        }
         self.steps.clear();
         self.saved_clocks.clear();
     }
@@ -131,23 +150,68 @@ impl Cell {
     /// [`Cell::next_cut`] the walk must [settle](Cell::settle).
     #[inline]
     pub fn sink(&mut self, cut: &Cut, side: Side) {
-        let (dim, level) = (cut.dim as usize, cut.level as usize);
-        if self.clocks.len() > 1 && self.loses_inner(cut, side) {
-            self.lowest = level;
-        }
-        self.move_bound(dim, side, cut.location);
-        if let [clock] = &mut self.clocks[..] {
+        let dim = cut.dim as usize;
+        if self.has_one_clock() {
+            self.move_bound(dim, side, cut.location);
+            let clock = &mut self.clocks[self.top];
             *clock = Clock { key: clock.key.child(side), birth: cut.time };
             return;
         }
-        for clock in &mut self.clocks[level..] {
+        self.sink_with_clocks(cut, side);
+    }
+
+    /// The rest of a step down for good where several clocks are left.
+    fn sink_with_clocks(&mut self, cut: &Cut, side: Side) {
+        let loses_inner = self.loses_inner(cut, side);
+        let bound = self.move_bound(cut.dim as usize, side, cut.location);
+        self.count_bound(cut.dim as usize, side, bound, cut.location);
+        self.drop_outer_clocks();
+        if loses_inner {
+            self.lowest = cut.level as usize;
+        }
+        for clock in &mut self.clocks[cut.level as usize..=self.top.max(cut.level as usize)] {
             *clock = Clock { key: clock.key.child(side), birth: cut.time };
+        }
+    }
+
+    /// Whether a single clock is left.
+    #[inline]
+    fn has_one_clock(&self) -> bool {
+        self.lowest == self.top
+    }
+
+    /// Takes note of a bound that has moved: which boxes it lies outside of no more.
+    fn count_bound(&mut self, dim: usize, side: Side, from: f64, to: f64) {
+        for level in (self.lowest..self.top).rev() {
+            let is_outside = outside_of(&self.boxes[level], dim, side);
+            if is_outside(to) {
+                return;
+            }
+            self.outside[level] -= u32::from(is_outside(from));
+        }
+    }
+
+    /// Undoes [`Cell::count_bound`].
+    fn uncount_bound(&mut self, dim: usize, side: Side, from: f64, to: f64) {
+        for level in (self.lowest..self.top).rev() {
+            let is_outside = outside_of(&self.boxes[level], dim, side);
+            if is_outside(to) {
+                return;
+            }
+            self.outside[level] += u32::from(is_outside(from));
+        }
+    }
+
+    /// Lets the clocks go that never ring any more.
+    fn drop_outer_clocks(&mut self) {
+        while self.top > self.lowest && self.outside[self.top - 1] == 0 {
+            self.top -= 1;
         }
     }
 
     /// Computes the lengths of all sides, which [`Cell::restart`] and [`Cell::sink`] leave aside.
     pub fn settle(&mut self) {
-        for level in self.lowest..self.clocks.len() {
+        for level in self.lowest..=self.top {
             self.refresh_level(level);
         }
     }
@@ -160,17 +224,6 @@ impl Cell {
     /// Upper bounds of the cell.
     pub fn upper(&self) -> &[f64] {
         &self.bounds[..self.n_dims]
-    }
-
-    /// When the cell came to be: the time of the cut that made it.
-    pub fn birth(&self) -> f64 {
-        // The outermost clock is wound anew by every cut.
-        self.clocks[self.clocks.len() - 1].birth
-    }
-
-    /// The key of the outermost clock: a name for the cell that no other cell of the tree has.
-    pub fn key(&self) -> NodeKey {
-        self.clocks[self.clocks.len() - 1].key
     }
 
     /// The key of the innermost clock that the cell still has: a name that stays the same when boxes are added around.
@@ -199,8 +252,8 @@ impl Cell {
     /// Best used in place: a copy reads at once what was written number by number, and that has to wait for the cache.
     #[inline]
     pub fn next_cut_until(&self, lifetime: f64) -> Option<Cut> {
-        if self.clocks.len() == 1 {
-            return self.cut_by(0, |time| time <= lifetime);
+        if self.has_one_clock() {
+            return self.cut_by(self.top, |time| time <= lifetime);
         }
         // Taken apart, so that the usual way above keeps its cut in registers.
         let Cut { time, dim, level, location } = self.first_of_clocks(lifetime)?;
@@ -210,7 +263,7 @@ impl Cell {
     #[cold]
     fn first_of_clocks(&self, lifetime: f64) -> Option<Cut> {
         let mut first: Option<Cut> = None;
-        for level in self.lowest..self.clocks.len() {
+        for level in self.lowest..=self.top {
             let is_first = |time| time <= lifetime && first.is_none_or(|cut| time < cut.time);
             first = self.cut_by(level, is_first).or(first);
         }
@@ -251,7 +304,7 @@ impl Cell {
     /// The cell's interval in dimension `dim` within box `level`.
     #[inline]
     fn clipped(&self, level: usize, dim: usize) -> (f64, f64) {
-        if level + 1 == self.boxes.len() {
+        if level >= self.top {
             return self.interval(dim);
         }
         let bounds = &self.boxes[level];
@@ -293,33 +346,45 @@ impl Cell {
     /// Goes to one side of `cut`, which must be this cell's next cut.
     #[inline]
     pub fn enter(&mut self, cut: &Cut, side: Side) {
-        let (dim, outermost) = (cut.dim as usize, self.clocks.len() - 1);
-        let loses_inner = outermost > 0 && self.loses_inner(cut, side);
-        let bound = self.move_bound(dim, side, cut.location);
-        let clock = self.clocks[outermost];
-        let length = self.parts[outermost].get(dim);
-        self.steps.push(Step { bound, length, clock, dim: cut.dim, lowest: self.lowest as u32, side });
-        if outermost == 0 {
-            self.clocks[0] = Clock { key: clock.key.child(side), birth: cut.time };
-            let length = self.part_length(0, dim);
-            self.parts[0].set(dim, length);
-            return;
+        let dim = cut.dim as usize;
+        if !self.has_one_clock() {
+            return self.enter_with_clocks(cut, side);
         }
-        self.wind_clocks(cut, side, loses_inner);
+        let bound = self.move_bound(dim, side, cut.location);
+        self.push_step(dim, side, bound);
+        let clock = &mut self.clocks[self.top];
+        *clock = Clock { key: clock.key.child(side), birth: cut.time };
+        let length = self.part_length(self.top, dim);
+        self.parts[self.top].set(dim, length);
     }
 
-    /// The rest of a step down where the root box was extended.
-    fn wind_clocks(&mut self, cut: &Cut, side: Side, loses_inner: bool) {
-        let (level, outermost) = (cut.level as usize, self.clocks.len() - 1);
-        self.saved_clocks.extend_from_slice(&self.clocks[..outermost]);
-        for clock in &mut self.clocks[level..] {
+    /// A step down where several clocks are left.
+    fn enter_with_clocks(&mut self, cut: &Cut, side: Side) {
+        let (dim, level) = (cut.dim as usize, cut.level as usize);
+        let loses_inner = self.loses_inner(cut, side);
+        let bound = self.move_bound(dim, side, cut.location);
+        self.push_step(dim, side, bound);
+        self.count_bound(dim, side, bound, cut.location);
+        self.drop_outer_clocks();
+        for clock in &mut self.clocks[level..=self.top.max(level)] {
             *clock = Clock { key: clock.key.child(side), birth: cut.time };
         }
         if loses_inner {
             self.lowest = level;
             self.refresh_level(level);
         }
-        self.refresh_dim(cut.dim as usize);
+        self.refresh_dim(dim);
+    }
+
+    /// Notes what a step replaces that has moved a bound and nothing else yet.
+    #[inline]
+    fn push_step(&mut self, dim: usize, side: Side, bound: f64) {
+        let (lowest, top) = (self.lowest, self.top);
+        let (clock, length) = (self.clocks[top], self.parts[top].get(dim));
+        self.steps.push(Step { bound, length, clock, dim: dim as u32, lowest: lowest as u8, top: top as u8, side });
+        if lowest < top {
+            self.saved_clocks.extend_from_slice(&self.clocks[lowest..top]);
+        }
     }
 
     /// Goes back to the cell before the last step down.
@@ -329,27 +394,28 @@ impl Cell {
     #[inline]
     pub fn leave(&mut self) {
         let step = self.steps.pop().expect("leave follows enter");
-        let (dim, outermost) = (step.dim as usize, self.clocks.len() - 1);
-        self.move_bound(dim, step.side, step.bound);
-        self.clocks[outermost] = step.clock;
-        if outermost == 0 {
-            self.parts[0].set(dim, step.length);
+        let (dim, top) = (step.dim as usize, step.top as usize);
+        let bound = self.move_bound(dim, step.side, step.bound);
+        self.clocks[top] = step.clock;
+        if step.lowest == step.top {
+            self.parts[top].set(dim, step.length);
             return;
         }
-        self.rewind_clocks(&step);
+        self.rewind_clocks(&step, bound);
     }
 
-    /// The rest of a step back where the root box was extended.
-    fn rewind_clocks(&mut self, step: &Step) {
-        let outermost = self.clocks.len() - 1;
-        let start = self.saved_clocks.len() - outermost;
-        self.clocks[..outermost].copy_from_slice(&self.saved_clocks[start..]);
+    /// The rest of a step back where there were several clocks; `bound` is what it took back.
+    fn rewind_clocks(&mut self, step: &Step, bound: f64) {
+        let (dim, before) = (step.dim as usize, self.lowest);
+        (self.lowest, self.top) = (step.lowest as usize, step.top as usize);
+        let start = self.saved_clocks.len() - (self.top - self.lowest);
+        self.clocks[self.lowest..self.top].copy_from_slice(&self.saved_clocks[start..]);
         self.saved_clocks.truncate(start);
-        let lowest = std::mem::replace(&mut self.lowest, step.lowest as usize);
-        if lowest != self.lowest {
-            self.refresh_level(lowest);
+        self.uncount_bound(dim, step.side, step.bound, bound);
+        if before != self.lowest {
+            self.refresh_level(before);
         }
-        self.refresh_dim(step.dim as usize);
+        self.refresh_dim(dim);
     }
 
     /// Goes down a way of cuts and sides at once, cheaper than one [`Cell::enter`] after the other. It cannot be left.
@@ -367,10 +433,14 @@ impl Cell {
         &self.parts[self.parts.len() - 1]
     }
 
-    /// The clocks, the innermost first, and the innermost box that the cell still meets. With its bounds they say how the
-    /// cell goes on.
+    /// The live clocks, the innermost first, and the level of that one. With its bounds they say how the cell goes on.
     pub(crate) fn clocks(&self) -> (&[Clock], u32) {
-        (&self.clocks, self.lowest as u32)
+        (&self.clocks[self.lowest..=self.top], self.lowest as u32)
+    }
+
+    /// Whether it is a cell of a process on one box.
+    pub(crate) fn is_on_one_box(&self) -> bool {
+        self.boxes.len() == 1
     }
 
     /// As [`Cell::sink`] along all cuts on the way to a cell further down.
@@ -380,7 +450,10 @@ impl Cell {
         C: Iterator<Item = Clock>,
     {
         for (dim, side, location) in further.sides {
-            self.move_bound(dim, side, location);
+            let bound = self.move_bound(dim, side, location);
+            if !self.has_one_clock() {
+                self.count_bound(dim, side, bound, location);
+            }
         }
         self.wind_to(further.clocks, further.lowest);
     }
@@ -392,34 +465,38 @@ impl Cell {
         S: Iterator<Item = (usize, Side, f64)>,
         C: Iterator<Item = Clock>,
     {
-        let outermost = self.clocks.len() - 1;
-        // All steps hold the clocks above, so that the last one undone restores them.
-        let (clock, lowest) = (self.clocks[outermost], self.lowest as u32);
+        let has_one_clock = self.has_one_clock();
         for (dim, side, location) in further.sides {
             let bound = self.move_bound(dim, side, location);
-            let length = self.parts[outermost].get(dim);
-            self.steps.push(Step { bound, length, clock, dim: dim as u32, lowest, side });
-            self.saved_clocks.extend_from_slice(&self.clocks[..outermost]);
-            if outermost == 0 {
-                let length = self.part_length(0, dim);
-                self.parts[0].set(dim, length);
+            // All steps hold the clocks above, so that the last one undone restores them.
+            self.push_step(dim, side, bound);
+            if has_one_clock {
+                let length = self.part_length(self.top, dim);
+                self.parts[self.top].set(dim, length);
+            } else {
+                self.count_bound(dim, side, bound, location);
             }
         }
         self.wind_to(further.clocks, further.lowest);
-        if outermost > 0 {
+        if !has_one_clock {
             self.settle();
         }
     }
 
     fn wind_to(&mut self, clocks: impl Iterator<Item = Clock>, lowest: u32) {
-        self.clocks.iter_mut().zip(clocks).for_each(|(clock, new)| *clock = new);
         self.lowest = lowest as usize;
+        let mut n_clocks = 0;
+        for (clock, new) in self.clocks[self.lowest..].iter_mut().zip(clocks) {
+            *clock = new;
+            n_clocks += 1;
+        }
+        self.top = self.lowest + n_clocks - 1;
     }
 
     /// Recomputes the lengths of all live clocks in one dimension.
     #[inline]
     fn refresh_dim(&mut self, dim: usize) {
-        for level in self.lowest..self.clocks.len() {
+        for level in self.lowest..=self.top {
             let length = self.part_length(level, dim);
             self.parts[level].set(dim, length);
         }
@@ -427,15 +504,36 @@ impl Cell {
 
     /// Recomputes all lengths of one clock: what is inside it has changed.
     fn refresh_level(&mut self, level: usize) {
-        if let [part] = &mut self.parts[..] {
+        if self.has_one_clock() {
             let (upper, lower) = self.bounds.split_at(self.n_dims);
-            part.fill_with(|dim| whole(lower[dim], upper[dim]));
+            self.parts[level].fill_with(|dim| whole(lower[dim], upper[dim]));
             return;
         }
         let mut part = std::mem::take(&mut self.parts[level]);
         part.fill_with(|dim| self.part_length(level, dim));
         self.parts[level] = part;
     }
+}
+
+/// Whether a bound on a side of a cell lies outside a box. What lies below a cut has it for its upper bound.
+#[inline]
+fn outside_of(bounds: &Bounds, dim: usize, side: Side) -> impl Fn(f64) -> bool {
+    let (lower, upper) = (bounds.lower()[dim], bounds.upper()[dim]);
+    move |bound| match side {
+        Side::Below => bound > upper,
+        Side::Above => bound < lower,
+    }
+}
+
+/// For each box but the last how many bounds of the last lie outside it.
+fn bounds_outside(boxes: &[Bounds]) -> Vec<u32> {
+    let Some((outermost, inner)) = boxes.split_last() else { return Vec::new() };
+    let count = |bounds: &Bounds| {
+        let above = outermost.upper().iter().zip(bounds.upper()).filter(|(out, inner)| out > inner).count();
+        let below = outermost.lower().iter().zip(bounds.lower()).filter(|(out, inner)| out < inner).count();
+        (above + below) as u32
+    };
+    inner.iter().map(count).collect()
 }
 
 /// The root key of a box of the ladder; the first box has the tree's own.
@@ -515,14 +613,14 @@ mod tests {
         let mut before = Vec::new();
         for step in 0..200 {
             let Some(cut) = cell.next_cut() else { break };
-            before.push((cell.lower().to_vec(), cell.upper().to_vec(), cell.key(), cell.birth(), cut));
+            before.push((cell.lower().to_vec(), cell.upper().to_vec(), cell.clocks().0.to_vec(), cell.clocks().1, cut));
             cell.enter(&cut, if step % 3 == 0 { Side::Below } else { Side::Above });
         }
         assert!(before.len() > 100);
-        while let Some((lower, upper, key, birth, cut)) = before.pop() {
+        while let Some((lower, upper, clocks, lowest, cut)) = before.pop() {
             cell.leave();
             assert_eq!((cell.lower(), cell.upper()), (&lower[..], &upper[..]));
-            assert_eq!((cell.key(), cell.birth(), cell.next_cut()), (key, birth, Some(cut)));
+            assert_eq!((cell.clocks(), cell.next_cut()), ((&clocks[..], lowest), Some(cut)));
         }
     }
 

@@ -70,7 +70,7 @@ impl NarrowCell {
 
     /// Whether the cells of a walk can be represented by this type.
     pub(crate) fn can_be(cell: &Cell) -> bool {
-        cell.lower().len() <= FAN && cell.clocks().0.len() == 1
+        cell.lower().len() <= FAN && cell.is_on_one_box()
     }
 
     /// Makes it the cell that a walk is in, which [can be](NarrowCell::can_be) one.

@@ -2,13 +2,34 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::process::{Bounds, Cell, NodeKey};
 use crate::{Lifetime, Result};
+
+/// Which rules a model follows where they differ between versions of the model file. A model of an older file keeps its own, so
+/// that it says what it said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rules {
+    /// Version 1: the ladder of boxes takes a side of two neighbouring floats as it is; automatic priors and γ come from all
+    /// rows.
+    #[default]
+    First,
+    /// Version 2: such a side [counts as its unit](Bounds::widened); automatic values come from a keyed sample of the rows.
+    Second,
+}
+
+impl Rules {
+    /// Those of new models.
+    pub const CURRENT: Self = Self::Second;
+}
 
 /// The root boxes and the lifetime of a model's trees.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Domain {
     seed: u64,
+    rules: Rules,
     /// Root boxes from the first to the current rung of the ladder.
     boxes: Arc<[Bounds]>,
     lifetime: Lifetime,
@@ -34,7 +55,7 @@ impl Domain {
         }
         let lower: Vec<f64> = first.lower().iter().map(|x| x.next_down()).collect();
         let boxes = Arc::from([with_rate(Bounds::new(&lower, first.upper())?)?]);
-        Ok(Self { seed, boxes, lifetime, is_chained: usually_chained() })
+        Ok(Self { seed, rules: Rules::CURRENT, boxes, lifetime, is_chained: usually_chained() })
     }
 
     /// The same domain with its first box as it is stored, already starting just below its lower corner.
@@ -42,8 +63,16 @@ impl Domain {
     /// # Errors
     /// [`crate::Error::TooLarge`] for a rung above the ladder, or sides whose sum overflows.
     pub fn restored(seed: u64, first: Bounds, rung: u32, lifetime: Lifetime) -> Result<Self> {
+        Self::restored_under(Rules::CURRENT, seed, first, rung, lifetime)
+    }
+
+    /// As [`Domain::restored`], under the rules of the file it comes from.
+    ///
+    /// # Errors
+    /// As for [`Domain::restored`].
+    pub fn restored_under(rules: Rules, seed: u64, first: Bounds, rung: u32, lifetime: Lifetime) -> Result<Self> {
         let boxes = Arc::from([with_rate(first)?]);
-        let mut domain = Self { seed, boxes, lifetime, is_chained: usually_chained() };
+        let mut domain = Self { seed, rules, boxes, lifetime, is_chained: usually_chained() };
         domain.set_rung(rung)?;
         Ok(domain)
     }
@@ -51,6 +80,11 @@ impl Domain {
     /// The seed.
     pub fn seed(&self) -> u64 {
         self.seed
+    }
+
+    /// The rules it follows.
+    pub fn rules(&self) -> Rules {
+        self.rules
     }
 
     /// The key of tree `index`.
@@ -106,7 +140,21 @@ impl Domain {
     /// # Errors
     /// As [`Bounds::rung_holding`].
     pub fn rung_holding(&self, bounds: &Bounds) -> Result<u32> {
-        self.boxes[0].rung_holding(bounds)
+        bounds.lowest_rung(|rung| self.widened(rung))
+    }
+
+    /// The lowest rung that holds a point of the root box.
+    pub(crate) fn rung_of(&self, x: &[f64]) -> u32 {
+        let holds = |bounds: &Bounds| bounds.contains(x);
+        self.boxes.iter().position(holds).map_or_else(|| self.rung(), |rung| rung as u32)
+    }
+
+    /// A rung of the ladder.
+    fn widened(&self, rung: u32) -> Result<Bounds> {
+        match self.rules {
+            Rules::First => self.boxes[0].widened_in_version_1(rung),
+            Rules::Second => self.boxes[0].widened(rung),
+        }
     }
 
     /// Widens (or narrows) the root box to a rung of the ladder.
@@ -117,8 +165,7 @@ impl Domain {
         if rung == self.rung() {
             return Ok(());
         }
-        let first = self.boxes[0].clone();
-        self.boxes = (0..=rung).map(|r| with_rate(first.widened(r)?)).collect::<Result<_>>()?;
+        self.boxes = (0..=rung).map(|r| with_rate(self.widened(r)?)).collect::<Result<_>>()?;
         Ok(())
     }
 

@@ -21,9 +21,9 @@ pub use arena::node::{Child, Kind, Node};
 pub(crate) use arena::node::{Link, LinkKind};
 pub use build::quantize::{CodedRows, Codes};
 pub(crate) use build::small::bits;
-pub use domain::Domain;
 #[cfg(test)]
 pub(crate) use domain::all_without_chains;
+pub use domain::{Domain, Rules};
 pub(crate) use query::frontier::{FrontierCut, NextCut};
 pub(crate) use query::frozen::SLOTS;
 pub use query::locate::{Landing, Locator};

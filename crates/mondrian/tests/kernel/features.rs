@@ -278,7 +278,7 @@ fn one_tree_is_a_forest_of_one_tree() {
         let ridge = KernelRidge::params().trees(forest.clone()).alpha(alpha).fit_intercept(false);
         let ridge = ridge.fit(points(&x, 2), &y).unwrap();
         // Twice δ² over twice: only the ratio may count.
-        let prior = Prior { mean: Some(0.0), variance: Some(2.0), noise: Some(2.0 * alpha) };
+        let prior = Prior { mean: Some(0.0), variance: Some(2.0), noise: Some(2.0 * alpha), ..Prior::default() };
         let params = RegressionParams { forest, prior, leaf_model: LeafModel::Independent, ..Default::default() };
         let leaves = params.fit(points(&x, 2), &y).unwrap();
         let by_ridge = ridge.predict(points(&q, 2)).unwrap();

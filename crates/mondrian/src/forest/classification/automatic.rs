@@ -1,7 +1,5 @@
 //! The automatic lifetime: the path on held-out points, a keyed fifth of them or all in k folds.
 
-use std::sync::OnceLock;
-
 use crate::forest::classification::path::{automatic_grid, held_out_losses};
 use crate::forest::classification::{ClassificationForest, GammaChoice, subset};
 use crate::progress::Progress;
@@ -26,9 +24,8 @@ pub(crate) fn lifetime(model: &ClassificationForest, progress: &mut Progress<'_>
     for (round, (kept, held_out)) in rounds.into_iter().enumerate() {
         let progress = &mut progress.part(round as f64 * share, (round + 1) as f64 * share);
         let trained = model.trained.with_points(&kept, CLASSIFICATION.trees)?;
-        let (gamma, lifetime) = (OnceLock::new(), OnceLock::new());
         let view = Some(Lifetime::INFINITE);
-        let part = ClassificationForest { params: params.clone(), trained, view, gamma, lifetime };
+        let part = ClassificationForest::of_parts(params.clone(), trained, view);
         let (mut coordinates, mut truth) = (Vec::new(), Vec::new());
         for point in held_out {
             for class_and_count in model.trained.classes.of(point) {

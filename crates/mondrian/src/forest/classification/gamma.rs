@@ -7,41 +7,74 @@
 
 use crate::parallel::prelude::*;
 
+use crate::Lifetime;
+use crate::forest::Forest;
 use crate::forest::classification::loss::log_loss;
 use crate::forest::classification::masks::{ClassMasks, PointClasses};
 use crate::forest::classification::stable::{discount, n_set};
 use crate::forest::classification::{TrainedTrees, subset};
-use crate::process::Side;
-use crate::tree::{Kind, Tree};
+use crate::forest::sample::{Pilot, SharedAutomatic};
+use crate::process::{Bounds, Side};
+use crate::tree::{Kind, Rules, Tree};
 
 /// Points looked at: those of smallest hash.
 const POINTS: usize = 4096;
 /// Trees looked at.
 const TREES: usize = 16;
+/// Trees over the sample, at most.
+const SAMPLE_TREES: usize = 8;
 /// Powers of two looked at, around the linear dimension of the first root box.
 const POWERS: std::ops::RangeInclusive<i32> = -6..=7;
 
-/// The γ of smallest leave-one-out log loss.
-pub(crate) fn automatic(trained: &TrainedTrees) -> f64 {
-    let box_ = trained.forest.domain().first_box();
-    let linear: f64 = box_.lower().iter().zip(box_.upper()).map(|(lo, hi)| hi - lo).sum();
+/// What leaving rows of a sample out says.
+pub(crate) type FromSample = SharedAutomatic<PointClasses, f64>;
+
+/// The γ of smallest leave-one-out log loss over a sample of the points.
+pub(crate) fn automatic(trained: &TrainedTrees, from_sample: &FromSample) -> f64 {
+    let TrainedTrees { forest, classes } = trained;
+    if forest.domain().rules() == Rules::First {
+        return automatic_in_version_1(trained);
+    }
+    let best = |pilot: &Pilot<PointClasses>| {
+        // The box of the sample's own rung: the first may be that of a single row.
+        let grid = grid_around(pilot.forest.domain().root_box());
+        if pilot.forest.store().n_points() < 2 {
+            return grid[grid.len() / 2];
+        }
+        best_of(&grid, &leave_one_out(&pilot.forest, &pilot.labels, &grid))
+    };
+    let found = from_sample.get(forest, classes, Lifetime::INFINITE, SAMPLE_TREES, best);
+    // A sample of what the forest holds is no larger than that, nor further away.
+    found.unwrap_or_else(|_| automatic_in_version_1(trained))
+}
+
+/// Powers of two around the linear dimension of a box.
+fn grid_around(bounds: &Bounds) -> Vec<f64> {
+    let linear: f64 = bounds.linear_dimension();
     // A box of one point: no cut ever comes, and γ means nothing.
     let unit = if linear > 1e-300 && linear < 1e300 { linear } else { 1.0 };
-    let grid: Vec<f64> = POWERS.map(|e| unit * f64::from(e).exp2()).collect();
+    POWERS.map(|e| unit * f64::from(e).exp2()).collect()
+}
+
+/// The first γ of smallest loss.
+fn best_of(grid: &[f64], losses: &[f64]) -> f64 {
+    grid[(0..grid.len()).fold(0, |best, i| if losses[i] < losses[best] { i } else { best })]
+}
+
+/// γ as models of version 1 have it: from more points, by a hash of their own.
+fn automatic_in_version_1(trained: &TrainedTrees) -> f64 {
+    let grid = grid_around(trained.forest.domain().first_box());
     let middle = grid[grid.len() / 2];
     let points: Vec<u32> = subset::hashed(trained.forest.store()).into_iter().take(POINTS).map(|(_, p)| p).collect();
     if points.len() < 2 {
         return middle;
     }
     let Ok(part) = trained.with_points(&points, TREES) else { return middle };
-    let losses = leave_one_out(&part, &grid);
-    let best = (0..grid.len()).fold(0, |best, i| if losses[i] < losses[best] { i } else { best });
-    grid[best]
+    best_of(&grid, &leave_one_out(&part.forest, &part.classes, &grid))
 }
 
 /// Total leave-one-out log loss of a forest of infinite lifetime at each γ.
-pub(crate) fn leave_one_out(trained: &TrainedTrees, gammas: &[f64]) -> Vec<f64> {
-    let TrainedTrees { forest, classes } = trained;
+pub(crate) fn leave_one_out(forest: &Forest<ClassMasks>, classes: &PointClasses, gammas: &[f64]) -> Vec<f64> {
     // Where each point's first class stands among all (point, class) pairs.
     let mut starts = vec![0_usize; forest.store().n_slots() + 1];
     for point in 0..forest.store().n_slots() {
@@ -228,7 +261,8 @@ mod tests {
                 let params = ClassificationParams { forest: forest.clone(), gamma, ..ClassificationParams::default() };
                 params.n_classes(n_classes).fit(points, &labels).unwrap()
             };
-            let fast = leave_one_out(&fit(GammaChoice::Auto).trained, &gammas);
+            let trained = &fit(GammaChoice::Auto).trained;
+            let fast = leave_one_out(&trained.forest, &trained.classes, &gammas);
             for (gamma, fast) in gammas.iter().zip(fast) {
                 let model = fit(GammaChoice::Value(*gamma));
                 let mut slow = 0.0;

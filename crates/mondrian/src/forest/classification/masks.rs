@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::forest::NodeStatistics;
+use crate::forest::sample::PointLabels;
 use crate::tree::{Child, Kind, Touched, Tree};
 use crate::{Error, Result};
 
@@ -196,6 +197,29 @@ impl ClassMasks {
             self.mark(classes, child, scratch);
         }
         self.nodes[id as usize * self.n_words..][..self.n_words].copy_from_slice(scratch);
+    }
+}
+
+impl PointLabels for PointClasses {
+    fn emptied(&self) -> Self {
+        Self::new(self.n_classes)
+    }
+
+    fn copy_point(&mut self, from: &Self, theirs: u32, ours: u32) {
+        from.of(theirs).iter().for_each(|(class, rows)| self.add_rows(ours, *class, *rows));
+    }
+
+    fn clear_point(&mut self, point: u32) {
+        self.mixed.remove(&point);
+        self.pure[point as usize] = (0, 0);
+    }
+
+    fn take_change(&mut self) -> bool {
+        false
+    }
+
+    fn adapt(&mut self, others: &Self) -> bool {
+        std::mem::replace(&mut self.n_classes, others.n_classes) != others.n_classes
     }
 }
 

@@ -35,6 +35,7 @@ use crate::parallel::prelude::*;
 use crate::forest::{Forest, LifetimeChoice, RowBatch};
 use crate::progress::{FitOptions, Progress};
 use crate::{Error, Lifetime, Points, Result};
+use gamma::FromSample;
 use masks::{PointClasses, check_labels};
 use predict::{ClassModel, Rows};
 
@@ -60,6 +61,8 @@ pub struct ClassificationForest {
     /// The lifetime looked at; none: automatic.
     view: Option<Lifetime>,
     gamma: OnceLock<f64>,
+    /// What an automatic γ is found by.
+    from_sample: FromSample,
     lifetime: OnceLock<Lifetime>,
 }
 
@@ -101,7 +104,12 @@ impl ClassificationForest {
         let trained = Arc::new(TrainedTrees { forest, classes: PointClasses::new(n_classes) });
         // How many classes there are is the model's to know: later rows may bring more.
         let params = ClassificationParams { n_classes: None, ..params.clone() };
-        Ok(Self { params, trained, view, gamma: OnceLock::new(), lifetime: OnceLock::new() })
+        Ok(Self::of_parts(params, trained, view))
+    }
+
+    fn of_parts(params: ClassificationParams, trained: Arc<TrainedTrees>, view: Option<Lifetime>) -> Self {
+        let (gamma, lifetime) = (OnceLock::new(), OnceLock::new());
+        Self { params, trained, view, gamma, from_sample: FromSample::default(), lifetime }
     }
 
     /// Learns more rows, online. A label that no row had so far is a new class.
@@ -186,7 +194,8 @@ impl ClassificationForest {
         progress: &mut Progress<'_>,
     ) -> Result<()> {
         let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
-        forest.learn(row_batch, (labels, n_classes), classes, progress)?;
+        let points = forest.learn(row_batch, (labels, n_classes), classes, progress)?;
+        self.from_sample.touch(forest.store(), &points);
         self.forget_automatic();
         Ok(())
     }
@@ -204,6 +213,7 @@ impl ClassificationForest {
     pub(in crate::forest) fn grow_staged(&mut self, progress: &mut Progress<'_>) -> Result<()> {
         let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
         forest.regrow_with_progress(classes, progress)?;
+        self.from_sample = FromSample::default();
         self.forget_automatic();
         Ok(())
     }
@@ -225,6 +235,8 @@ impl ClassificationForest {
         let found = self.find_rows(&coordinates, labels)?;
         let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
         found.iter().zip(labels).for_each(|(point, class)| classes.remove(*point, *class));
+        // While the store has their coordinates.
+        self.from_sample.touch(forest.store(), &found);
         forest.forget(classes, &found);
         self.forget_automatic();
         Ok(())
@@ -310,6 +322,7 @@ impl ClassificationForest {
         }
         *classes = renamed;
         forest.gather(classes);
+        model.from_sample = FromSample::default();
         model.forget_automatic();
         Ok(model)
     }
@@ -368,7 +381,7 @@ impl ClassificationForest {
     pub fn gamma(&self) -> f64 {
         match self.params.gamma {
             GammaChoice::Value(gamma) => gamma,
-            GammaChoice::Auto => *self.gamma.get_or_init(|| gamma::automatic(&self.trained)),
+            GammaChoice::Auto => *self.gamma.get_or_init(|| gamma::automatic(&self.trained, &self.from_sample)),
         }
     }
 
@@ -491,4 +504,50 @@ fn repeated(points: Points<'_>, labels: &[u32], weights: &[f64]) -> Result<(Vec<
         }
     }
     Ok((rows, again))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forest::ForestParams;
+    use crate::process::NodeKey;
+
+    #[test]
+    fn a_row_on_its_own_says_what_it_says_among_others() {
+        for (n, n_dims, n_classes) in [(1, 2, 2), (60, 1, 3), (90, 3, 5), (50, 6, 70)] {
+            let draw = |i: usize| NodeKey::root(11, i as u64).draw(0).uniform();
+            // Clusters, so that there are chains; some rows are repeated.
+            let place = |row: usize, dim: usize| draw(row % 7 * 10 + dim) + 1e-4 * draw(1000 + row * 2 / 3 * 10 + dim);
+            let x: Vec<f64> = (0..n * n_dims).map(|at| place(at / n_dims, at % n_dims)).collect();
+            let labels: Vec<u32> = (0..n).map(|row| (draw(5000 + row) * n_classes as f64) as u32).collect();
+            let points = Points::row_major(&x, n_dims).unwrap();
+            for lifetime in [0.0, 0.7, 40.0, 3000.0, f64::INFINITY] {
+                let lifetime = LifetimeChoice::Value(Lifetime::new(lifetime).unwrap());
+                let forest = ForestParams { n_trees: 6, lifetime, ..ForestParams::default() };
+                let given = Some(n_classes);
+                let params = ClassificationParams { forest, n_classes: given, ..ClassificationParams::default() };
+                // The first rows fix a box that others leave.
+                let (first, rest) = x.split_at((n / 3).max(1) * n_dims);
+                let (first_labels, rest_labels) = labels.split_at((n / 3).max(1));
+                let first = Points::row_major(first, n_dims).unwrap();
+                let mut model = params.fit(first, first_labels).unwrap();
+                if !rest.is_empty() {
+                    let rest = Points::row_major(rest, n_dims).unwrap();
+                    model.learn(rest, rest_labels).unwrap();
+                }
+                let queries: Vec<f64> = x
+                    .iter()
+                    .copied()
+                    .chain((0..30 * n_dims).map(|at| place(at, 0) * (1.0 + 1e-5 * draw(9000 + at))))
+                    .chain((0..9 * n_dims).map(|at| 3.0 * draw(7000 + at) - 1.0))
+                    .collect();
+                let together = model.predict_proba(Points::row_major(&queries, n_dims).unwrap()).unwrap();
+                for (row, together) in queries.chunks_exact(n_dims).zip(together.chunks_exact(n_classes)) {
+                    let alone = model.predict_proba(Points::row_major(row, n_dims).unwrap()).unwrap();
+                    let bits = |numbers: &[f64]| numbers.iter().map(|p| p.to_bits()).collect::<Vec<_>>();
+                    assert_eq!(bits(&alone), bits(together), "{points:?} {lifetime:?}");
+                }
+            }
+        }
+    }
 }

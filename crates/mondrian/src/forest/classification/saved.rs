@@ -1,6 +1,6 @@
 //! Classification forests in model files.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +71,6 @@ impl Saved for ClassificationForest {
         }
         forest.regrow_as_saved(&classes, &growth)?;
         let trained = Arc::new(TrainedTrees { forest, classes });
-        Ok(Self { params, trained, view, gamma: OnceLock::new(), lifetime: OnceLock::new() })
+        Ok(Self::of_parts(params, trained, view))
     }
 }

@@ -116,11 +116,39 @@ impl Scale {
         self.of_units(sum as f64)
     }
 
+    /// A sum as two floats, the first of them the sum rounded.
+    pub(crate) fn pair(&self, sum: i128) -> (f64, f64) {
+        let rounded = sum as f64;
+        // Only the largest sum of all rounds to what no integer of that width holds.
+        let rest = sum.saturating_sub(rounded as i128);
+        (self.of_units(rounded), self.of_units(rest as f64))
+    }
+
     /// As [`Scale::float`], of a sum that is a float.
     #[inline]
     pub(crate) fn of_units(&self, units: f64) -> f64 {
         units * self.from_units[0] * self.from_units[1]
     }
+}
+
+/// Σ w·y/Σ w and Σ w·(y − mean)²/Σ w of Σ w, Σ w·y and Σ w·y², each given as two floats: the squares may cancel all but a
+/// few bits of a float.
+pub(crate) fn mean_and_variance(weight: (f64, f64), sum: (f64, f64), squares: (f64, f64)) -> (f64, f64) {
+    let mean = (sum.0 + sum.1) / (weight.0 + weight.1);
+    // Σ w·(y − m)² = (Σ w·y² − m·Σ w·y) − m·(Σ w·y − m·Σ w).
+    let by_mean = |(high, low): (f64, f64)| {
+        let product = mean * high;
+        (product, libm::fma(mean, high, -product) + mean * low)
+    };
+    let less = |a: (f64, f64), b: (f64, f64)| {
+        let difference = a.0 - b.0;
+        let part = difference - a.0;
+        let lost = (a.0 - (difference - part)) - (b.0 + part);
+        difference + (lost + (a.1 - b.1))
+    };
+    let total = less(squares, by_mean(sum)) - mean * less(sum, by_mean(weight));
+    let variance = total / (weight.0 + weight.1);
+    (mean, if variance.is_finite() { variance.max(0.0) } else { f64::MAX })
 }
 
 #[cfg(test)]
@@ -161,6 +189,23 @@ mod tests {
                 scale.remove(*term);
             }
             assert_eq!(scale, Scale::default());
+        }
+    }
+
+    #[test]
+    fn variances_survive_large_means() {
+        for (mean, deviation) in [(0.0, 1.0), (3.0, 2.0), (1.7e9, 1.0), (-1e6, 1e-2), (1e150, 1e149), (1e-90, 1e-95)] {
+            let y: Vec<f64> = (0..100).map(|i| mean + deviation * f64::from(i % 2 * 2 - 1)).collect();
+            let (mut sums, mut squares) = (Scale::default(), Scale::default());
+            sums.add_all(y.iter().copied());
+            squares.add_all(y.iter().map(|y| y * y));
+            let sum: i128 = y.iter().map(|y| sums.units(*y) as i128).sum();
+            let exact = |y: &f64| squares.units(y * y) as i128 + squares.units(libm::fma(*y, *y, -(y * y))) as i128;
+            let square: i128 = y.iter().map(exact).sum();
+            let found = mean_and_variance((100.0, 0.0), sums.pair(sum), squares.pair(square));
+            assert!((found.0 - mean).abs() <= 1e-12 * (mean.abs() + deviation), "{found:?}");
+            let variance = y.iter().map(|y| (y - found.0).powi(2)).sum::<f64>() / 100.0;
+            assert!((found.1 / variance - 1.0).abs() < 1e-6, "{mean} {deviation}: {found:?} {variance}");
         }
     }
 

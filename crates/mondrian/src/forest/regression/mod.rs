@@ -2,6 +2,7 @@
 
 mod batch_predict;
 mod fixed;
+mod leave_one_out;
 mod mixture;
 mod params;
 mod path;
@@ -27,10 +28,10 @@ use crate::parallel::prelude::*;
 use crate::forest::{Forest, RowBatch, TreeDigest};
 use crate::points::first_not_finite;
 use crate::progress::{FitOptions, Progress};
-use crate::tree::Child;
+use crate::tree::{Child, Rules};
 use crate::{Error, Lifetime, Points, Result};
 use posterior::{Reader, separating};
-use prior::resolve;
+use prior::{FromSample, resolve, resolve_in_version_1};
 
 /// What is learned: shared by all views and clones until one of them learns more.
 #[derive(Debug)]
@@ -38,13 +39,46 @@ pub(crate) struct Core {
     pub(crate) params: RegressionParams,
     pub(crate) forest: Forest<Sums>,
     pub(crate) targets: Targets,
+    /// Resolved prior and noise; none after a change.
     gaussians: OnceLock<Vec<Gaussian>>,
+    /// What they are found by.
+    from_sample: FromSample,
 }
 
 impl Clone for Core {
     fn clone(&self) -> Self {
-        let Self { params, forest, targets, .. } = self;
-        Self { params: params.clone(), forest: forest.clone(), targets: targets.clone(), gaussians: OnceLock::new() }
+        let Self { params, forest, targets, from_sample, .. } = self;
+        let core = Self::new(params.clone(), forest.clone(), targets.clone());
+        Self { from_sample: from_sample.clone(), ..core }
+    }
+}
+
+impl Core {
+    fn new(params: RegressionParams, forest: Forest<Sums>, targets: Targets) -> Self {
+        Self { params, forest, targets, gaussians: OnceLock::new(), from_sample: FromSample::default() }
+    }
+
+    /// Takes note of changed rows of points, so that automatic values are found anew.
+    fn touch(&mut self, points: &[u32]) {
+        self.gaussians = OnceLock::new();
+        self.from_sample.touch(self.forest.store(), points);
+    }
+
+    /// Lets all go that was found.
+    fn touch_all(&mut self) {
+        (self.gaussians, self.from_sample) = (OnceLock::new(), FromSample::default());
+    }
+
+    fn resolve(&self) -> Vec<Gaussian> {
+        let Self { params: RegressionParams { prior, leaf_model, .. }, forest, targets, .. } = self;
+        let in_version_1 = |target| resolve_in_version_1(prior, *leaf_model, forest, targets, target);
+        if forest.domain().rules() > Rules::First {
+            // A sample of what the forest holds is no larger than that, nor further away.
+            if let Ok(found) = resolve(prior, *leaf_model, forest, targets, &self.from_sample) {
+                return found;
+            }
+        }
+        (0..targets.n_targets()).map(in_version_1).collect()
     }
 }
 
@@ -97,8 +131,7 @@ impl RegressionForest {
     ) -> Result<Self> {
         params.prior.check()?;
         let forest = Forest::with_domain(&params.forest, first, lifetime)?;
-        let core = Core { params, forest, targets: Targets::new(n_targets), gaussians: OnceLock::new() };
-        Ok(Self { core: Arc::new(core), view: lifetime })
+        Ok(Self { core: Arc::new(Core::new(params, forest, Targets::new(n_targets))), view: lifetime })
     }
 
     /// A model of saved parts; its trees are grown again.
@@ -114,8 +147,7 @@ impl RegressionForest {
         targets.add(rows.points, rows.y, Some(rows.weights));
         forest.regrow_as_saved(&targets, &growth)?;
         let view = view.min(forest.domain().lifetime());
-        let core = Core { params, forest, targets, gaussians: OnceLock::new() };
-        Ok(Self { core: Arc::new(core), view })
+        Ok(Self { core: Arc::new(Core::new(params, forest, targets)), view })
     }
 
     /// Learns more rows: the model becomes the one that a batch of all rows would have given.
@@ -170,7 +202,7 @@ impl RegressionForest {
     pub(crate) fn grow_staged(&mut self, progress: &mut Progress<'_>) -> Result<()> {
         let core = Arc::make_mut(&mut self.core);
         core.forest.regrow_with_progress(&core.targets, progress)?;
-        core.gaussians = OnceLock::new();
+        core.touch_all();
         Ok(())
     }
 
@@ -196,9 +228,9 @@ impl RegressionForest {
         weights: Option<&[f64]>,
         progress: &mut Progress<'_>,
     ) -> Result<()> {
-        let Core { forest, targets, gaussians, .. } = Arc::make_mut(&mut self.core);
-        forest.learn(row_batch, (y, weights), targets, progress)?;
-        *gaussians = OnceLock::new();
+        let core = Arc::make_mut(&mut self.core);
+        let points = core.forest.learn(row_batch, (y, weights), &mut core.targets, progress)?;
+        core.touch(&points);
         Ok(())
     }
 
@@ -219,11 +251,12 @@ impl RegressionForest {
         let found = self.core.targets.find(&requests)?;
         let core = Arc::make_mut(&mut self.core);
         let (points, changed) = core.targets.remove(&found);
+        // While the store has their coordinates.
+        core.touch(&points);
         core.forest.forget(&core.targets, &points);
         if changed {
             core.forest.gather(&core.targets);
         }
-        core.gaussians = OnceLock::new();
         Ok(())
     }
 
@@ -264,7 +297,7 @@ impl RegressionForest {
         if lifetime > self.core.forest.domain().lifetime() {
             let core = Arc::make_mut(&mut self.core);
             core.forest.raise_lifetime(&core.targets, lifetime);
-            core.gaussians = OnceLock::new();
+            core.touch_all();
         }
         self.view = lifetime;
     }
@@ -283,7 +316,7 @@ impl RegressionForest {
         let Some(forest) = forest.widened_for(targets, sets)? else { return Ok(self.clone()) };
         // Prior and noise are the model's own, from before the box moved.
         let gaussians = OnceLock::from(self.gaussians().to_vec());
-        let core = Core { params: params.clone(), forest, targets: targets.clone(), gaussians };
+        let core = Core { gaussians, ..Core::new(params.clone(), forest, targets.clone()) };
         Ok(Self { core: Arc::new(core), view: self.view })
     }
 
@@ -325,11 +358,7 @@ impl RegressionForest {
     /// Prior and noise of each target, automatic ones resolved: functions of the stored rows, the same at every view.
     pub fn gaussians(&self) -> &[Gaussian] {
         let core = &self.core;
-        core.gaussians.get_or_init(|| {
-            (0..self.n_targets())
-                .map(|t| resolve(&core.params.prior, core.params.leaf_model, &core.forest, &core.targets, t))
-                .collect()
-        })
+        core.gaussians.get_or_init(|| core.resolve())
     }
 
     /// How much of the squared error the cuts of each input remove, averaged over trees; sums to one (or all zero).

@@ -1,10 +1,16 @@
-//! Automatic prior and noise: functions of the stored rows, whatever the order they came in (docs/design.md, "Automatic
+//! Automatic prior and noise: functions of the stored rows, whatever the order they came in.
+//!
+//! Mean and variance of the prior are those of all targets; κ and the noise come from a [sample](crate::forest::sample). The rules
+//! of models from files of version 1 are kept beside them (docs/design.md, "Automatic
 //! values").
 
 use crate::parallel::prelude::*;
 
+use crate::Result;
+use crate::forest::regression::leave_one_out::{Found, KAPPAS, best, positive};
 use crate::forest::regression::posterior::{BlockPath, Gaussian, Posterior, Reader};
 use crate::forest::regression::targets::{Sums, Targets};
+use crate::forest::sample::SharedAutomatic;
 use crate::forest::{Forest, LeafModel};
 use crate::select::split::keyed_hash;
 use crate::tree::Locator;
@@ -12,8 +18,8 @@ use crate::tree::Locator;
 /// Rows and trees that the leave-one-out estimate looks at, at most.
 const MAX_ROWS: usize = 512;
 const MAX_TREES: usize = 32;
-/// Candidates for κ: the prior counts as much as that many rows.
-const KAPPAS: [f64; 10] = [0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8];
+/// Trees over the sample, at most.
+const SAMPLE_TREES: usize = 8;
 
 /// What the user fixed; the rest is automatic.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
@@ -25,6 +31,10 @@ pub struct Prior {
     /// Variance of the noise; automatic: what makes the leave-one-out errors as large as predicted. Where it or the
     /// prior's variance is automatic, κ is the one of smallest leave-one-out error.
     pub noise: Option<f64>,
+    /// How many rows the parent's mean counts as; automatic: the quotient of noise and prior variance where both are given, else
+    /// the one of smallest leave-one-out error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kappa: Option<f64>,
 }
 
 impl Prior {
@@ -43,9 +53,47 @@ impl Prior {
                 refuse("prior_variance", v, "finite and > 0 (an empty cell would have no prediction)")
             }
             (_, _, Some(n)) if !(n >= 0.0 && n.is_finite()) => refuse("noise_variance", n, "finite and ≥ 0"),
-            _ => Ok(()),
+            _ => match self.kappa {
+                Some(kappa) if !(kappa >= 0.0 && kappa.is_finite()) => refuse("kappa", kappa, "finite and ≥ 0"),
+                _ => Ok(()),
+            },
         }
     }
+}
+
+/// What leaving rows of a sample out says of each target.
+pub(crate) type FromSample = SharedAutomatic<Targets, Vec<Found>>;
+
+/// Prior and noise of each target at the full lifetime of the forest.
+pub(crate) fn resolve(
+    prior: &Prior,
+    leaf_model: LeafModel,
+    forest: &Forest<Sums>,
+    targets: &Targets,
+    from_sample: &FromSample,
+) -> Result<Vec<Gaussian>> {
+    let given = prior.kappa.or_else(|| Some(prior.noise? / prior.variance?));
+    let is_sampled = given.is_none() || prior.noise.is_none();
+    let found = if is_sampled {
+        let kappas = given.map_or(KAPPAS.to_vec(), |kappa| vec![kappa]);
+        from_sample.get(forest, targets, forest.domain().lifetime(), SAMPLE_TREES, |pilot| {
+            (0..targets.n_targets()).map(|t| best(pilot, t, prior.mean, &kappas, leaf_model)).collect()
+        })?
+    } else {
+        Vec::new()
+    };
+    let gaussian = |target: usize| {
+        let (mean, variance) = targets.moments(target).unwrap_or((0.0, 1.0));
+        let variance = positive(mean, variance);
+        let found = found.get(target);
+        Gaussian {
+            prior_mean: prior.mean.unwrap_or(mean),
+            prior_variance: prior.variance.unwrap_or(variance),
+            noise_variance: prior.noise.or_else(|| found?.noise).unwrap_or(variance),
+            kappa: given.or_else(|| found.map(|found| found.kappa)).unwrap_or(1.0),
+        }
+    };
+    Ok((0..targets.n_targets()).map(gaussian).collect())
 }
 
 /// Weighted mean and variance of a target.
@@ -62,8 +110,8 @@ fn moments(targets: &Targets, target: usize) -> (f64, f64) {
     (mean, variance)
 }
 
-/// Prior and noise of one target at the full lifetime of the forest.
-pub(crate) fn resolve(
+/// Prior and noise of one target as models of version 1 have it: from all rows, in the forest itself.
+pub(crate) fn resolve_in_version_1(
     prior: &Prior,
     leaf_model: LeafModel,
     forest: &Forest<Sums>,
@@ -75,20 +123,20 @@ pub(crate) fn resolve(
     let variance = if variance > 0.0 { variance } else { mean.abs().max(1.0) * 1e-6 };
     let prior_mean = prior.mean.unwrap_or(mean);
     let prior_variance = prior.variance.unwrap_or(variance);
-    if let (Some(prior_variance), Some(noise_variance)) = (prior.variance, prior.noise) {
+    if let (Some(prior_variance), Some(noise_variance), None) = (prior.variance, prior.noise, prior.kappa) {
         return Gaussian { prior_mean, prior_variance, noise_variance, kappa: noise_variance / prior_variance };
     }
     // Means depend on κ alone, so κ is chosen first and the noise is read off the errors that remain.
     let noise_variance = prior.noise.unwrap_or(variance);
     let candidates = KAPPAS.map(|kappa| Gaussian { prior_mean, prior_variance, noise_variance, kappa });
-    let (chosen, noise) = best(&candidates, leaf_model, forest, targets, target);
+    let (chosen, noise) = best_in_version_1(&candidates, leaf_model, forest, targets, target);
     let noise_variance = prior.noise.or(noise).unwrap_or(noise_variance);
     Gaussian { noise_variance, ..chosen }
 }
 
 /// The candidate of smallest leave-one-out error over a keyed sample of rows, and the noise variance that makes its
 /// errors as large as predicted.
-fn best(
+fn best_in_version_1(
     candidates: &[Gaussian],
     leaf_model: LeafModel,
     forest: &Forest<Sums>,

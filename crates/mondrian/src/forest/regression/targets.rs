@@ -1,7 +1,8 @@
 //! What a regression forest knows of its rows, and the sums it keeps at every node.
 
 use crate::forest::NodeStatistics;
-use crate::forest::regression::fixed::Scale;
+use crate::forest::regression::fixed::{self, Scale};
+use crate::forest::sample::PointLabels;
 use crate::tree::{Child, Kind, Touched, Tree, bits};
 use crate::{Error, Result};
 
@@ -37,6 +38,11 @@ pub struct Targets {
     point_floats: Vec<f64>,
     /// The same, exact. None while no point has several rows: floats are exact then.
     point_sums: Vec<i128>,
+    /// Sums over all rows: one a channel, then Σ w·y² of each target.
+    totals: Vec<i128>,
+    square_scales: Vec<Scale>,
+    /// Whether units or channels have changed since [`PointLabels::take_change`].
+    has_changed: bool,
 }
 
 /// Sums of one tree, by node and by leaf.
@@ -67,7 +73,8 @@ impl Targets {
     }
 
     pub(crate) fn new(n_targets: usize) -> Self {
-        Self { n_targets, scales: vec![Scale::default(); n_targets], ..Self::default() }
+        let scales = vec![Scale::default(); n_targets];
+        Self { n_targets, square_scales: scales.clone(), totals: vec![0; 2 * n_targets], scales, ..Self::default() }
     }
 
     /// Number of targets.
@@ -138,6 +145,18 @@ impl Targets {
             changed |= scale.add_all((first..first + n).map(|row| self.term(row, channel)));
         }
         self.scales = scales;
+        let mut scales = std::mem::take(&mut self.square_scales);
+        let mut is_coarser = changed;
+        for (target, scale) in scales.iter_mut().enumerate() {
+            is_coarser |= scale.add_all((first..first + n).map(|row| self.square(row, target).0));
+        }
+        self.square_scales = scales;
+        if is_coarser {
+            self.add_up();
+        } else {
+            (first..first + n).for_each(|row| self.change_totals(row, 1));
+        }
+        self.has_changed |= changed;
         let repeats = self.point_sums.is_empty() && points.iter().any(|point| self.multiplicity[*point as usize] > 1);
         if changed || repeats {
             self.sum_points();
@@ -146,6 +165,55 @@ impl Targets {
             points.iter().zip(first as u32..).for_each(|(point, row)| self.change_sums(*point, row, 1));
         }
         changed
+    }
+
+    /// w·y² as the sum of two numbers, exactly but for what no number can hold.
+    fn square(&self, row: usize, target: usize) -> (f64, f64) {
+        let (y, weight) = (self.y[row * self.n_targets + target], self.weight_of(row));
+        let term = weight * y;
+        let square = (term * y).min(f64::MAX);
+        let rest = libm::fma(term, y, -square) + libm::fma(weight, y, -term) * y;
+        (square, if rest.is_finite() { rest } else { 0.0 })
+    }
+
+    /// Adds a row's terms to the sums over all rows, or takes them away.
+    fn change_totals(&mut self, row: usize, sign: i128) {
+        let channels = self.n_channels();
+        for channel in 0..channels {
+            self.totals[channel] += sign * self.scales[channel].units(self.term(row, channel)) as i128;
+        }
+        for target in 0..self.n_targets {
+            let (scale, (square, rest)) = (&self.square_scales[target], self.square(row, target));
+            let units = scale.units(square) as i128 + scale.units(rest) as i128;
+            self.totals[channels + target] += sign * units;
+        }
+    }
+
+    /// The sums over all rows, made anew.
+    fn add_up(&mut self) {
+        self.totals = vec![0; self.n_channels() + self.n_targets];
+        for row in 0..self.point_of.len() {
+            if self.point_of[row] != NONE {
+                self.change_totals(row, 1);
+            }
+        }
+    }
+
+    /// Weighted mean and variance of a target over all rows: exact sums, so that the order of arrival does not matter. None
+    /// without rows.
+    pub(crate) fn moments(&self, target: usize) -> Option<(f64, f64)> {
+        let (n, channels) = (self.n_rows(), self.n_channels());
+        if n == 0 {
+            return None;
+        }
+        let weight = if self.is_weighted {
+            self.scales[self.n_targets].pair(self.totals[self.n_targets])
+        } else {
+            (n as f64, 0.0)
+        };
+        let sum = self.scales[target].pair(self.totals[target]);
+        let squares = self.square_scales[target].pair(self.totals[channels + target]);
+        Some(fixed::mean_and_variance(weight, sum, squares))
     }
 
     fn start_weighing(&mut self) {
@@ -240,13 +308,27 @@ impl Targets {
         Ok(found)
     }
 
+    /// The rows of a point.
+    fn rows_of(&self, point: u32) -> Vec<u32> {
+        let next = |row: &u32| Some(self.row_before[*row as usize]).filter(|row| *row != NONE);
+        std::iter::successors(Some(self.last_row[point as usize]).filter(|row| *row != NONE), next).collect()
+    }
+
+    /// Targets and weights of a point's rows, in an order of their own.
+    pub(crate) fn values_of(&self, point: u32, target: usize) -> Vec<(f64, f64)> {
+        let value = |row: &u32| (self.y_of(*row)[target], self.weight_of(*row as usize));
+        let mut values: Vec<(f64, f64)> = self.rows_of(point).iter().map(value).collect();
+        values.sort_unstable_by(|a, b| a.partial_cmp(b).expect("targets are finite"));
+        values
+    }
+
     fn y_of(&self, row: u32) -> &[f64] {
         &self.y[row as usize * self.n_targets..][..self.n_targets]
     }
 
     /// Forgets rows, as [`Targets::find`] gave them: their points, and whether all sums must be gathered anew.
     pub(crate) fn remove(&mut self, rows: &[u32]) -> (Vec<u32>, bool) {
-        let (mut points, mut changed) = (Vec::with_capacity(rows.len()), false);
+        let (mut points, mut changed, mut is_finer) = (Vec::with_capacity(rows.len()), false, false);
         for &row in rows {
             let point = self.point_of[row as usize];
             points.push(point);
@@ -254,14 +336,23 @@ impl Targets {
             if !changed {
                 self.change_sums(point, row, -1);
             }
+            self.change_totals(row as usize, -1);
             for channel in 0..self.n_channels() {
                 let term = self.term(row as usize, channel);
                 changed |= self.scales[channel].remove(term);
+            }
+            for target in 0..self.n_targets {
+                let (square, _) = self.square(row as usize, target);
+                is_finer |= self.square_scales[target].remove(square);
             }
             self.point_of[row as usize] = NONE;
             self.multiplicity[point as usize] -= 1;
             self.n_forgotten += 1;
         }
+        if changed || is_finer {
+            self.add_up();
+        }
+        self.has_changed |= changed;
         if self.n_forgotten > 64 && self.n_forgotten * 2 > self.point_of.len() {
             self.sweep();
         }
@@ -438,6 +529,33 @@ fn sides_of(tree: &Tree, nodes: &[u32], sides: &mut [[Child; 2]; AT_ONCE]) -> [[
 fn places(words: &[[u64; 2]; N_WORDS]) -> impl Iterator<Item = (usize, usize)> {
     let words = words.as_flattened().iter().enumerate();
     words.flat_map(|(k, word)| bits(*word).map(move |at| (at + k / 2 * WORD, k % 2)))
+}
+
+impl PointLabels for Targets {
+    fn emptied(&self) -> Self {
+        Self::new(self.n_targets)
+    }
+
+    fn copy_point(&mut self, from: &Self, theirs: u32, ours: u32) {
+        let mut row = from.last_row[theirs as usize];
+        while row != NONE {
+            let weight = from.weight_of(row as usize);
+            self.add(&[ours], from.y_of(row), Some(&[weight]).filter(|_| weight != 1.0).map(|w| &w[..]));
+            row = from.row_before[row as usize];
+        }
+    }
+
+    fn clear_point(&mut self, point: u32) {
+        self.remove(&self.rows_of(point));
+    }
+
+    fn take_change(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
+    }
+
+    fn adapt(&mut self, _: &Self) -> bool {
+        false
+    }
 }
 
 impl NodeStatistics for Targets {

@@ -18,7 +18,7 @@ use crate::tree::{Link, LinkKind};
 pub(crate) const LEAST_CUTS: usize = 4;
 
 /// A run of cuts with an empty side. In memory: 48 bytes, and about 9 for each side of the cell that it moved (12 from
-/// 32 768 dimensions on), and 24 for each rung that the root box was extended.
+/// 32 768 dimensions on), and 24 for each further box of an extended root box that the cell meets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Chain {
     first_time: f64,
@@ -86,6 +86,7 @@ impl Bound {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     pub(crate) first_time: f64,
+    pub(crate) last_time: f64,
     pub(crate) n_cuts: u32,
     pub(crate) end: Link,
 }
@@ -115,8 +116,8 @@ impl<'a> From<&'a NarrowCell> for End<'a> {
 
 /// All chains of a tree, in one pool of words: reading a chain touches a few consecutive words.
 ///
-/// A record is: first time; last time; end and number of cuts; a [`Layout`]; the keys of the clocks, the innermost first;
-/// their births but for the outermost, which every cut winds anew; the sides' axes, several a word; their
+/// A record is: first time; last time; end and number of cuts; a [`Layout`]; the keys of the live clocks, the innermost first;
+/// their births, but for the outermost where the last cut has wound it; the sides' axes, several a word; their
 /// locations. It starts at an even word, and half its place is the chain's number.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Chains {
@@ -137,6 +138,8 @@ struct Layout {
     /// Two to this power are the bits of an axis.
     log_bits: u32,
     n_clocks: usize,
+    /// Births that are kept: all, or all but that of the outermost clock where it is the last time.
+    n_births: usize,
     /// The innermost box that the cell at the end still meets.
     lowest: u32,
 }
@@ -146,16 +149,19 @@ const HEAD: usize = 4;
 
 impl Layout {
     fn packed(self) -> u64 {
-        let Self { n_sides, log_bits, n_clocks, lowest } = self;
-        (n_sides as u64) << 32 | u64::from(log_bits) << 16 | (n_clocks as u64) << 8 | u64::from(lowest)
+        let Self { n_sides, log_bits, n_clocks, n_births, lowest } = self;
+        let n_less = (n_clocks - n_births) as u64;
+        (n_sides as u64) << 32 | n_less << 24 | u64::from(log_bits) << 16 | (n_clocks as u64) << 8 | u64::from(lowest)
     }
 
     #[inline]
     fn of(word: u64) -> Self {
+        let n_clocks = (word >> 8) as usize & 0xFF;
         Self {
             n_sides: (word >> 32) as usize,
             log_bits: (word >> 16) as u32 & 0xFF,
-            n_clocks: (word >> 8) as usize & 0xFF,
+            n_clocks,
+            n_births: n_clocks.wrapping_sub((word >> 24) as usize & 0xFF),
             lowest: word as u32 & 0xFF,
         }
     }
@@ -164,7 +170,7 @@ impl Layout {
     #[inline]
     fn places(self) -> [usize; 4] {
         let births = HEAD + 2 * self.n_clocks;
-        let axes = births + self.n_clocks - 1;
+        let axes = births + self.n_births;
         let locations = axes + self.n_sides.div_ceil(64 >> self.log_bits);
         [births, axes, locations, (locations + self.n_sides).next_multiple_of(2)]
     }
@@ -250,7 +256,9 @@ impl Chains {
             129..=32_768 => 4,
             _ => 5,
         };
-        let layout = Layout { n_sides: kept.len(), log_bits, n_clocks: clocks.len(), lowest };
+        let is_wound = clocks[clocks.len() - 1].birth == run.last_time;
+        let n_births = clocks.len() - usize::from(is_wound);
+        let layout = Layout { n_sides: kept.len(), log_bits, n_clocks: clocks.len(), n_births, lowest };
         let chain = self.write(run, layout, clocks, &kept);
         self.kept = kept;
         chain
@@ -258,7 +266,8 @@ impl Chains {
 
     /// Keeps a run of nodes, each with one empty side, as a chain that ends in `end`, where `cell` stands.
     pub(crate) fn add_nodes<'a>(&mut self, nodes: &[Node], end: Link, cell: impl Into<End<'a>>) -> Link {
-        let run = Run { first_time: nodes[0].time, n_cuts: nodes.len() as u32, end };
+        let (first_time, last_time) = (nodes[0].time, nodes[nodes.len() - 1].time);
+        let run = Run { first_time, last_time, n_cuts: nodes.len() as u32, end };
         self.add(run, nodes.iter().map(|node| Bound::of(&node.cut(), node.full_side())), cell)
     }
 
@@ -295,9 +304,8 @@ impl Chains {
         let [births, axes, locations, end] = layout.places();
         let start = self.make_room(end);
         let record = &mut self.words[start..];
-        let last = clocks[clocks.len() - 1].birth;
         let end = u64::from(run.end.to_word()) << 32 | u64::from(run.n_cuts);
-        record[..HEAD].copy_from_slice(&[run.first_time.to_bits(), last.to_bits(), end, layout.packed()]);
+        record[..HEAD].copy_from_slice(&[run.first_time.to_bits(), run.last_time.to_bits(), end, layout.packed()]);
         for (at, clock) in clocks.iter().enumerate() {
             let bits = clock.key.to_bits();
             (record[HEAD + 2 * at], record[HEAD + 2 * at + 1]) = (bits as u64, (bits >> 64) as u64);
@@ -394,8 +402,8 @@ impl Chains {
         let record = self.record(id);
         let layout = Layout::of(record[3]);
         let [births, axes, _, _] = layout.places();
-        let births = record[births..axes].iter().chain([&record[1]]);
-        let clocks = record[HEAD..].chunks_exact(2).zip(births).map(|(key, birth)| Clock {
+        let all_births = record[births..axes].iter().chain([&record[1]]);
+        let clocks = record[HEAD..births].chunks_exact(2).zip(all_births).map(|(key, birth)| Clock {
             key: NodeKey::from_bits(u128::from(key[0]) | u128::from(key[1]) << 64),
             birth: f64::from_bits(*birth),
         });
@@ -442,6 +450,7 @@ impl Chains {
         let place = 2 * id as usize;
         place + HEAD <= self.words.len()
             && self.layout(id).n_clocks > 0
+            && self.layout(id).n_clocks - self.layout(id).n_births.min(self.layout(id).n_clocks) <= 1
             && place + self.n_words(id) <= self.words.len()
             && self.get(id).n_cuts as usize >= LEAST_CUTS
             && self.layout(id).n_sides > 0

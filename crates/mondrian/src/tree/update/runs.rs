@@ -38,7 +38,8 @@ impl Tree {
         };
         let first = Link::inner(first_new as u32);
         let top = if before.len() >= LEAST_CUTS {
-            let run = Run { first_time: before[0].0.time, n_cuts: before.len() as u32, end: first };
+            let (first_time, last_time) = (before[0].0.time, before[before.len() - 1].0.time);
+            let run = Run { first_time, last_time, n_cuts: before.len() as u32, end: first };
             self.arena.chains.add(run, before.iter().map(|(cut, side)| Bound::of(cut, *side)), &walk.cell)
         } else {
             for (cut, side) in &before {
@@ -79,7 +80,7 @@ impl Tree {
     /// Joins the run that starts at `top`, of chains and nodes in any mixture, with the walk at its start, unsettled; the
     /// chain that it becomes if it is long enough.
     pub(crate) fn join_run(&mut self, top: Link, cell: &mut Cell) -> Option<Link> {
-        let (mut n_cuts, mut bounds, mut first_time) = (0, Vec::new(), None);
+        let (mut n_cuts, mut bounds, mut first_time, mut last_time) = (0, Vec::new(), None, 0.0);
         let (mut dead_nodes, mut dead_chains) = (0, Vec::new());
         let mut child = top;
         loop {
@@ -90,6 +91,7 @@ impl Tree {
                     n_cuts += 1;
                     bounds.push(Bound::of(&node.cut(), side));
                     first_time.get_or_insert(node.time);
+                    last_time = node.time;
                     cell.sink(&node.cut(), side);
                     dead_nodes += 1;
                     child = node.link(side);
@@ -99,6 +101,7 @@ impl Tree {
                     n_cuts += chain.n_cuts();
                     bounds.extend(self.arena.chains.bounds(id));
                     first_time.get_or_insert(chain.first_time());
+                    last_time = chain.last_time();
                     cell.sink_far(self.arena.chains.further(id));
                     dead_chains.push(id);
                     child = chain.end();
@@ -109,6 +112,6 @@ impl Tree {
         let first_time = first_time.filter(|_| n_cuts as usize >= LEAST_CUTS)?;
         self.n_dead += dead_nodes;
         dead_chains.into_iter().for_each(|id| self.arena.chains.free(id));
-        Some(self.arena.chains.add(Run { first_time, n_cuts, end: child }, bounds.into_iter(), &*cell))
+        Some(self.arena.chains.add(Run { first_time, last_time, n_cuts, end: child }, bounds.into_iter(), &*cell))
     }
 }

@@ -1,0 +1,262 @@
+//! Leave-one-out errors of all rows of a small forest, for several κ at once.
+//!
+//! Leaving row i out of a block with n rows of weight 1 and sum S, whose parent believes a + b·yᵢ without it, gives
+//! (S − yᵢ + κ(a + b·yᵢ))/(n − 1 + κ): again a number and a multiple of yᵢ, the same for all rows of the block. So a tree costs
+//! one step per block, not one per row and level. [`Reader::without`], a row at a time, is the slow twin, and what rows of
+//! other weights go by.
+
+use crate::forest::LeafModel;
+use crate::forest::regression::posterior::{BlockPath, Gaussian, Posterior, Reader};
+use crate::forest::regression::targets::Targets;
+use crate::forest::sample::Pilot;
+use crate::tree::{Child, Kind, Locator};
+
+/// Candidates for κ: the prior counts as much as that many rows.
+pub(crate) const KAPPAS: [f64; 10] = [0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8];
+
+/// What leaving out every row of a small forest says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) kappa: f64,
+    /// The noise variance that makes the errors as large as predicted; none where there is nothing to leave out.
+    pub(crate) noise: Option<f64>,
+}
+
+/// The κ of smallest leave-one-out error among the candidates, and the noise.
+pub(crate) fn best(
+    pilot: &Pilot<Targets>,
+    target: usize,
+    prior_mean: Option<f64>,
+    kappas: &[f64],
+    leaf_model: LeafModel,
+) -> Found {
+    let middle = kappas[kappas.len() / 2];
+    let rows = Rows::of(pilot, target);
+    let Some((mean, variance)) = pilot.labels.moments(target).filter(|_| rows.values.len() >= 2) else {
+        return Found { kappa: middle, noise: None };
+    };
+    let variance = positive(mean, variance);
+    let gaussian = |kappa: f64| Gaussian {
+        prior_mean: prior_mean.unwrap_or(mean),
+        prior_variance: variance,
+        noise_variance: variance,
+        kappa,
+    };
+    let gaussians: Vec<Gaussian> = kappas.iter().map(|kappa| gaussian(*kappa)).collect();
+    let is_shared = leaf_model == LeafModel::Hierarchical && !pilot.labels.is_weighted();
+    let errors = |gaussians: &[Gaussian]| {
+        if is_shared {
+            shared(pilot, target, &rows, gaussians)
+        } else {
+            one_by_one(pilot, target, &rows, gaussians, leaf_model)
+        }
+    };
+    let all = errors(&gaussians);
+    let square = |at: usize| all.iter().map(|errors| errors[at].square).sum::<f64>();
+    let chosen = (0..kappas.len()).fold(0, |best, at| if square(at) < square(best) { at } else { best });
+    let mean_of = |what: fn(&Error) -> f64| all.iter().map(|e| what(&e[chosen])).sum::<f64>() / all.len() as f64;
+    // r² has mean σ²(1 + v/σ²) + spread over trees.
+    let relative = mean_of(|e| e.variance) / variance;
+    let square = mean_of(|e| e.square);
+    let noise = (square - mean_of(|e| e.spread)) / (1.0 + relative);
+    // A forest whose trees differ more than it errs has no noise to speak of; keep some, so that no density is a spike.
+    Found { kappa: kappas[chosen], noise: Some(noise.max(square * 0.05).max(f64::MIN_POSITIVE)) }
+}
+
+/// A variance for constant targets: any scale does, as long as it is positive.
+pub(crate) fn positive(mean: f64, variance: f64) -> f64 {
+    if variance > 0.0 { variance } else { mean.abs().max(1.0) * 1e-6 }
+}
+
+/// A row's squared error without it, the trees' mean predictive variance and the spread of their means.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Error {
+    square: f64,
+    variance: f64,
+    spread: f64,
+}
+
+/// The rows of a small forest in the order of their points' hashes, which no order of arrival changes.
+struct Rows {
+    /// Point, target and weight.
+    values: Vec<(u32, f64, f64)>,
+    /// Where the rows of a point start, by point, if it has some.
+    starts: Vec<u32>,
+}
+
+impl Rows {
+    fn of(pilot: &Pilot<Targets>, target: usize) -> Self {
+        let mut values = Vec::new();
+        let mut starts = vec![0; pilot.forest.store().n_slots()];
+        for point in pilot.points() {
+            starts[point as usize] = values.len() as u32;
+            values.extend(pilot.labels.values_of(point, target).iter().map(|(y, w)| (point, *y, *w)));
+        }
+        Self { values, starts }
+    }
+
+    /// The rows of a point.
+    fn of_point(&self, point: u32, n: u32) -> std::ops::Range<usize> {
+        let start = self.starts[point as usize] as usize;
+        start..start + n as usize
+    }
+}
+
+/// What the trees so far believe of each row at each κ: sums of means, of their squares, and of variances.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    mean: f64,
+    square: f64,
+    variance: f64,
+}
+
+impl Sum {
+    fn add(&mut self, mean: f64, variance: f64) {
+        self.mean += mean;
+        self.square += mean * mean;
+        self.variance += variance;
+    }
+
+    fn error(&self, y: f64, n_trees: usize) -> Error {
+        let n = n_trees as f64;
+        let mean = self.mean / n;
+        let spread = (self.square / n - mean * mean).max(0.0);
+        Error { square: (y - mean).powi(2), variance: self.variance / n, spread }
+    }
+}
+
+/// What a block believes without one of its rows, at one κ: a + b·y, and the variance.
+#[derive(Debug, Clone, Copy)]
+struct Without {
+    a: f64,
+    b: f64,
+    variance: f64,
+}
+
+fn shared(pilot: &Pilot<Targets>, target: usize, rows: &Rows, gaussians: &[Gaussian]) -> Vec<Vec<Error>> {
+    let (store, k) = (pilot.forest.store(), gaussians.len());
+    let mut sums = vec![Sum::default(); rows.values.len() * k];
+    // Blocks on the way, one after the other.
+    let mut way: Vec<Without> = Vec::new();
+    for (tree, node_sums) in pilot.forest.trees() {
+        let reader = Reader { tree, sums: node_sums, targets: &pilot.labels };
+        way.clear();
+        way.extend(gaussians.iter().map(|g| Without { a: g.prior_mean, b: 0.0, variance: 0.0 }));
+        let mut todo: Vec<(Child, usize)> = vec![(tree.root(), 1)];
+        while let Some((child, depth)) = todo.pop() {
+            way.truncate(depth * k);
+            let n_left = reader.weight(child) - 1.0;
+            if n_left > 0.0 {
+                let sum = reader.sum(child, target);
+                for (at, gaussian) in gaussians.iter().enumerate() {
+                    let (above, total) = (way[(depth - 1) * k + at], n_left + gaussian.kappa);
+                    let shrink = gaussian.kappa / total;
+                    way.push(Without {
+                        a: (sum + gaussian.kappa * above.a) / total,
+                        b: (gaussian.kappa * above.b - 1.0) / total,
+                        variance: gaussian.noise_variance / total + shrink * shrink * above.variance,
+                    });
+                }
+            }
+            let mut leave_out = |range: std::ops::Range<usize>| {
+                for row in range {
+                    let y = rows.values[row].1;
+                    for (at, gaussian) in gaussians.iter().enumerate() {
+                        let slot = &mut sums[row * k + at];
+                        if n_left <= 0.0 && depth <= 2 {
+                            // Its place leaves the root's block then, or is all of it.
+                            slot.add(gaussian.prior_mean, gaussian.prior_variance);
+                            continue;
+                        }
+                        let Without { a, b, variance } = way[way.len() - k + at];
+                        slot.add(a + b * y, variance);
+                    }
+                }
+            };
+            match tree.end_of_run(child).kind() {
+                Kind::Single(point) => leave_out(rows.of_point(point, store.multiplicity(point))),
+                Kind::Leaf(id) => {
+                    for point in tree.leaf(id).points() {
+                        leave_out(rows.of_point(*point, store.multiplicity(*point)));
+                    }
+                }
+                Kind::Inner(id) => {
+                    let [below, above] = tree.children(tree.node(id));
+                    todo.extend([(above, depth + 1), (below, depth + 1)]);
+                }
+                Kind::Empty => {}
+            }
+        }
+    }
+    let n_trees = pilot.forest.n_trees();
+    let errors = |(sums, (_, y, _)): (&[Sum], &(u32, f64, f64))| sums.iter().map(|s| s.error(*y, n_trees)).collect();
+    sums.chunks_exact(k).zip(&rows.values).map(errors).collect()
+}
+
+fn one_by_one(
+    pilot: &Pilot<Targets>,
+    target: usize,
+    rows: &Rows,
+    gaussians: &[Gaussian],
+    leaf_model: LeafModel,
+) -> Vec<Vec<Error>> {
+    let (forest, mut way) = (&pilot.forest, BlockPath::default());
+    let mut sums = vec![Sum::default(); rows.values.len() * gaussians.len()];
+    for (tree, node_sums) in forest.trees() {
+        let reader = Reader { tree, sums: node_sums, targets: &pilot.labels };
+        let mut locator = Locator::new(tree, forest.domain(), forest.store(), forest.domain().lifetime());
+        for ((point, y, weight), sums) in rows.values.iter().zip(sums.chunks_exact_mut(gaussians.len())) {
+            way.follow(&mut locator, forest.store().point(*point));
+            for (gaussian, sum) in gaussians.iter().zip(sums) {
+                let Posterior { mean, variance } = reader.without(&way, *y, *weight, target, gaussian, leaf_model);
+                sum.add(mean, variance);
+            }
+        }
+    }
+    let errors = |(sums, (_, y, _)): (&[Sum], &(u32, f64, f64))| {
+        sums.iter().map(|sum| sum.error(*y, forest.n_trees())).collect()
+    };
+    sums.chunks_exact(gaussians.len()).zip(&rows.values).map(errors).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forest::RegressionParams;
+    use crate::forest::sample::SharedAutomatic;
+    use crate::process::NodeKey;
+    use crate::{FitOptions, Lifetime, Points};
+
+    #[test]
+    fn blocks_at_once_are_rows_one_by_one() {
+        for (n, n_dims, lifetime) in [(1, 1, 3.0), (2, 1, f64::INFINITY), (70, 2, f64::INFINITY), (90, 3, 2.0)] {
+            let draw = |i: u64| NodeKey::root(7, i).draw(0).uniform();
+            // Every fourth row repeats the one before.
+            let place = |row: u64| if row % 4 == 3 { row - 1 } else { row };
+            let x: Vec<f64> = (0..n).flat_map(|r| (0..n_dims).map(move |d| draw(place(r) * 8 + d))).collect();
+            let y: Vec<f64> = (0..n).map(|r| draw(1000 + r)).collect();
+            let points = Points::row_major(&x, n_dims as usize).unwrap();
+            let lifetime = Lifetime::new(lifetime).unwrap();
+            let model = RegressionParams::default().fit_at(lifetime, points, &y, FitOptions::default()).unwrap();
+            let core = &model.core;
+            SharedAutomatic::<Targets, ()>::default()
+                .get(&core.forest, &core.targets, lifetime, 5, |pilot| {
+                    let rows = Rows::of(pilot, 0);
+                    assert_eq!(rows.values.len(), y.len());
+                    let gaussian =
+                        |kappa| Gaussian { prior_mean: 0.3, prior_variance: 2.0, noise_variance: 0.7, kappa };
+                    let gaussians: Vec<Gaussian> = KAPPAS.iter().map(|kappa| gaussian(*kappa)).collect();
+                    let fast = shared(pilot, 0, &rows, &gaussians);
+                    let slow = one_by_one(pilot, 0, &rows, &gaussians, LeafModel::Hierarchical);
+                    for (fast, slow) in fast.iter().flatten().zip(slow.iter().flatten()) {
+                        for (a, b) in
+                            [(fast.square, slow.square), (fast.variance, slow.variance), (fast.spread, slow.spread)]
+                        {
+                            assert!((a - b).abs() <= 1e-12 * (1.0 + b), "{fast:?} {slow:?}");
+                        }
+                    }
+                })
+                .unwrap();
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! A keyed sample of a forest's points, and a small forest over it: where automatic values come from.
+//!
+//! The points of smallest keyed hash are a function of the set of points, whatever the order they came in, and so are a small
+//! forest over them and all that is found in it. In a stream of n points a sample of k changes about k·ln(n/k) times, so
+//! automatic values cost little however often they are asked for (docs/design.md, "Streams").
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::forest::{Forest, NodeStatistics};
+use crate::process::NodeKey;
+use crate::tree::{Domain, PointStore};
+use crate::{Lifetime, Result};
+
+/// Points of the largest sample.
+const MOST: usize = 1024;
+/// Points of the sample of a small store, if it has so many.
+const LEAST: usize = 256;
+/// A store of so many points has one of them in its sample.
+const SHARE: usize = 16;
+
+/// How many points the sample of so many points has: about a sixteenth, in powers of two.
+///
+/// The rarer changes are, the more each may cost: a sample of fixed size changes at every row of a short stream.
+fn sample_size(n_points: usize) -> usize {
+    let octave = 1 << n_points.max(1).ilog2();
+    (octave / SHARE).clamp(LEAST, MOST).min(n_points)
+}
+
+/// A point's keyed hash.
+pub(crate) fn sample_hash(seed: u64, x: &[f64]) -> u128 {
+    let root = NodeKey::root(seed, u64::from_le_bytes(*b"a sample"));
+    x.iter().fold(root, |key, x| key.fork((x + 0.0).to_bits())).to_bits()
+}
+
+/// The points of smallest hash, some more than the largest sample has, so that points can come and go.
+#[derive(Debug, Clone)]
+pub(crate) struct PointSample {
+    seed: u64,
+    /// Hash and point.
+    kept: BTreeMap<u128, u32>,
+    /// All points of the store below this hash are kept.
+    limit: u128,
+}
+
+impl PointSample {
+    /// Looks at all points of a store.
+    pub(crate) fn of(store: &PointStore, seed: u64) -> Self {
+        let mut hashes: Vec<(u128, u32)> =
+            store.points().map(|point| (sample_hash(seed, store.point(point)), point)).collect();
+        let mut limit = u128::MAX;
+        if hashes.len() > 2 * MOST {
+            let (_, last, _) = hashes.select_nth_unstable(2 * MOST);
+            limit = last.0;
+            hashes.truncate(2 * MOST);
+        }
+        Self { seed, kept: hashes.into_iter().collect(), limit }
+    }
+
+    /// Takes note of a new point.
+    pub(crate) fn add(&mut self, point: u32, x: &[f64]) {
+        let hash = sample_hash(self.seed, x);
+        if hash >= self.limit {
+            return;
+        }
+        self.kept.insert(hash, point);
+        if self.kept.len() > 3 * MOST {
+            while self.kept.len() > 2 * MOST {
+                self.limit = self.kept.pop_last().map_or(self.limit, |(hash, _)| hash);
+            }
+        }
+    }
+
+    /// Takes note of a point that is gone. Whether the sample is still known; else it has to be looked for again.
+    pub(crate) fn remove(&mut self, x: &[f64]) -> bool {
+        self.kept.remove(&sample_hash(self.seed, x));
+        self.limit == u128::MAX || self.kept.len() >= MOST
+    }
+
+    /// Hashes and points of a sample, ascending by hash.
+    fn first(&self, n: usize) -> impl Iterator<Item = (u128, u32)> + '_ {
+        self.kept.iter().take(n).map(|(hash, point)| (*hash, *point))
+    }
+}
+
+/// What a model knows of its points, one point at a time.
+pub(crate) trait PointLabels: NodeStatistics + Sized {
+    /// As many labels as these know, and none of them.
+    fn emptied(&self) -> Self;
+
+    /// Takes over all rows of a point of another's.
+    fn copy_point(&mut self, from: &Self, theirs: u32, ours: u32);
+
+    /// Forgets all rows of a point.
+    fn clear_point(&mut self, point: u32);
+
+    /// Whether statistics of trees that stand are of no use any more, since units have changed since this was asked.
+    fn take_change(&mut self) -> bool;
+
+    /// Takes over what others know beyond points; whether that was something new.
+    fn adapt(&mut self, others: &Self) -> bool;
+}
+
+/// A small forest over the sample of a model's points.
+#[derive(Debug, Clone)]
+pub(crate) struct Pilot<L: NodeStatistics> {
+    pub(crate) forest: Forest<L::Stats>,
+    pub(crate) labels: L,
+    /// Hash and point of all points held.
+    held: BTreeMap<u128, u32>,
+    /// Hashes of points whose rows may have changed.
+    changed: Vec<u128>,
+}
+
+impl<L: PointLabels + Clone> Pilot<L> {
+    /// One without points yet, with the first trees of a forest.
+    fn new(like: &Forest<L::Stats>, labels: &L, lifetime: Lifetime, n_trees: usize) -> Result<Self> {
+        let domain = like.domain();
+        let first = domain.first_box().clone();
+        let domain = Domain::restored_under(domain.rules(), domain.seed(), first, 0, lifetime)?;
+        let n_trees = n_trees.min(like.n_trees());
+        let forest = Forest::from_parts(like.measure().clone(), domain, PointStore::new(like.n_dims()), n_trees)?;
+        Ok(Self { forest, labels: labels.emptied(), held: BTreeMap::new(), changed: Vec::new() })
+    }
+
+    /// Takes note of points whose rows have changed, or that have come or gone.
+    pub(crate) fn touch<'a>(&mut self, points: impl Iterator<Item = &'a [f64]>) {
+        let (seed, last) = (self.forest.domain().seed(), self.held.last_key_value().map(|(hash, _)| *hash));
+        let is_full = self.held.len() >= LEAST;
+        self.changed.extend(
+            points.map(|x| sample_hash(seed, x)).filter(|hash| !is_full || last.is_none_or(|last| *hash <= last)),
+        );
+    }
+
+    /// The points held, in the order of their hashes.
+    pub(crate) fn points(&self) -> impl Iterator<Item = u32> + '_ {
+        self.held.values().copied()
+    }
+
+    /// Brings it up to date with the points of a forest and their labels; whether anything has changed.
+    fn follow(&mut self, forest: &Forest<L::Stats>, labels: &L) -> Result<bool> {
+        let is_adapted = self.labels.adapt(labels);
+        if is_adapted {
+            self.forest.gather(&self.labels);
+        }
+        let n = sample_size(forest.store().n_points());
+        if self.changed.is_empty() && n == self.held.len() {
+            return Ok(is_adapted);
+        }
+        let sample: Vec<(u128, u32)> = forest.sample().first(n).collect();
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.sort_unstable();
+        let has_changed = |hash: &u128| changed.binary_search(hash).is_ok();
+        let in_sample = |hash: &u128| sample.binary_search_by_key(hash, |(hash, _)| *hash).is_ok();
+        let gone: Vec<u128> = self.held.keys().filter(|hash| has_changed(hash) || !in_sample(hash)).copied().collect();
+        let is_fresh = |hash: &u128| has_changed(hash) || !self.held.contains_key(hash);
+        let fresh: Vec<(u128, u32)> = sample.iter().filter(|(hash, _)| is_fresh(hash)).copied().collect();
+        if gone.is_empty() && fresh.is_empty() {
+            return Ok(is_adapted);
+        }
+        if fresh.len() * 4 > n {
+            let n_trees = self.forest.n_trees();
+            *self = Self::new(forest, labels, self.forest.domain().lifetime(), n_trees)?;
+            self.take_all(&sample, forest, labels)?;
+        } else {
+            self.forget_points(&gone);
+            for (hash, point) in fresh {
+                self.take_one(hash, point, forest, labels)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn forget_points(&mut self, gone: &[u128]) {
+        for hash in gone {
+            let Some(point) = self.held.remove(hash) else { continue };
+            let n_rows = self.forest.store().multiplicity(point);
+            self.labels.clear_point(point);
+            self.forest.forget(&self.labels, &vec![point; n_rows as usize]);
+            if self.labels.take_change() {
+                self.forest.gather(&self.labels);
+            }
+        }
+    }
+
+    /// Learns all rows of a point.
+    fn take_one(&mut self, hash: u128, theirs: u32, forest: &Forest<L::Stats>, labels: &L) -> Result<()> {
+        let x = forest.store().point(theirs);
+        let n_rows = forest.store().multiplicity(theirs) as usize;
+        let rung = self.forest.domain().rung();
+        let learned = self.forest.take_rows(self.forest.arrivals_at(x.repeat(n_rows)))?;
+        let point = learned.points[0];
+        self.labels.copy_point(labels, theirs, point);
+        let is_gathered = self.forest.grow(&self.labels, &learned, rung, &mut crate::progress::Progress::none())?;
+        if self.labels.take_change() && !is_gathered {
+            self.forest.gather(&self.labels);
+        }
+        self.held.insert(hash, point);
+        Ok(())
+    }
+
+    /// Learns all rows of many points, with trees grown once.
+    fn take_all(&mut self, sample: &[(u128, u32)], forest: &Forest<L::Stats>, labels: &L) -> Result<()> {
+        let store = forest.store();
+        for (hash, theirs) in sample {
+            let (x, n_rows) = (store.point(*theirs), store.multiplicity(*theirs) as usize);
+            let learned = self.forest.take_rows(self.forest.arrivals_at(x.repeat(n_rows)))?;
+            self.labels.copy_point(labels, *theirs, learned.points[0]);
+            self.held.insert(*hash, learned.points[0]);
+        }
+        self.labels.take_change();
+        self.forest.regrow(&self.labels);
+        Ok(())
+    }
+}
+
+/// A pilot that is made when it is first asked for, and what was found in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Automatic<L: NodeStatistics, T> {
+    pilot: Option<Box<Pilot<L>>>,
+    found: Option<T>,
+}
+
+impl<L: NodeStatistics, T> Default for Automatic<L, T> {
+    fn default() -> Self {
+        Self { pilot: None, found: None }
+    }
+}
+
+impl<L: PointLabels + Clone, T: Clone> Automatic<L, T> {
+    /// Takes note of points whose rows have changed, or that have come or gone.
+    pub(crate) fn touch<'a>(&mut self, points: impl Iterator<Item = &'a [f64]>) {
+        let Some(pilot) = &mut self.pilot else { return };
+        pilot.touch(points);
+        if pilot.changed.len() > 4 * MOST {
+            *self = Self::default();
+        }
+    }
+
+    /// What `find` says of the small forest of so many trees over the sample; asked only when the sample has changed.
+    pub(crate) fn get(
+        &mut self,
+        forest: &Forest<L::Stats>,
+        labels: &L,
+        lifetime: Lifetime,
+        n_trees: usize,
+        find: impl FnOnce(&Pilot<L>) -> T,
+    ) -> Result<T> {
+        let pilot = match self.pilot.take() {
+            Some(pilot) => pilot,
+            None => Box::new(Pilot::new(forest, labels, lifetime, n_trees)?),
+        };
+        let pilot = self.pilot.insert(pilot);
+        if pilot.follow(forest, labels)? || self.found.is_none() {
+            self.found = Some(find(pilot));
+        }
+        Ok(self.found.clone().expect("it was found"))
+    }
+}
+
+/// What is [automatic](Automatic) behind a lock. Clones share it until one of them changes.
+#[derive(Debug)]
+pub(crate) struct SharedAutomatic<L: NodeStatistics, T>(Mutex<Arc<Automatic<L, T>>>);
+
+impl<L: NodeStatistics, T> Default for SharedAutomatic<L, T> {
+    fn default() -> Self {
+        Self(Mutex::new(Arc::default()))
+    }
+}
+
+impl<L: NodeStatistics, T> Clone for SharedAutomatic<L, T> {
+    fn clone(&self) -> Self {
+        Self(Mutex::new(Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))))
+    }
+}
+
+impl<L: PointLabels + Clone, T: Clone> SharedAutomatic<L, T>
+where
+    L::Stats: Clone,
+{
+    /// Takes note of points of a store whose rows have changed, or that have come or are about to go.
+    pub(crate) fn touch(&mut self, store: &PointStore, points: &[u32]) {
+        let inner = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if inner.pilot.is_some() {
+            Arc::make_mut(inner).touch(points.iter().map(|point| store.point(*point)));
+        }
+    }
+
+    /// As [`Automatic::get`].
+    pub(crate) fn get(
+        &self,
+        forest: &Forest<L::Stats>,
+        labels: &L,
+        lifetime: Lifetime,
+        n_trees: usize,
+        find: impl FnOnce(&Pilot<L>) -> T,
+    ) -> Result<T> {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut inner).get(forest, labels, lifetime, n_trees, find)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_about_a_sixteenth() {
+        let sizes =
+            [(0, 0), (1, 1), (255, 255), (4000, 256), (8192, 512), (16_383, 512), (16_384, 1024), (1 << 20, 1024)];
+        for (n, size) in sizes {
+            assert_eq!(sample_size(n), size);
+        }
+    }
+
+    #[test]
+    fn a_sample_is_that_of_the_points_left_whatever_came_and_went() {
+        let x = |i: u64| NodeKey::root(5, i).draw(0).uniform();
+        let mut store = PointStore::new(1);
+        let mut sample = PointSample::of(&store, 3);
+        let add = |store: &mut PointStore, sample: &mut PointSample, i: u64| {
+            let (point, _) = store.add(&[x(i)]).unwrap();
+            sample.add(point, &[x(i)]);
+        };
+        (0..9000).for_each(|i| add(&mut store, &mut sample, i));
+        for i in (0..9000).filter(|i| i % 3 != 0) {
+            store.remove(store.find(&[x(i)]).unwrap());
+            if !sample.remove(&[x(i)]) {
+                sample = PointSample::of(&store, 3);
+            }
+        }
+        (9000..10_000).for_each(|i| add(&mut store, &mut sample, i));
+        let hashes = |sample: &PointSample| sample.first(MOST).collect::<Vec<_>>();
+        assert_eq!(hashes(&sample), hashes(&PointSample::of(&store, 3)));
+    }
+}

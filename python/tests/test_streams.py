@@ -1,0 +1,107 @@
+"""Streams: test-then-train with nothing given, unaligned arrays, river's interface."""
+
+import numpy as np
+import pytest
+
+import mondrian
+from mondrian import MondrianForestClassifier, MondrianForestRegressor
+
+
+def unaligned(array):
+    """The same numbers, at an address that no double has."""
+    buffer = np.zeros(array.nbytes + 1, dtype=np.uint8)
+    view = np.frombuffer(buffer.data, dtype=array.dtype, count=array.size, offset=1)
+    view = view.reshape(array.shape)
+    view[...] = array
+    assert not view.flags.aligned
+    return view
+
+
+@pytest.fixture
+def stream(rng):
+    X = rng.normal(size=(300, 3)) * [1.0, 100.0, 1e-3]
+    return X, X[:, 0] + 0.01 * X[:, 1]
+
+
+def test_unaligned_arrays_are_copied(stream):
+    X, y = stream
+    forest = MondrianForestRegressor(n_estimators=5, random_state=0).fit(X, y)
+    assert np.array_equal(forest.predict(unaligned(X)), forest.predict(X))
+    assert np.array_equal(forest.predict(unaligned(np.asfortranarray(X))), forest.predict(X))
+    other = MondrianForestRegressor(n_estimators=5, random_state=0).fit(X, y)
+    forest.partial_fit(X[:7] + 1, y[:7])
+    other.partial_fit(unaligned(X[:7] + 1), unaligned(y[:7]))
+    assert np.array_equal(forest.predict(X), other.predict(X))
+    single = unaligned(X.astype(np.float32))
+    assert np.array_equal(forest.predict(single), forest.predict(X.astype(np.float32)))
+    classes = MondrianForestClassifier(n_estimators=5, random_state=0).fit(X, y > 0)
+    assert np.array_equal(classes.predict_proba(unaligned(X)), classes.predict_proba(X))
+
+
+def test_streams_without_a_box_are_batches_on_the_first_row(stream):
+    X, y = stream
+    classes = (y > 0).astype(int) + (y > 1)
+    for make, target, ask in (
+        (MondrianForestRegressor, y, "predict"),
+        (MondrianForestClassifier, classes, "predict_proba"),
+    ):
+        one, many = make(n_estimators=5, random_state=0), make(n_estimators=5, random_state=0)
+        given = {} if make is MondrianForestRegressor else {"classes": np.unique(classes)}
+        one.partial_fit(X[:1], target[:1], **given)
+        many.partial_fit(X[:1], target[:1], **given).partial_fit(X[1:], target[1:])
+        for i in range(1, len(X)):
+            getattr(one, ask)(X[i : i + 1])
+            one.partial_fit(X[i : i + 1], target[i : i + 1])
+        assert np.array_equal(getattr(one, ask)(X), getattr(many, ask)(X))
+    assert one.gamma_ == many.gamma_
+
+
+def test_a_class_not_seen_before_and_kappa(stream):
+    X, y = stream
+    forest = MondrianForestClassifier(n_estimators=3, random_state=0).partial_fit(X[:2], np.array(["b", "d"]))
+    for label in ("b", "c", "a", "c"):
+        forest.partial_fit(X[5:6], np.array([label]))
+    assert forest.classes_.tolist() == ["a", "b", "c", "d"]
+    regression = MondrianForestRegressor(n_estimators=3, random_state=0, kappa=0.5).fit(X, y)
+    assert regression.kappa_ == 0.5 and regression.noise_variance_ > 0
+    with pytest.raises(ValueError, match="kappa"):
+        MondrianForestRegressor(kappa=-1.0).fit(X, y)
+
+
+def test_a_column_that_is_constant_but_for_far_rows(rng):
+    X = np.column_stack([rng.normal(size=200), np.zeros(200)])
+    X[[3, 150], 1] = 1e9
+    assert np.isfinite(MondrianForestRegressor(n_estimators=5, random_state=0).fit(X, X[:, 0]).predict(X)).all()
+
+
+def test_progressive_predicts_before_it_learns(stream):
+    X, y = stream
+    found = mondrian.progressive(MondrianForestRegressor(n_estimators=5, random_state=0), X, y)
+    twin = MondrianForestRegressor(n_estimators=5, random_state=0).partial_fit(X[:1], y[:1])
+    assert np.isnan(found.losses[0]) and found.predictions[1] == twin.predict(X[1:2])[0]
+    assert found.running().shape == (300,) and found.score < np.std(y)
+    errors = mondrian.progressive(MondrianForestClassifier(n_estimators=5, random_state=0), X, y > 0)
+    assert set(errors.losses[1:]) <= {0.0, 1.0} and errors.score < 0.5
+
+
+def test_river(stream):
+    river = pytest.importorskip("river")
+    from river import evaluate, metrics
+
+    from mondrian.river import MondrianForestClassifier as Classifier
+    from mondrian.river import MondrianForestRegressor as Regressor
+
+    X, y = stream
+    rows = [dict(zip("abc", row)) for row in X.tolist()]
+    score = evaluate.progressive_val_score(zip(rows, y.tolist()), Regressor(seed=1), metrics.RMSE())
+    assert score.get() < np.std(y)
+    score = evaluate.progressive_val_score(zip(rows, (y > 0).tolist()), Classifier(seed=1), metrics.Accuracy())
+    assert score.get() > 0.6
+    windowed = Regressor(n_models=3, window=50)
+    for x, target in zip(rows, y.tolist()):
+        windowed.learn_one(x, target)
+    windowed.learn_one({"a": 1.0, "new": 2.0}, 0.0)
+    assert windowed._forest._model.n_rows == 50 and np.isfinite(windowed.predict_one({"b": 1.0}))
+    for model in (Regressor(n_models=2), Classifier(n_models=2)):
+        for check in river.checks.yield_checks(model) if hasattr(river, "checks") else []:
+            check(model.clone())
