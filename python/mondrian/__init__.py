@@ -12,7 +12,7 @@ from ._features import MondrianFeatures, MondrianGridFeatures, RandomBinningFeat
 from ._files import load
 from ._grid import MondrianGridRidge
 from ._kernel import MondrianKernelRidge
-from ._laplace import LaplaceKernelRidge
+from ._laplace import LaplaceKernelClassifier, LaplaceKernelRidge, LaplaceMap
 from ._mondrian import __version__
 from ._path import RegularizationPath
 from ._progressive import Progression, progressive
@@ -20,7 +20,9 @@ from ._regression import MondrianForestRegressor
 from ._trajectory import Trajectory
 
 __all__ = [
+    "LaplaceKernelClassifier",
     "LaplaceKernelRidge",
+    "LaplaceMap",
     "MondrianDensity",
     "MondrianDensityClassifier",
     "MondrianFeatures",

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, DensityMixin, Regressor
 from . import process as process
 
 __all__ = [
-    "LaplaceKernelRidge", "MondrianDensity", "MondrianDensityClassifier", "MondrianFeatures",
+    "LaplaceKernelClassifier", "LaplaceKernelRidge", "LaplaceMap", "MondrianDensity", "MondrianDensityClassifier", "MondrianFeatures",
     "MondrianForestClassifier", "MondrianForestRegressor", "MondrianGridFeatures", "MondrianGridRidge",
     "MondrianKernelRidge", "Progression", "RandomBinningFeatures", "RandomFourierFeatures", "RegularizationPath", "Trajectory",
     "__version__", "get_config", "load", "process", "progressive", "set_config",
@@ -29,6 +29,8 @@ _Auto: TypeAlias = float | Literal["auto"]
 _Box: TypeAlias = ArrayLike | None
 _Measure: TypeAlias = Literal["uniform", "quantile"]
 _Weights: TypeAlias = ArrayLike | Literal["auto", "std"] | None
+_KernelMeasure: TypeAlias = Literal["auto", "uniform", "quantile", "normal", "both"]
+_Metric: TypeAlias = Literal["auto", "diagonal", "full"] | int | None
 _Unseen: TypeAlias = Literal["keyed", "integrate"]
 _HoldOut: TypeAlias = Literal["hold-out"] | int
 _Validation: TypeAlias = Literal["hold-out", "leave-one-out"] | int
@@ -96,17 +98,56 @@ class _Searched(_Ridge):
     trajectory_: Trajectory
     def get_support(self, indices: bool = False) -> NDArray[Any]: ...
 
-class LaplaceKernelRidge(_Regressor, _Searched):
+class _Kernel(_Searched):
+    feature_importances_: _Floats
+    metric_: _Floats | None
+    exponent_: float
+    def plot_metric(self, ax: Any = None) -> Any: ...
+
+class LaplaceKernelRidge(_Regressor, _Kernel):
     def __init__(
         self, lifetime: ArrayLike | Literal["auto", "path"] = "auto", alpha: _Auto = "auto",
-        search: Literal["auto", "gradient", "coordinate"] = "auto", fit_intercept: bool = True, max_exact_rows: int = 20000,
-        n_estimators: int = 200, epsilon: float = 0.01, validation: _HoldOut = "hold-out",
+        measure: _KernelMeasure = "auto", metric: _Metric = "auto", exponent: _Auto = "auto",
+        target_transform: Literal["auto", "sqrt", "log"] | None = "auto",
+        categorical_features: Any = "from_dtype", solver: Literal["auto", "exact"] = "auto", max_exact_rows: int = 20000,
+        max_seconds: float | None = None, search: Literal["auto", "gradient", "coordinate"] = "auto",
+        fit_intercept: bool = True, n_estimators: int = 200, epsilon: float = 0.01, validation: _HoldOut = "hold-out",
         random_state: _Random = None, n_jobs: int | None = None, verbose: _StepVerbose = False,
     ) -> None: ...
-    feature_importances_: _Floats
+    target_transform_: str | None
+    loo_score_: float
+    loo_rmse_: float | _Floats
+    solver_: str
     is_exact_: bool
     dual_coef_: _Floats | None
-    intercept_: float | None
+    intercept_: float | _Floats | None
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[_Floats, _Floats]: ...
+    def set_fit_request(self, *, sample_weight: _Request = ...) -> Self: ...
+
+class LaplaceKernelClassifier(_Classifier, _Kernel):
+    def __init__(
+        self, lifetime: ArrayLike | Literal["auto"] = "auto", alpha: _Auto = "auto",
+        measure: _KernelMeasure = "auto", metric: _Metric = "auto", exponent: _Auto = "auto",
+        categorical_features: Any = "from_dtype", solver: Literal["auto", "exact"] = "auto", max_exact_rows: int = 20000,
+        max_seconds: float | None = None, search: Literal["auto"] = "auto", fit_intercept: bool = True,
+        epsilon: float = 0.01, random_state: _Random = None, n_jobs: int | None = None, verbose: _StepVerbose = False,
+    ) -> None: ...
+    loo_score_: float
+    loo_log_loss_: float
+    solver_: str
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def set_fit_request(self, *, sample_weight: _Request = ...) -> Self: ...
+
+class LaplaceMap(TransformerMixin, _Kernel):
+    def __init__(
+        self, n_directions: int = 64, task: Literal["auto", "regression", "classification"] = "auto",
+        measure: _KernelMeasure = "auto", metric: _Metric = "auto", exponent: _Auto = "auto",
+        categorical_features: Any = "from_dtype", max_rows: int = 4000, max_seconds: float | None = None,
+        random_state: _Random = None, n_jobs: int | None = None, verbose: _StepVerbose = False,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
+    def transform(self, X: ArrayLike) -> _Floats: ...
 
 class MondrianDensity(DensityMixin, _Online):
     def __init__(

@@ -91,6 +91,26 @@ weights_ : ndarray of shape (n_features_in_,) or None
     Factors of the measure; None for the quantile measure.
 {inputs}
 """,
+    "kernel_parameters": """
+measure : {"auto", "uniform", "quantile", "normal", "both"}, default="auto"
+    What distances along a continuous input are: of x, of its ranks, of the ranks' normal scores, or x and ranks with a
+    lifetime each; "auto" is "both" up to 64 inputs and "uniform" above.
+metric : "auto", None, "diagonal", "full" or int, default="auto"
+    The form of A. None leaves it out; an integer is a diagonal matrix above so many free rows; "auto" is "full" up to 40
+    inputs and 16 above.
+exponent : float or "auto", default="auto"
+    p, above 0 and at most 2; 1 is the Mondrian family.
+""",
+    "kernel_attributes": """
+metric_ : ndarray of shape (n_directions, n_features_in_) or None
+    A in the units of X; columns of inputs that are not numbers are zero.
+exponent_ : float
+    p.
+feature_importances_ : ndarray of shape (n_features_in_,)
+    What permuting each input does to the leave-one-out error, as a share of the largest.
+trajectory_ : Trajectory
+    Every evaluation of the tuning.
+""",
     "inputs": """
 n_features_in_ : int
     Number of inputs.

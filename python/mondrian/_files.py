@@ -71,7 +71,7 @@ def load(path, n_jobs=None):
         data = file.read()
     model, kind, metadata = _mondrian.read_model(data, parameters.threads_of(n_jobs))
     try:
-        return _estimator(_kinds.CLASSES[kind], _kinds.params_of(kind, metadata), model, metadata)
+        return _estimator(_kinds.class_of(kind, metadata.get(_PYTHON)), _kinds.params_of(kind, metadata), model, metadata)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"the notes in the model file cannot be read: {error!r}") from error
 
@@ -103,6 +103,8 @@ def _estimator(cls, params, model, metadata):
 
 def notes_of(estimator, target):
     """The notes stored beside the core model: for Python, and for the program."""
+    from . import _kinds
+
     preparation = estimator.__dict__.get("preparation_")
     names = estimator.__dict__.get("feature_names_in_")
     names = None if names is None else [str(name) for name in names]
@@ -111,6 +113,7 @@ def notes_of(estimator, target):
         "state": estimator._state(),
         "feature_names": None if preparation else names,
         "prepared": preparation is not None,
+        "estimator": _kinds.name_of(estimator),
     }
     notes = [(_PYTHON, json.dumps(note, allow_nan=False))]
     record = _program_record(estimator, preparation, names, target)

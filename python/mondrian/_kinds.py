@@ -9,7 +9,7 @@ from ._density import MondrianDensity, MondrianDensityClassifier
 from ._features import MondrianFeatures, MondrianGridFeatures, RandomBinningFeatures, RandomFourierFeatures
 from ._grid import MondrianGridRidge
 from ._kernel import MondrianKernelRidge
-from ._laplace import LaplaceKernelRidge
+from ._laplace import LaplaceKernelClassifier, LaplaceKernelRidge, LaplaceMap
 from ._regression import MondrianForestRegressor
 
 CLASSES = {
@@ -18,6 +18,8 @@ CLASSES = {
     "density.forest": MondrianDensity,
     "density.classifier": MondrianDensityClassifier,
     "laplace.regression": LaplaceKernelRidge,
+    "laplace.regressor": LaplaceKernelRidge,
+    "laplace.classifier": LaplaceKernelClassifier,
     "kernel.regression": MondrianKernelRidge,
     "grid.regression": MondrianGridRidge,
     "features.mondrian": MondrianFeatures,
@@ -29,9 +31,20 @@ CLASSES = {
 _WEIGHTS = {"auto": "auto", "deviation": "std", "raw": None}
 
 
+#: Estimators that keep a model of another's kind.
+_OTHERS = {"LaplaceMap": LaplaceMap}
+
+
 def name_of(estimator):
     """The name of an estimator's class among ours, whatever a subclass is called."""
-    return next((cls.__name__ for cls in CLASSES.values() if isinstance(estimator, cls)), None)
+    known = [*CLASSES.values(), *_OTHERS.values()]
+    return next((cls.__name__ for cls in known if isinstance(estimator, cls)), None)
+
+
+def class_of(kind, note):
+    """The estimator of a kind of model, unless the package's note in the file names another."""
+    name = None if note is None else json.loads(note).get("estimator")
+    return _OTHERS.get(name, CLASSES[kind])
 
 
 def params_of(kind, metadata):

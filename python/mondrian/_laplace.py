@@ -1,41 +1,155 @@
-"""Ridge regression with the exact Laplace kernel."""
+"""The Laplace kernel, exact and tuned: regression, classification, and its geometry as columns."""
 
 from __future__ import annotations
 
 import warnings
 
-from sklearn.base import RegressorMixin
+import numpy as np
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import Regressor, levels_to_the_caller
+from ._base import Classifier, MondrianEstimator, Regressor, all_or_nothing, levels_to_the_caller, numbers_of, sample_weights
+from ._categories import Categories
 from ._docs import documented
 from ._searched import SearchedEstimator
+from ._trajectory import Trajectory
+
+_MEASURES = ("auto", "uniform", "quantile", "normal", "both")
+
+
+class _KernelEstimator(SearchedEstimator):
+    """What the estimators with the whole tuned kernel share."""
+
+    def _table(self, X, *, reset=False):
+        if reset:
+            self._categories = Categories(X, self.categorical_features)
+        known = self.__dict__.get("_categories")
+        return X if known is None else known.encode(X)
+
+    def _query(self, X):
+        check_is_fitted(self)
+        return super()._query(self._table(X))
+
+    def _kernel_arguments(self, n_dims):
+        parameters.real("epsilon", self.epsilon)
+        metric = self.metric
+        if metric is not None and not isinstance(metric, str):
+            metric = parameters.integer("metric", metric)
+        elif metric is not None:
+            parameters.choice("metric", metric, ("auto", "diagonal", "full"))
+        mask = self._categories.mask
+        exponent = parameters.auto_or_real("exponent", self.exponent, strict=True)
+        if exponent is not None and exponent > 2:
+            raise ValueError(f"exponent is {exponent}, but must be at most 2")
+        return {
+            "measure": parameters.choice("measure", self.measure, _MEASURES),
+            "metric": metric,
+            "exponent": exponent,
+            "alpha": parameters.auto_or_real("alpha", self.alpha, strict=True),
+            "lifetimes": None,
+            "categorical": mask.tolist() if len(mask) == n_dims else [False] * n_dims,
+            "fit_intercept": parameters.boolean("fit_intercept", self.fit_intercept),
+            "max_seconds": None if self.max_seconds is None else parameters.real("max_seconds", self.max_seconds),
+            "seed": parameters.seed_of(self.random_state),
+        }
+
+    def _check_size(self, n_rows):
+        limit = parameters.integer("max_exact_rows", self.max_exact_rows)
+        parameters.choice("solver", self.solver, ("auto", "exact"))
+        return n_rows <= limit
+
+    def _take(self, model):
+        self.feature_importances_ = model.importances()
+        if hasattr(model, "metric"):
+            self.metric_, self.exponent_ = model.metric, model.exponent
+        else:
+            self.metric_, self.exponent_ = None, 1.0
+        return super()._take(model)
+
+    def _support(self):
+        """Importance at least ``epsilon`` times the largest."""
+        return (self.feature_importances_ > 0) & (self.feature_importances_ >= self.epsilon)
+
+    def _state(self):
+        known = self.__dict__.get("_categories")
+        return super()._state() | ({} if known is None else {"categories": known.to_json()})
+
+    def _restore(self, model, state, target):
+        if "categories" in state:
+            self._categories = Categories.from_json(state["categories"])
+        return super()._restore(model, state, target)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def plot_metric(self, ax=None):
+        """Draw which inputs the metric combines: the matrix AᵀA, inputs scaled to equal diagonal.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw.
+
+        Returns
+        -------
+        ax : matplotlib axes
+        """
+        from ._plotting import axes_for
+
+        check_is_fitted(self)
+        if self.metric_ is None:
+            raise ValueError("the model has no metric: fit it with metric other than None")
+        product = self.metric_.T @ self.metric_
+        scale = np.sqrt(np.diag(product))
+        scale[scale == 0] = 1
+        ax = axes_for(ax)
+        ax.imshow(product / np.outer(scale, scale), vmin=-1, vmax=1, cmap="RdBu_r")
+        names = self._input_names() or [str(number) for number in range(self.n_features_in_)]
+        if len(names) <= 40:
+            ax.set_xticks(range(len(names)), names, rotation=90)
+            ax.set_yticks(range(len(names)), names)
+        return ax
 
 
 @documented
-class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
-    """Ridge regression with the exact general Laplace kernel, its lifetimes and alpha tuned if asked.
+class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
+    """Ridge regression with a tuned Laplace kernel: the estimator to try first.
 
-    The kernel is ``exp(-sum(lifetimes * abs(x - z)))``. With ``lifetime="auto"`` each dimension has its own
-    lifetime, found by descending the derivatives of the exact leave-one-out error, so that inputs that do not
-    matter fade out: this is the estimator to try first.
+    The kernel is ``exp(-sum(lambda * |u|) - sum(nu * (u != 0)) - norm(A @ u) ** p)`` with ``u = x - z``: each continuous input
+    enters as it is and as its rank, a categorical one by whether it agrees, and ``A`` is a learned metric. Lifetimes, metric,
+    exponent and alpha follow the derivatives of the exact leave-one-out error on fresh rows at every step; whether the
+    target is fitted as it is, as its square root or its logarithm is decided by leave-one-out too. NaN in X is a missing cell.
 
     Parameters
     ----------
     lifetime : float, array-like of shape (n_features,), "auto" or "path", default="auto"
-        Lifetime of the kernel, for all dimensions or one per dimension; "auto" tunes one per dimension. "path" chooses one
-        for all dimensions, in units of their standard deviations, along the path of the kernel's Mondrian approximation:
-        cheaper and cruder.
+        "auto" tunes the whole kernel. Given numbers, for all dimensions or one per dimension, fix the report's kernel
+        ``exp(-sum(lifetime * |u|))`` in the units of X, without metric, ranks, categories or missing cells. "path" chooses one
+        for all dimensions, in units of their standard deviations, along the path of the kernel's Mondrian approximation.
     alpha : float or "auto", default="auto"
         Regularization, the report's δ²; "auto" tunes it.
-    search : {"auto", "gradient", "coordinate"}, default="auto"
-        How lifetimes are looked for: along derivatives (what "auto" means) or one at a time.
-    fit_intercept : bool, default=True
-        Whether targets are centred; without it far predictions return to zero.
+    {kernel_parameters}
+    target_transform : {"auto", "sqrt", "log"} or None, default="auto"
+        The map of the target that is fitted; predictions are always in the target's own units. None is the target itself.
+    categorical_features : "from_dtype", None or array-like, default="from_dtype"
+        Which inputs are categorical: those of a frame's categorical type, none, or a mask, column numbers or names.
+    solver : {"auto", "exact"}, default="auto"
+        How all rows are solved.
     max_exact_rows : int, default=20000
         The most training rows that are solved exactly. Beyond them the cells of Mondrian grids stand in for the kernel,
         solved by conjugate gradients; a warning says so, and standard deviations and the equivalent kernel are refused.
+    max_seconds : float or None, default=None
+        When tuning ends early. With it, results depend on the machine.
+    search : {"auto", "gradient", "coordinate"}, default="auto"
+        How lifetimes are looked for. "auto" tunes the whole kernel; the others tune the report's kernel on 1000 rows, along
+        derivatives or one at a time.
+    fit_intercept : bool, default=True
+        Whether targets are centred; without it far predictions return to zero.
     n_estimators : int, default=200
         Number of grids that stand in for the kernel beyond ``max_exact_rows``.
     epsilon : float, default=0.01
@@ -45,26 +159,35 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
     random_state : int, RandomState or None, default=None
         Which rows the tuning looks at; an integer is the core's seed.
     n_jobs : int or None, default=None
-        Threads, in joblib's meaning, at most one a core.
+        Threads, in joblib's meaning, at most one a core; results do not depend on it.
     {step_verbose}
 
     Attributes
     ----------
     lifetimes_ : ndarray of shape (n_features_in_,)
-        Lifetimes, tuned or given.
+        Lifetimes of the inputs as they are, tuned or given: how rough the target is along each, not how relevant it is.
     alpha_ : float
         Regularization, tuned or given.
-    feature_importances_ : ndarray of shape (n_features_in_,)
-        Lifetime times spread of each input, as a share of the largest.
-    trajectory_ : Trajectory
-        Every evaluation of the tuning; empty if nothing was tuned.
+    {kernel_attributes}
+    target_transform_ : {"sqrt", "log"} or None
+        The map of the target.
+    loo_score_ : float
+        R² by leave-one-out on all rows; NaN where grids stand in or the report's kernel was asked for.
+    loo_rmse_ : float or ndarray of shape (n_targets,)
+        The root mean squared leave-one-out error on all rows, in the target's units.
+    solver_ : str
+        "exact", or "grid" where grids stand in.
     is_exact_ : bool
         Whether the kernel is exact, or grids stand in for it.
-    dual_coef_ : ndarray of shape (n_samples,) or None
+    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets), or None
         Weight of each training row; None where grids stand in.
-    intercept_ : float or None
-        The centre of the targets, or zero; None where grids stand in.
+    intercept_ : float, ndarray of shape (n_targets,), or None
+        The centre of the (transformed) targets, or zero; None where grids stand in.
     {inputs}
+
+    Notes
+    -----
+    A fitted model, and so its pickle, contains the training rows. A sample weight counts as so many equal rows.
 
     Examples
     --------
@@ -80,11 +203,28 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
     """
 
     def __init__(
-        self, lifetime="auto", alpha="auto", search="auto", fit_intercept=True, max_exact_rows=20_000,
-        n_estimators=200, epsilon=0.01, validation="hold-out",
+        self, lifetime="auto", alpha="auto", measure="auto", metric="auto", exponent="auto", target_transform="auto",
+        categorical_features="from_dtype", solver="auto", max_exact_rows=20_000, max_seconds=None, search="auto",
+        fit_intercept=True, n_estimators=200, epsilon=0.01, validation="hold-out",
         random_state=None, n_jobs=None, verbose=False,
     ):  # fmt: skip
         self._keep(locals())
+
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Tune what is automatic, then solve on all rows.
+
+        {rows}
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How many rows each counts for. Only the tuned kernel takes them.
+
+        {self}
+        """
+        X, y = self._rows_and_targets(self._table(X, reset=True), y, reset=True, multi_output=True)
+        weights = sample_weights(sample_weight, X)
+        return self._take(self._solve(X, y, weights))
 
     def _lifetimes(self, n_dims):
         validation = parameters.validation_of(self.validation)
@@ -92,14 +232,35 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
             return validation
         return self._given("lifetime", n_dims)
 
-    def _solve(self, X, y):
+    def _solve(self, X, y, weights):
         search = parameters.choice("search", self.search, ("auto", "gradient", "coordinate"))
+        lifetimes = self._lifetimes(X.shape[1])
+        arguments, fits = self._kernel_arguments(X.shape[1]), self._check_size(len(X))
+        map_ = self.target_transform
+        if map_ is not None:
+            parameters.choice("target_transform", map_, ("auto", "sqrt", "log"))
+        if lifetimes is None and search == "auto" and fits:
+            parameters.n_estimators(self.n_estimators)
+            map_ = None if map_ == "auto" else map_ or "identity"
+            targets = np.ascontiguousarray(y.T).ravel()
+            model = _mondrian.LaplaceRegressor.fit((X, targets, weights), map_, arguments, self._work())
+            self._n_targets = None if y.ndim == 1 else y.shape[1]
+            return model
+        return self._solve_axes(X, y, weights, lifetimes, search)
+
+    def _solve_axes(self, X, y, weights, lifetimes, search):
+        """The report's kernel, or grids that stand in for it."""
+        if y.ndim > 1 and y.shape[1] > 1:
+            raise ValueError("several targets need the tuned kernel and at most max_exact_rows rows")
+        if weights is not None and len(weights) and (weights != weights[0]).any():
+            raise ValueError("sample_weight needs the tuned kernel and at most max_exact_rows rows")
         arguments = self._searched_arguments() | {
-            "lifetimes": self._lifetimes(X.shape[1]),
+            "lifetimes": lifetimes,
             "search": "gradient" if search == "auto" else search,
             "exact_rows": parameters.integer("max_exact_rows", self.max_exact_rows),
         }
-        model = _mondrian.LaplaceKernelRidge.fit((X, y), arguments, self._work())
+        self._n_targets = None
+        model = _mondrian.LaplaceKernelRidge.fit((X, np.ascontiguousarray(y.ravel())), arguments, self._work())
         if not model.is_exact:
             warnings.warn(
                 f"{len(X)} rows are more than max_exact_rows={self.max_exact_rows}: {self.n_estimators} Mondrian grids "
@@ -109,11 +270,302 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, SearchedEstimator):
         return model
 
     def _take(self, model):
-        self.is_exact_ = model.is_exact
-        self.dual_coef_, self.intercept_ = model.solution() or (None, None)
-        self.feature_importances_ = model.importances()
+        if isinstance(model, _mondrian.LaplaceRegressor):
+            self.is_exact_, self.solver_ = True, "exact"
+            n_targets = model.n_targets
+            parts = [model.solution(target) for target in range(n_targets)]
+            worth = np.array([model.worth(target) for target in range(n_targets)])
+            single = self.__dict__.get("_n_targets") is None and n_targets == 1
+            self.dual_coef_ = parts[0][0] if single else np.column_stack([weights for weights, _ in parts])
+            self.intercept_ = parts[0][1] if single else np.array([centre for _, centre in parts])
+            self.loo_rmse_ = float(worth[0, 0]) if single else worth[:, 0]
+            spread = np.where(worth[:, 2] > 0, worth[:, 2], np.inf)
+            self.loo_score_ = float(np.mean(np.where(worth[:, 2] > 0, 1 - (worth[:, 0] / spread) ** 2, 0.0)))
+            self.target_transform_ = None if model.target_map == "identity" else model.target_map
+        else:
+            self.is_exact_ = model.is_exact
+            self.solver_ = "exact" if model.is_exact else "grid"
+            self.dual_coef_, self.intercept_ = model.solution() or (None, None)
+            self.loo_score_, self.loo_rmse_, self.target_transform_ = float("nan"), float("nan"), None
         return super()._take(model)
 
-    def _support(self):
-        """Importance at least ``epsilon`` times the largest."""
-        return (self.feature_importances_ > 0) & (self.feature_importances_ >= self.epsilon)
+    def _shaped(self, numbers):
+        n_targets = self.__dict__.get("_n_targets")
+        return numbers if n_targets is None else numbers.reshape(-1, n_targets)
+
+    def predict_interval(self, X, coverage=0.9):
+        """Intervals that hold a new target with probability ``coverage``, calibrated on rows that were left out.
+
+        {rows}
+        coverage : float, default=0.9
+            The probability, between 0 and 1.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        check_is_fitted(self)
+        coverage = parameters.real("coverage", coverage, strict=True)
+        if coverage >= 1:
+            raise ValueError(f"coverage is {coverage}, but must be below 1")
+        X = self._query(X)
+        if not hasattr(self._model, "predict_interval"):
+            from scipy.special import ndtri
+
+            mean, std = self._model.predict_with_std(X, self._threads(len(X)))
+            reach = float(ndtri(0.5 + 0.5 * coverage)) * std
+            return mean - reach, mean + reach
+        lower, upper = self._model.predict_interval(X, coverage, self._threads(len(X)))
+        return self._shaped(lower), self._shaped(upper)
+
+    def _state(self):
+        return super()._state() | {"n_targets": self.__dict__.get("_n_targets")}
+
+    def _restore(self, model, state, target):
+        self._n_targets = state.get("n_targets")
+        return super()._restore(model, state, target)
+
+    def _program_target(self, name):
+        # The program does not read the tuned kernel's files yet.
+        return False if isinstance(self._model, _mondrian.LaplaceRegressor) else super()._program_target(name)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = False
+        tags.target_tags.multi_output = True
+        return tags
+
+
+@documented
+class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
+    """Classification with the tuned Laplace kernel of :class:`LaplaceKernelRidge`.
+
+    One factorisation serves all classes; scores become probabilities by a link chosen on leave-one-out scores.
+
+    Parameters
+    ----------
+    lifetime : float, array-like of shape (n_features,) or "auto", default="auto"
+        "auto" tunes the whole kernel. Given numbers, for all dimensions or one per dimension, fix the report's kernel
+        ``exp(-sum(lifetime * |u|))`` in the units of X, without metric and ranks.
+    alpha : float or "auto", default="auto"
+        Regularization; "auto" tunes it.
+    {kernel_parameters}
+    categorical_features : "from_dtype", None or array-like, default="from_dtype"
+        Which inputs are categorical: those of a frame's categorical type, none, or a mask, column numbers or names.
+    solver : {"auto", "exact"}, default="auto"
+        How all rows are solved.
+    max_exact_rows : int, default=20000
+        The most training rows; more are refused.
+    max_seconds : float or None, default=None
+        When tuning ends early. With it, results depend on the machine.
+    search : {"auto"}, default="auto"
+        How the kernel is looked for.
+    fit_intercept : bool, default=True
+        Whether the classes' shares are taken off first.
+    epsilon : float, default=0.01
+        ``get_support`` names the inputs whose importance is at least this share of the largest.
+    random_state : int, RandomState or None, default=None
+        Which rows the tuning looks at; an integer is the core's seed.
+    n_jobs : int or None, default=None
+        Threads, in joblib's meaning, at most one a core; results do not depend on it.
+    {step_verbose}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    lifetimes_ : ndarray of shape (n_features_in_,)
+        Lifetimes of the inputs as they are: how rough classes are along each, not how relevant it is.
+    alpha_ : float
+        Regularization, tuned or given.
+    {kernel_attributes}
+    loo_score_ : float
+        The accuracy by leave-one-out on all rows.
+    loo_log_loss_ : float
+        The log loss by leave-one-out on all rows.
+    solver_ : str
+        "exact".
+    {inputs}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import LaplaceKernelClassifier
+    >>> X = np.linspace(0, 1, 60)[:, None]
+    >>> y = np.where(X[:, 0] < 0.5, "low", "high")
+    >>> LaplaceKernelClassifier(random_state=0).fit(X, y).predict([[0.1], [0.9]])
+    array(['low', 'high'], dtype='<U4')
+    """
+
+    def __init__(
+        self, lifetime="auto", alpha="auto", measure="auto", metric="auto", exponent="auto",
+        categorical_features="from_dtype", solver="auto", max_exact_rows=20_000, max_seconds=None, search="auto",
+        fit_intercept=True, epsilon=0.01,
+        random_state=None, n_jobs=None, verbose=False,
+    ):  # fmt: skip
+        self._keep(locals())
+
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Tune what is automatic, then solve on all rows.
+
+        {rows_and_classes}
+        sample_weight : array-like of shape (n_samples,), default=None
+            How many rows each counts for.
+
+        {self}
+        """
+        X, y = self._labelled_rows(self._table(X, reset=True), y, reset=True)
+        check_classification_targets(y)
+        weights = sample_weights(sample_weight, X)
+        if weights is not None:
+            # Classes of rows that do not count are unknown, as if the rows were not there.
+            X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+        if not self._check_size(len(X)):
+            raise ValueError(f"{len(X)} rows are more than max_exact_rows={self.max_exact_rows}: raise it or take fewer rows")
+        classes = np.unique(y)
+        parameters.choice("search", self.search, ("auto",))
+        arguments = self._kernel_arguments(X.shape[1]) | {"lifetimes": self._given("lifetime", X.shape[1])}
+        numbers = np.ascontiguousarray(numbers_of(y, classes))
+        model = _mondrian.LaplaceClassifier.fit((X, numbers, weights), len(classes), arguments, self._work())
+        self.classes_ = classes
+        return self._take(model)
+
+    def _take(self, model):
+        self.solver_ = "exact"
+        self.loo_log_loss_, self.loo_score_, _ = model.worth()
+        return super()._take(model)
+
+    def _restore(self, model, state, target):
+        super()._restore(model, state, target)
+        if len(self.classes_) != model.n_classes:
+            raise ValueError(f"{len(self.classes_)} names for {model.n_classes} classes")
+        return self
+
+    def _program_target(self, name):
+        # The program does not read the tuned kernel's files yet.
+        return False
+
+
+@documented
+class LaplaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _KernelEstimator):
+    """Columns in which distance is relevance: the tuned kernel's geometry, for forests and for other models.
+
+    ``fit`` tunes the kernel of :class:`LaplaceKernelRidge` (or, for classes, of :class:`LaplaceKernelClassifier`);
+    ``transform`` emits each axis times its lifetime, then ``n_directions`` Gaussian directions of the metric's image.
+
+    Parameters
+    ----------
+    n_directions : int, default=64
+        Number of Gaussian directions; none without a metric.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What the targets are; "auto" takes texts, booleans and few whole numbers for classes.
+    {kernel_parameters}
+    categorical_features : "from_dtype", None or array-like, default="from_dtype"
+        Which inputs are categorical. They shape the tuning and are not among the columns.
+    max_rows : int, default=4000
+        The most rows that are tuned on: the first in a keyed order.
+    max_seconds : float or None, default=None
+        When tuning ends early. With it, results depend on the machine.
+    random_state : int, RandomState or None, default=None
+        Which rows and directions; an integer is the core's seed.
+    n_jobs : int or None, default=None
+        Threads, in joblib's meaning, at most one a core; results do not depend on it.
+    {step_verbose}
+
+    Attributes
+    ----------
+    lifetimes_ : ndarray of shape (n_features_in_,)
+        Lifetimes of the inputs as they are.
+    alpha_ : float
+        Regularization, tuned.
+    {kernel_attributes}
+    {inputs}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import LaplaceMap
+    >>> X = np.random.default_rng(0).uniform(size=(60, 2))
+    >>> LaplaceMap(n_directions=8, random_state=0).fit(X, np.sin(9 * X[:, 0])).transform(X).shape
+    (60, 12)
+    """
+
+    def __init__(
+        self, n_directions=64, task="auto", measure="auto", metric="auto", exponent="auto",
+        categorical_features="from_dtype", max_rows=4000, max_seconds=None,
+        random_state=None, n_jobs=None, verbose=False,
+    ):  # fmt: skip
+        self._keep(locals())
+
+    #: What the estimators take and a transformer has no use for.
+    alpha, fit_intercept, epsilon = "auto", True, 0.01
+
+    @all_or_nothing
+    def fit(self, X, y):
+        """Tune the kernel for these targets.
+
+        {rows}
+        y : array-like of shape (n_samples,)
+            Targets or classes.
+
+        {self}
+        """
+        X, y = self._labelled_rows(self._table(X, reset=True), y, reset=True)
+        parameters.integer("n_directions", self.n_directions, 1, 2**16)
+        task = parameters.choice("task", self.task, ("auto", "regression", "classification"))
+        if task == "auto":
+            task = "classification" if _are_classes(y) else "regression"
+        arguments = self._kernel_arguments(X.shape[1])
+        self._seed = arguments["seed"]
+        limit = parameters.integer("max_rows", self.max_rows)
+        if len(X) > limit:
+            chosen = np.sort(np.random.default_rng(self._seed).permutation(len(X))[:limit])
+            X, y = X[chosen], y[chosen]
+        if task == "classification":
+            classes = np.unique(y)
+            numbers = np.ascontiguousarray(numbers_of(y, classes))
+            return self._take(_mondrian.LaplaceClassifier.fit((X, numbers, None), len(classes), arguments, self._work()))
+        targets = np.ascontiguousarray(y, dtype=np.float64)
+        return self._take(_mondrian.LaplaceRegressor.fit((X, targets, None), "identity", arguments, self._work()))
+
+    def _take(self, model):
+        self._model = model
+        return super()._take(model)
+
+    @property
+    def _n_features_out(self):
+        return self._model.transform(np.zeros((1, self.n_features_in_)), self.n_directions, self._seed, 1).shape[1]
+
+    def transform(self, X):
+        """The columns of rows.
+
+        {rows}
+
+        Returns
+        -------
+        columns : ndarray of shape (n_samples, n_columns)
+        """
+        X = self._query(X)
+        return self._model.transform(X, self.n_directions, self._seed, self._threads(len(X)))
+
+    def _state(self):
+        return super()._state() | {"seed": self._seed}
+
+    def _restore(self, model, state, target):
+        self._seed = int(state.get("seed", 0))
+        return super()._restore(model, state, target)
+
+    def _program_target(self, name):
+        return False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _are_classes(y):
+    if y.dtype.kind not in "fiu":
+        return True
+    return len(np.unique(y)) <= min(20, max(2, len(y) // 10)) and bool((y == np.round(y)).all())

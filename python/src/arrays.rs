@@ -1,5 +1,7 @@
 //! Arrays across the border: NumPy tables of either order are read where they lie.
 
+use std::borrow::Cow;
+
 use mondrian::{Points, Result};
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
@@ -48,6 +50,18 @@ impl Table<'_> {
         };
         let checked: Result<Points<'_>> = if numbers.len() < LARGE { check() } else { py.detach(check) };
         checked.map_err(|error| to_python(py, &error))
+    }
+
+    /// The numbers row by row, copied only if they lie in another order, and how many columns they are. They may be NaN.
+    pub(crate) fn row_major(&self) -> PyResult<(Cow<'_, [f64]>, usize)> {
+        let Self(array) = self;
+        let numbers = array.as_slice().map_err(|error| PyTypeError::new_err(error.to_string()))?;
+        let (n_rows, n_columns) = (array.shape()[0], array.shape()[1]);
+        if array.is_c_contiguous() {
+            return Ok((Cow::Borrowed(numbers), n_columns));
+        }
+        let by_row = (0..n_rows).flat_map(|i| (0..n_columns).map(move |j| numbers[j * n_rows + i])).collect();
+        Ok((Cow::Owned(by_row), n_columns))
     }
 }
 

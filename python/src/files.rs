@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use mondrian::GridRidge;
 use mondrian::KernelRidge;
-use mondrian::LaplaceKernelRidge;
 use mondrian::Result;
 use mondrian::Saved;
 use mondrian::internals::model_file::Archive;
 use mondrian::{ClassificationForest, RegressionForest};
 use mondrian::{DensityClassifier, DensityForest};
+use mondrian::{LaplaceClassifier, LaplaceKernelRidge, LaplaceRegressor};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -21,6 +21,7 @@ use crate::kernel::PyKernelRidge;
 use crate::laplace::PyLaplaceKernelRidge;
 use crate::regression::PyRegressionForest;
 use crate::threads::run;
+use crate::tuned::{PyLaplaceClassifier, PyLaplaceRegressor};
 
 /// A fitted model of any kind.
 #[derive(IntoPyObject)]
@@ -30,6 +31,8 @@ enum AnyModel {
     Density(PyDensityForest),
     DensityClassifier(PyDensityClassifier),
     Laplace(PyLaplaceKernelRidge),
+    LaplaceRegressor(PyLaplaceRegressor),
+    LaplaceClassifier(PyLaplaceClassifier),
     Kernel(PyKernelRidge),
     Grid(PyGridRidge),
     Features(PyFeatureMap),
@@ -44,6 +47,8 @@ impl AnyModel {
             DensityForest::KIND => Self::Density(DensityForest::from_archive(archive)?.into()),
             DensityClassifier::KIND => Self::DensityClassifier(DensityClassifier::from_archive(archive)?.into()),
             LaplaceKernelRidge::KIND => Self::Laplace(LaplaceKernelRidge::from_archive(archive)?.into()),
+            LaplaceRegressor::KIND => Self::LaplaceRegressor(LaplaceRegressor::from_archive(archive)?.into()),
+            LaplaceClassifier::KIND => Self::LaplaceClassifier(LaplaceClassifier::from_archive(archive)?.into()),
             KernelRidge::KIND => Self::Kernel(KernelRidge::from_archive(archive)?.into()),
             GridRidge::KIND => Self::Grid(GridRidge::from_archive(archive)?.into()),
             _ => return Ok(Map::of(archive)?.map(|map| Self::Features(map.into()))),

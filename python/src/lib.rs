@@ -23,6 +23,7 @@ mod regression;
 mod searched;
 mod threads;
 mod trees;
+mod tuned;
 
 #[pyo3::pymodule]
 mod _mondrian {
@@ -50,6 +51,8 @@ mod _mondrian {
     use crate::process::{PyInfiniteMondrian, PyPartition, py_poisson};
     #[pymodule_export]
     use crate::regression::PyRegressionForest;
+    #[pymodule_export]
+    use crate::tuned::{PyLaplaceClassifier, PyLaplaceRegressor};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,0 +1,299 @@
+//! Regression and classification with the whole tuned Laplace kernel, on tables with missing cells and categories.
+
+use mondrian::internals::linalg::Threads;
+use mondrian::{
+    Cells, KernelMeasure as Measure, KernelMetric as Metric, KernelTuning, LaplaceClassifier, LaplaceRegressor,
+    LaplaceRegressorParams, Matrix, Progress, TargetMap,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{Column, NewTable, NewVector, NewVectors, Table, columns, table, vector};
+use crate::errors::{to_python, unknown};
+use crate::model::bound;
+use crate::searched::{run_searching, trajectory_dict};
+use crate::threads::Work;
+
+/// A number of free rows, or the name of a form.
+#[derive(FromPyObject)]
+enum MetricArgument {
+    Rank(usize),
+    Form(String),
+}
+
+/// A dictionary with these keys; `None` is tuned.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Arguments {
+    measure: String,
+    metric: Option<MetricArgument>,
+    exponent: Option<f64>,
+    alpha: Option<f64>,
+    lifetimes: Option<Vec<f64>>,
+    categorical: Vec<bool>,
+    fit_intercept: bool,
+    max_seconds: Option<f64>,
+    seed: u64,
+}
+
+impl Arguments {
+    fn tuning(&self, n_threads: usize) -> PyResult<KernelTuning> {
+        let measure = match self.measure.as_str() {
+            "auto" => Measure::Auto,
+            "uniform" => Measure::Uniform,
+            "quantile" => Measure::Quantile,
+            "normal" => Measure::Normal,
+            "both" => Measure::Both,
+            other => return Err(unknown("measure", other)),
+        };
+        let metric = match &self.metric {
+            None => Metric::None,
+            Some(MetricArgument::Rank(rank)) => Metric::Rank(*rank),
+            Some(MetricArgument::Form(form)) => match form.as_str() {
+                "auto" => Metric::Auto,
+                "diagonal" => Metric::Diagonal,
+                "full" => Metric::Full,
+                other => return Err(unknown("metric", other)),
+            },
+        };
+        Ok(KernelTuning {
+            measure,
+            metric,
+            exponent: self.exponent,
+            alpha: self.alpha,
+            lifetimes: self.lifetimes.clone(),
+            fit_intercept: self.fit_intercept,
+            max_seconds: self.max_seconds,
+            seed: self.seed,
+            threads: Threads::up_to(n_threads),
+            ..KernelTuning::default()
+        })
+    }
+}
+
+bound!(
+    /// A fitted regression.
+    PyLaplaceRegressor,
+    "LaplaceRegressor",
+    LaplaceRegressor
+);
+bound!(
+    /// A fitted classifier.
+    PyLaplaceClassifier,
+    "LaplaceClassifier",
+    LaplaceClassifier
+);
+
+/// What is asked of both.
+macro_rules! with_kernel {
+    ($class:ty) => {
+        #[pymethods]
+        impl $class {
+            #[getter]
+            fn lifetimes<'py>(&self, py: Python<'py>) -> NewVector<'py> {
+                self.model.vector(py, 1, |model| Ok(model.lifetimes()))
+            }
+
+            #[getter]
+            fn n_dims(&self, py: Python<'_>) -> PyResult<usize> {
+                self.model.ask(py, 1, |model| Ok(model.n_inputs()))
+            }
+
+            #[getter]
+            fn n_rows(&self, py: Python<'_>) -> PyResult<usize> {
+                self.model.ask(py, 1, |model| Ok(model.n_rows()))
+            }
+
+            #[getter]
+            fn alpha(&self, py: Python<'_>) -> PyResult<f64> {
+                self.model.ask(py, 1, |model| Ok(model.alpha()))
+            }
+
+            #[getter]
+            fn exponent(&self, py: Python<'_>) -> PyResult<f64> {
+                self.model.ask(py, 1, |model| Ok(model.exponent()))
+            }
+
+            /// A, or `None` without a metric.
+            #[getter]
+            fn metric<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, numpy::PyArray2<f64>>>> {
+                let metric = self.model.ask(py, 1, |model| Ok(model.metric()))?;
+                let n_rows = metric.n_rows();
+                if n_rows == 0 { Ok(None) } else { columns(py, metric.into_vec(), n_rows).map(Some) }
+            }
+
+            fn importances<'py>(&self, py: Python<'py>) -> NewVector<'py> {
+                self.model.vector(py, 1, |model| Ok(model.importances().to_vec()))
+            }
+
+            /// All evaluations as a dictionary of arrays.
+            fn trajectory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+                let trajectory = self.model.ask(py, 1, |model| Ok(model.trajectory().clone()))?;
+                trajectory_dict(py, &trajectory)
+            }
+
+            fn transform<'py>(
+                &self,
+                py: Python<'py>,
+                x: Table<'py>,
+                n_directions: usize,
+                seed: u64,
+                n_threads: usize,
+            ) -> NewTable<'py, f64> {
+                let (numbers, width) = x.row_major()?;
+                let (numbers, width) = self.model.ask(py, n_threads, |model| {
+                    model.transform(Cells::row_major(&numbers, width)?, n_directions, seed)
+                })?;
+                table(py, numbers, width)
+            }
+        }
+    };
+}
+
+with_kernel!(PyLaplaceRegressor);
+with_kernel!(PyLaplaceClassifier);
+
+#[pymethods]
+impl PyLaplaceRegressor {
+    /// Tunes and solves; targets column by column.
+    #[staticmethod]
+    fn fit<'py>(
+        py: Python<'py>,
+        rows: (Table<'py>, Column<'py>, Option<Column<'py>>),
+        target_map: Option<String>,
+        arguments: Arguments,
+        work: Work<'py>,
+    ) -> PyResult<Self> {
+        let target_map = match target_map.as_deref() {
+            None => None,
+            Some("identity") => Some(TargetMap::Identity),
+            Some("sqrt") => Some(TargetMap::Sqrt),
+            Some("log") => Some(TargetMap::Log),
+            Some(other) => return Err(unknown("target_transform", other)),
+        };
+        let params = LaplaceRegressorParams { tuning: arguments.tuning(work.n_threads())?, target_map };
+        let (x, y, weights) = &rows;
+        let (numbers, width) = x.row_major()?;
+        let n_rows = numbers.len() / width.max(1);
+        let targets = Matrix::from_column_major(y.to_vec(), n_rows, y.len() / n_rows.max(1))
+            .map_err(|error| to_python(py, &error))?;
+        let (categorical, weights) = (&arguments.categorical, weights.as_deref());
+        run_searching(py, &work, |progress: Progress<'_>| {
+            let cells = Cells::row_major(&numbers, width)?;
+            LaplaceRegressor::fit_many(cells, categorical, &targets, weights, &params, progress)
+        })
+        .map(Self::from)
+    }
+
+    /// Row by row, one number per target.
+    fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVector<'py> {
+        let (numbers, width) = x.row_major()?;
+        self.model.vector(py, n_threads, |model| model.predict(Cells::row_major(&numbers, width)?))
+    }
+
+    fn predict_with_std<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVectors<'py> {
+        let (numbers, width) = x.row_major()?;
+        let (mean, std) =
+            self.model.ask(py, n_threads, |model| model.predict_with_std(Cells::row_major(&numbers, width)?))?;
+        Ok((vector(py, mean), vector(py, std)))
+    }
+
+    fn predict_interval<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'py>,
+        coverage: f64,
+        n_threads: usize,
+    ) -> NewVectors<'py> {
+        let (numbers, width) = x.row_major()?;
+        let (low, high) = self
+            .model
+            .ask(py, n_threads, |model| model.predict_interval(Cells::row_major(&numbers, width)?, coverage))?;
+        Ok((vector(py, low), vector(py, high)))
+    }
+
+    fn equivalent_kernel<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
+        let (numbers, width) = x.row_major()?;
+        let n_queries = numbers.len() / width.max(1);
+        let smoothing = self.model.ask(py, n_threads, |model| {
+            model.equivalent_kernel(Cells::row_major(&numbers, width)?, Threads::up_to(n_threads))
+        })?;
+        let n_columns = smoothing.len() / n_queries.max(1);
+        table(py, smoothing, n_columns)
+    }
+
+    #[getter]
+    fn target_map(&self, py: Python<'_>) -> PyResult<&'static str> {
+        self.model.ask(py, 1, |model| {
+            Ok(match model.target_map() {
+                TargetMap::Identity => "identity",
+                TargetMap::Sqrt => "sqrt",
+                TargetMap::Log => "log",
+            })
+        })
+    }
+
+    #[getter]
+    fn n_targets(&self, py: Python<'_>) -> PyResult<usize> {
+        self.model.ask(py, 1, |model| Ok(model.n_targets()))
+    }
+
+    /// Weights of the training rows and the centre, for one target.
+    fn solution<'py>(&self, py: Python<'py>, target: usize) -> PyResult<(Bound<'py, numpy::PyArray1<f64>>, f64)> {
+        let (weights, centre) = self.model.ask(py, 1, |model| Ok(model.solution(target)))?;
+        Ok((vector(py, weights), centre))
+    }
+
+    /// Root mean squared error, mean absolute error and error of the mean, for one target.
+    fn worth(&self, py: Python<'_>, target: usize) -> PyResult<(f64, f64, f64)> {
+        self.model.ask(py, 1, |model| {
+            let worth = model.leave_one_out()[target];
+            Ok((worth.rmse, worth.mae, worth.rmse_of_mean))
+        })
+    }
+}
+
+#[pymethods]
+impl PyLaplaceClassifier {
+    /// Tunes and solves; classes are numbers.
+    #[staticmethod]
+    fn fit<'py>(
+        py: Python<'py>,
+        rows: (Table<'py>, Column<'py, u32>, Option<Column<'py>>),
+        n_classes: usize,
+        arguments: Arguments,
+        work: Work<'py>,
+    ) -> PyResult<Self> {
+        let tuning = arguments.tuning(work.n_threads())?;
+        let (x, y, weights) = &rows;
+        let (numbers, width) = x.row_major()?;
+        let classes: Vec<usize> = y.iter().map(|class| *class as usize).collect();
+        let (categorical, weights) = (&arguments.categorical, weights.as_deref());
+        run_searching(py, &work, |progress: Progress<'_>| {
+            let cells = Cells::row_major(&numbers, width)?;
+            LaplaceClassifier::fit_with_progress(cells, categorical, &classes, n_classes, weights, &tuning, progress)
+        })
+        .map(Self::from)
+    }
+
+    fn predict_proba<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
+        let (numbers, width) = x.row_major()?;
+        let (numbers, n_classes) = self.model.ask(py, n_threads, |model| {
+            Ok((model.predict_proba(Cells::row_major(&numbers, width)?)?, model.n_classes()))
+        })?;
+        table(py, numbers, n_classes)
+    }
+
+    #[getter]
+    fn n_classes(&self, py: Python<'_>) -> PyResult<usize> {
+        self.model.ask(py, 1, |model| Ok(model.n_classes()))
+    }
+
+    /// Log loss, accuracy and the log loss of the classes' shares.
+    fn worth(&self, py: Python<'_>) -> PyResult<(f64, f64, f64)> {
+        self.model.ask(py, 1, |model| {
+            let worth = model.leave_one_out();
+            Ok((worth.log_loss, worth.accuracy, worth.log_loss_of_shares))
+        })
+    }
+}
