@@ -56,6 +56,8 @@ pub(crate) enum Command {
     Merge(MergeArgs),
     Describe(DescribeArgs),
     Inspect(InspectArgs),
+    #[cfg(feature = "studio")]
+    Studio(StudioArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -334,6 +336,24 @@ pub(crate) struct InspectArgs {
     /// A model file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
+}
+
+/// Open a local page to fit models side by side and drag their lifetime
+///
+/// The page runs on this machine alone, behind a random address, until Ctrl-C.
+#[cfg(feature = "studio")]
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  mondrian studio\n  mondrian studio power.csv --port 8123 --no-open")]
+pub(crate) struct StudioArgs {
+    /// A table to open at once: CSV (plain or gzip) or Parquet
+    #[arg(value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) data: Option<PathBuf>,
+    /// The port [default: any that is free]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
+    /// Print the address only; open no browser
+    #[arg(long)]
+    pub(crate) no_open: bool,
 }
 
 /// Print a completion script for a shell

@@ -7,6 +7,8 @@ mod learn;
 mod path;
 mod predict;
 mod sample;
+#[cfg(feature = "studio")]
+mod studio;
 mod tour;
 mod update;
 
@@ -30,6 +32,8 @@ pub(crate) fn run(command: Command, screen: Screen) -> Outcome<()> {
         Command::Fit(args) => fit::run(&args, screen),
         Command::Path(args) => path::run(&args, screen),
         Command::Predict(args) => predict::run(&args, screen),
+        #[cfg(feature = "studio")]
+        Command::Studio(args) => studio::run(&args, screen),
         Command::Inspect(args) => inspect::run(&args, screen),
         Command::Completions(args) => completions(args.shell),
         Command::Man(args) => man(args.command.as_deref()),

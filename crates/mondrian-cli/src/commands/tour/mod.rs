@@ -25,7 +25,7 @@ use crate::screen::Screen;
 use crate::table::Source;
 
 /// 640 generated rows: `height` over a map (`east`, `north`) with a cliff, and a `coin` that says nothing.
-const TABLE: &str = include_str!("tour.csv");
+pub(crate) const TABLE: &str = include_str!("tour.csv");
 /// The share of rows held out.
 const HELD_OUT: f64 = 0.25;
 
@@ -99,6 +99,9 @@ pub(crate) fn run(args: &TourArgs, screen: Screen) -> Outcome<()> {
     let path = args.out.join("report.html");
     crate::save::write_file(&path, tour.report.to_html()?.as_bytes())?;
     screen.say(format!("{:.1} s in all", started.elapsed().as_secs_f64()));
+    if cfg!(feature = "studio") {
+        screen.say("to drag the lifetime yourself, on this data or your own, open the studio: mondrian studio");
+    }
     let shown = path.display().to_string();
     let object = json!({ "report": shown, "seed": args.seed, "figures": tour.figures });
     screen.result(&shown, &object)

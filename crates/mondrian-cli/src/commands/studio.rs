@@ -1,0 +1,400 @@
+//! `mondrian studio`: the local page. Tables are read as every command reads them; what is taken away is made by the
+//! commands themselves, run as processes of their own, so that it is what they write, byte for byte.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mondrian_studio::api::{self, Choice, ColumnInfo, InputInfo, Kind, Problem, Recipe, TableInfo};
+use mondrian_studio::tables::{Data, Encoder, Part, Table, Tables};
+use mondrian_studio::{Failure as Stopped, Options};
+use serde_json::{Map, Value, json};
+
+use super::tour::is_held_out;
+use crate::args::StudioArgs;
+use crate::failure::{Failure, Outcome};
+use crate::prepare::{
+    Besides, ColumnChoice, ColumnSummary, Encoding, Missing, Preparation, PreparedRows, Scaling, Selection, Task,
+    summarise,
+};
+use crate::screen::Screen;
+use crate::table::{Kind as Cells, ReadOptions, Source};
+
+const QUIET: Screen = Screen { json: false, quiet: true };
+/// Bins of a column's histogram.
+const BINS: usize = 24;
+/// Categories of a column that the page lists.
+const LISTED: usize = 12;
+/// Whole numbers that may be classes.
+const FEW: usize = 12;
+
+pub(crate) fn run(args: &StudioArgs, screen: Screen) -> Outcome<()> {
+    let options = Options { port: args.port, table: args.data.clone(), ..Options::default() };
+    let tables = Arc::new(Files::default());
+    // The studio hears the first signal itself: fits are ended and uploads removed.
+    crate::interrupt::on_stop(|| {});
+    let outcome = mondrian_studio::run(tables, &options, |address| {
+        screen.say("the studio is open until Ctrl-C, on this machine only; the address is a key, keep it to yourself");
+        let _ = screen.result(address, &json!({ "address": address }));
+        if !args.no_open {
+            open_browser(address);
+        }
+    });
+    outcome.map_err(|stopped| match stopped {
+        Stopped::Table(problem) => {
+            Failure::input(problem.message, problem.hint.unwrap_or_else(|| "give another table".to_owned()))
+        }
+        Stopped::Server(e) if e.kind() == io::ErrorKind::AddrInUse => {
+            Failure::input(format!("port {} is in use", args.port), "choose another --port, or leave it out")
+        }
+        Stopped::Server(e) => Failure::Other(format!("the studio cannot be served: {e}")),
+    })
+}
+
+/// Opens the system's browser; the address is printed too, so that failing is fine.
+fn open_browser(address: &str) {
+    let (program, first) = if cfg!(target_os = "macos") {
+        ("open", None)
+    } else if cfg!(windows) {
+        ("explorer", None)
+    } else {
+        ("xdg-open", None::<&str>)
+    };
+    let mut command = Command::new(program);
+    command.args(first).arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let _ = command.spawn();
+}
+
+/// Tables in files.
+#[derive(Default)]
+struct Files {
+    stopping: Arc<AtomicBool>,
+}
+
+impl Tables for Files {
+    fn open(&self, path: &Path) -> Result<Box<dyn Table>, Problem> {
+        let source = Source::open(path, ReadOptions { selectable: true, ..ReadOptions::default() })
+            .map_err(|e| problem(&e, &[], path))?;
+        let source = Mutex::new(source);
+        Ok(Box::new(File { source, path: path.to_path_buf(), stopping: Arc::clone(&self.stopping) }))
+    }
+
+    fn tour(&self) -> (&'static str, &'static str) {
+        ("tour.csv", super::tour::TABLE)
+    }
+
+    fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A table in a file. Reads share the file's position, so they take turns.
+struct File {
+    source: Mutex<Source>,
+    path: PathBuf,
+    stopping: Arc<AtomicBool>,
+}
+
+impl File {
+    fn problem(&self, failure: &Failure, source: &Source) -> Problem {
+        let names: Vec<&str> = source.columns().iter().map(|c| c.name.as_str()).collect();
+        problem(failure, &names, &self.path)
+    }
+
+    /// The folder and the name that a command is given.
+    fn place(&self) -> (PathBuf, String) {
+        let folder = self.path.parent().filter(|_| self.path.is_absolute()).map_or(PathBuf::new(), Path::to_path_buf);
+        let name = if folder.as_os_str().is_empty() { Some(self.path.as_os_str()) } else { self.path.file_name() };
+        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+        (folder, name.map_or(String::new(), |n| n.to_string_lossy().into_owned()))
+    }
+
+    /// Runs this program on the table and reads what it wrote.
+    fn run(&self, words: &[String]) -> Result<Vec<u8>, Problem> {
+        let failed = |e: io::Error| Problem::new(format!("the command cannot be run: {e}"));
+        let out = tempfile::NamedTempFile::new().map_err(failed)?;
+        let program = std::env::current_exe().map_err(failed)?;
+        let mut child = Command::new(program)
+            .current_dir(self.place().0)
+            .args(words)
+            .arg("--quiet")
+            .arg("--out")
+            .arg(out.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let status = loop {
+            if self.stopping.load(Ordering::SeqCst) {
+                let _ = child.kill();
+            }
+            match child.try_wait().map_err(failed)? {
+                Some(status) => break status,
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        if status.success() {
+            return std::fs::read(out.path()).map_err(failed);
+        }
+        let mut said = String::new();
+        if let Some(mut stderr) = child.stderr.take() {
+            let _ = io::Read::read_to_string(&mut stderr, &mut said);
+        }
+        let line = said.lines().last().unwrap_or("it was ended").trim_start_matches("error: ");
+        Err(Problem::new(format!("the command failed: {line}")))
+    }
+}
+
+impl Table for File {
+    fn describe(&self) -> Result<TableInfo, Problem> {
+        let source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut columns: Vec<ColumnInfo> = source
+            .columns()
+            .iter()
+            .map(|c| ColumnInfo { name: c.name.clone(), is_category: c.kind == Cells::Text, ..ColumnInfo::default() })
+            .collect();
+        // A column that cannot be read is named, left out, and the rest looked at again.
+        let mut exclude: Vec<String> = Vec::new();
+        let summary = loop {
+            let choice = ColumnChoice { exclude: exclude.clone(), ..ColumnChoice::default() };
+            let found = Selection::new(&source, &choice)
+                .and_then(|selection| summarise(&source, &selection, Missing::Mean, QUIET));
+            let failure = match found {
+                Ok(summary) => break summary,
+                Err(failure) => failure,
+            };
+            let found = self.problem(&failure, &source);
+            let column = found.column.clone().and_then(|name| columns.iter_mut().find(|c| c.name == name));
+            match column.filter(|c| c.problem.is_none()) {
+                Some(column) if exclude.len() + 1 < source.columns().len() => {
+                    exclude.push(column.name.clone());
+                    column.problem = Some(found);
+                }
+                _ => return Err(found),
+            }
+        };
+        for found in &summary.columns {
+            if let Some(column) = columns.iter_mut().find(|c| c.name == found.name) {
+                fill(column, found);
+            }
+        }
+        let (_, name) = self.place();
+        Ok(TableInfo { name, format: source.describe(), rows: summary.n_rows, columns })
+    }
+
+    fn prepare(&self, choice: &Choice) -> Result<Data, Problem> {
+        let source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        prepared(&source, choice).map_err(|failure| self.problem(&failure, &source))
+    }
+
+    fn model_file(&self, choice: &Choice, recipe: &Recipe) -> Result<Vec<u8>, Problem> {
+        self.run(&self.words("fit", choice, recipe))
+    }
+
+    fn report(&self, choice: &Choice, recipe: &Recipe) -> Result<Vec<u8>, Problem> {
+        if matches!(recipe.kind, Kind::Laplace | Kind::Grid) {
+            return Err(Problem::with_hint("a model without a path has no report", "take a forest's"));
+        }
+        self.run(&self.words("path", choice, &Recipe { lifetime: None, ..recipe.clone() }))
+    }
+
+    fn command(&self, choice: &Choice, recipe: &Recipe) -> String {
+        let mut words = vec!["mondrian".to_owned()];
+        words.extend(self.words("fit", choice, recipe));
+        words.push("--out=model.mondrian".to_owned());
+        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl File {
+    /// The command's words, without its output.
+    fn words(&self, command: &str, choice: &Choice, recipe: &Recipe) -> Vec<String> {
+        let mut words = vec![command.to_owned(), self.place().1];
+        let density = recipe.kind == Kind::Density;
+        words.push(format!("--model={}", recipe.kind.name()));
+        let mut exclude = choice.exclude.clone();
+        match &choice.target {
+            // A density has no target, and its column is no input of the models that do.
+            Some(target) if density => exclude.push(target.clone()),
+            Some(target) => words.push(format!("--target={target}")),
+            None => {}
+        }
+        if let (Some(task), false) = (choice.task, density) {
+            let name = if task == api::Task::Regression { "regression" } else { "classification" };
+            words.push(format!("--task={name}"));
+        }
+        match choice.missing {
+            api::Missing::Refuse => {}
+            api::Missing::Drop => words.push("--missing=drop".to_owned()),
+            api::Missing::Mean => words.push("--missing=mean".to_owned()),
+        }
+        if !exclude.is_empty() {
+            words.push(format!("--exclude={}", exclude.join(",")));
+        }
+        if !choice.categorical.is_empty() {
+            words.push(format!("--categorical={}", choice.categorical.join(",")));
+        }
+        if let Some(lifetime) = recipe.lifetime {
+            words.push(format!("--lifetime={lifetime}"));
+        }
+        if let Some(trees) = recipe.trees {
+            words.push(format!("--trees={trees}"));
+        }
+        if recipe.seed != 0 {
+            words.push(format!("--seed={}", recipe.seed));
+        }
+        words
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=,:+@%".contains(c));
+    if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+fn fill(column: &mut ColumnInfo, found: &ColumnSummary) {
+    column.missing = found.missing;
+    if column.is_category {
+        column.n_levels = found.levels.len();
+        let mut levels: Vec<(String, u64)> = found.levels.iter().map(|(l, n)| (l.clone(), *n)).collect();
+        levels.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        levels.truncate(LISTED);
+        column.histogram = levels.iter().map(|(_, n)| *n).collect();
+        column.levels = levels;
+        return;
+    }
+    (column.min, column.max, column.mean, column.deviation) = (found.min, found.max, found.mean, found.deviation);
+    column.histogram = found.histogram(BINS);
+    let mut values = found.sample.clone();
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup();
+    let whole = values.iter().all(|x| x.fract() == 0.0);
+    column.few_values = (whole && values.len() <= FEW).then_some(values.len());
+    if found.count == 0 {
+        column.problem = Some(Problem {
+            message: format!("column {:?} has no values", found.name),
+            hint: Some("leave it out".to_owned()),
+            column: Some(found.name.clone()),
+        });
+    }
+}
+
+fn prepared(source: &Source, choice: &Choice) -> Outcome<Data> {
+    let missing = match choice.missing {
+        api::Missing::Refuse => Missing::Refuse,
+        api::Missing::Drop => Missing::Drop,
+        api::Missing::Mean => Missing::Mean,
+    };
+    let columns = ColumnChoice {
+        target: choice.target.clone(),
+        exclude: choice.exclude.clone(),
+        categorical: choice.categorical.clone(),
+        task: choice.task.map(|task| match task {
+            api::Task::Regression => Task::Regression,
+            api::Task::Classification => Task::Classification,
+        }),
+        ..ColumnChoice::default()
+    };
+    let selection = Selection::new(source, &columns)?;
+    let summary = summarise(source, &selection, missing, QUIET)?;
+    summary.check(source.place(), &selection, missing, Scaling::Standard)?;
+    let preparation = Preparation::new(&selection, &summary, missing, Scaling::Standard)?;
+    let rows = PreparedRows::new(source, &preparation, missing, &Besides::learning())?.all()?;
+    let width = preparation.n_features();
+    let (mut train, mut held_out) = (Part::default(), Part::default());
+    for (i, row) in rows.x.chunks(width).enumerate() {
+        let part = if is_held_out(0, rows.rows[i]) { &mut held_out } else { &mut train };
+        part.x.extend_from_slice(row);
+        part.y.extend(rows.y.get(i));
+        part.rows.push(rows.rows[i]);
+    }
+    let (lower, upper) = preparation.bounds(&summary);
+    let inputs = preparation.inputs.iter().zip(&summary.columns).map(|(input, column)| input_info(input, column));
+    Ok(Data {
+        features: preparation.features(),
+        inputs: inputs.collect(),
+        target: preparation.target.as_ref().map(|t| t.name.clone()),
+        task: preparation.task().map(|task| match task {
+            Task::Regression => api::Task::Regression,
+            Task::Classification => api::Task::Classification,
+        }),
+        classes: preparation.target.as_ref().and_then(|t| t.classes.clone()),
+        lower,
+        upper,
+        middle: Data::medians(&train.x, width),
+        train,
+        held_out,
+        encoder: Arc::new(Prepares(preparation)),
+    })
+}
+
+fn input_info(input: &crate::prepare::Input, column: &ColumnSummary) -> InputInfo {
+    let levels = match &input.encoding {
+        Encoding::Category { levels } => Some(levels.clone()),
+        Encoding::Number { .. } => None,
+    };
+    let mut sample = column.sample.clone();
+    sample.sort_unstable_by(f64::total_cmp);
+    let median = sample.get(sample.len() / 2).copied().unwrap_or(0.0);
+    InputInfo { name: input.name.clone(), min: column.min, max: column.max, median, levels }
+}
+
+/// Single rows, prepared as the table's.
+struct Prepares(Preparation);
+
+impl Encoder for Prepares {
+    fn encode(&self, cells: &Map<String, Value>) -> Result<Vec<f64>, Problem> {
+        let mut row = Vec::with_capacity(self.0.n_features());
+        for input in &self.0.inputs {
+            let cell = cells.get(&input.name).unwrap_or(&Value::Null);
+            match &input.encoding {
+                Encoding::Number { map, fill } => {
+                    let number = cell.as_f64().filter(|x| x.is_finite()).or(*fill).ok_or_else(|| Problem {
+                        message: format!("column {:?} needs a number", input.name),
+                        hint: None,
+                        column: Some(input.name.clone()),
+                    })?;
+                    row.push(map.apply(number));
+                }
+                Encoding::Category { levels } => {
+                    let text = cell.as_str();
+                    row.extend(levels.iter().map(|level| f64::from(u8::from(Some(level.as_str()) == text))));
+                }
+            }
+        }
+        Ok(row)
+    }
+
+    fn in_units(&self, feature: usize, scaled: f64) -> Option<f64> {
+        self.0.in_units(feature, scaled)
+    }
+}
+
+/// A failure for the page: its column found, its hint in the page's words.
+fn problem(failure: &Failure, columns: &[&str], path: &Path) -> Problem {
+    let (message, hint) = match failure {
+        Failure::Input { what, hint } => (what.clone(), Some(hint.as_str())),
+        other => (other.to_string(), None),
+    };
+    let column = columns
+        .iter()
+        .find(|name| [format!("column {name:?}"), format!("target {name:?}")].iter().any(|n| message.contains(n)))
+        .map(|name| (*name).to_owned());
+    // The page shows a table's name, not where the server keeps it.
+    let folder = path.parent().map_or(String::new(), |f| format!("{}/", f.display()));
+    let message = if path.is_absolute() { message.replace(&folder, "") } else { message };
+    let hint = match hint {
+        Some(h) if h.contains("--missing") => Some("choose to drop rows with missing cells or to fill them in"),
+        Some(h) if h.contains("--exclude") => Some("correct it, leave the column out, or take it as categories"),
+        Some(h) if h.contains("--task") => Some("say that the target is a class, or choose another"),
+        Some(h) if h.contains("--delimiter") => Some("correct that line"),
+        Some(h) if h.contains("--") => None,
+        other => other,
+    };
+    Problem { message, hint: hint.map(str::to_owned), column }
+}

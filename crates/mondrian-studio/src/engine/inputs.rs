@@ -1,0 +1,103 @@
+//! Lifetimes per input, and what moving one would do to the held-out error (report, chapter 5).
+
+use mondrian::{GridRidgeParams, LaplaceKernelRidgeParams, Points, Result};
+
+use super::{Model, fit, problem, rows_of};
+use crate::api::{Inputs, Problem};
+use crate::tables::{Data, Part};
+
+/// Rows that a what-if is fitted to at most: every so many of the training rows.
+const TRIAL_ROWS: usize = 700;
+/// Inputs with a what-if at most, the most relevant ones.
+const TRIAL_INPUTS: usize = 16;
+
+impl Model {
+    /// Relevance and lifetimes of the inputs, with the what-ifs of models that have one lifetime per input.
+    pub(crate) fn inputs(&self, data: &Data, cancelled: &dyn Fn() -> bool) -> std::result::Result<Inputs, Problem> {
+        let mut found = Inputs { names: data.features.clone(), ..Inputs::default() };
+        match self {
+            Self::Forest { model, path } => {
+                found.relevance = model.at(path.best_lifetime()).map_err(|e| problem(&e))?.relevance();
+            }
+            Self::Classifier(path) => {
+                let best = path.at(path.log_loss().best_lifetime()).map_err(|e| problem(&e))?;
+                found.relevance = best.relevance();
+            }
+            Self::Laplace(model) => {
+                found.relevance = model.importances();
+                found.lifetimes = model.lifetimes().to_vec();
+            }
+            Self::Grid(model) => {
+                let lifetimes = model.lifetimes();
+                let largest = lifetimes.iter().fold(f64::MIN_POSITIVE, |m, &l| m.max(l));
+                found.relevance = lifetimes.iter().map(|l| l / largest).collect();
+                found.lifetimes = lifetimes.to_vec();
+            }
+            Self::Kernel { .. } | Self::Density { .. } => {}
+        }
+        if !found.lifetimes.is_empty() {
+            self.what_if(data, &mut found, cancelled).map_err(|e| problem(&e))?;
+        }
+        Ok(found)
+    }
+
+    fn what_if(&self, data: &Data, found: &mut Inputs, cancelled: &dyn Fn() -> bool) -> Result<()> {
+        let (train, held_out) = (sample(&data.train, data.width()), sample(&data.held_out, data.width()));
+        let error = |lifetimes: &[f64]| self.error_with(lifetimes, data.width(), &train, &held_out);
+        found.error = Some(error(&found.lifetimes)?);
+        (found.halved, found.doubled) = (vec![None; data.width()], vec![None; data.width()]);
+        let mut order: Vec<usize> = (0..data.width()).collect();
+        order.sort_by(|&a, &b| found.relevance[b].total_cmp(&found.relevance[a]));
+        for d in order.into_iter().take(TRIAL_INPUTS) {
+            if cancelled() {
+                break;
+            }
+            let moved = |factor: f64| {
+                let mut lifetimes = found.lifetimes.clone();
+                lifetimes[d] *= factor;
+                lifetimes
+            };
+            let (halved, doubled) = (moved(0.5), moved(2.0));
+            found.halved[d] = Some(error(&halved)?);
+            found.doubled[d] = Some(error(&doubled)?);
+        }
+        Ok(())
+    }
+
+    /// The held-out error of a model like this one with these lifetimes, on a sample of the rows.
+    fn error_with(&self, lifetimes: &[f64], width: usize, train: &Part, held_out: &Part) -> Result<f64> {
+        let points = Points::row_major(&train.x, width)?;
+        let judge = Points::row_major(&held_out.x, width)?;
+        let mean = match self {
+            Self::Grid(model) => {
+                let params = GridRidgeParams {
+                    lifetimes: fit::lifetimes(Some(lifetimes))?,
+                    alpha: Some(model.alpha()),
+                    ..GridRidgeParams::default()
+                };
+                params.fit(points, &train.y)?.predict(judge)?
+            }
+            Self::Laplace(model) => {
+                let params = LaplaceKernelRidgeParams {
+                    lifetime: fit::lifetimes(Some(lifetimes))?,
+                    alpha: Some(model.alpha()),
+                    ..LaplaceKernelRidgeParams::default()
+                };
+                params.fit(points, &train.y)?.predict(judge)?
+            }
+            _ => Vec::new(),
+        };
+        let squares: f64 = mean.iter().zip(&held_out.y).map(|(m, y)| (m - y) * (m - y)).sum();
+        Ok((squares / mean.len().max(1) as f64).sqrt())
+    }
+}
+
+fn sample(part: &Part, width: usize) -> Part {
+    let stride = part.rows.len().div_ceil(TRIAL_ROWS).max(1);
+    let which: Vec<usize> = (0..part.rows.len()).step_by(stride).collect();
+    Part {
+        x: rows_of(part, &which, width),
+        y: which.iter().map(|&row| part.y[row]).collect(),
+        rows: which.iter().map(|&row| part.rows[row]).collect(),
+    }
+}

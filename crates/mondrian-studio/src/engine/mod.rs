@@ -1,0 +1,121 @@
+//! All calls into the library: fits, and answers of fitted models at a lifetime.
+
+mod fit;
+mod inputs;
+mod plane;
+mod row;
+mod stream;
+mod view;
+
+pub(crate) use fit::fit;
+pub(crate) use stream::Stream;
+
+use mondrian::process::Bounds;
+use mondrian::{
+    ClassificationPath, DensityForest, Error, GridRidge, KernelRidge, LaplaceKernelRidge, Lifetime, Points,
+    RegressionForest, RegularizationPath,
+};
+
+use crate::api::{Curve, Problem};
+use crate::tables::Part;
+
+/// Values of a curve that a page gets at most.
+const CURVE_POINTS: usize = 1500;
+/// Held-out rows in the charts at most.
+const SHOWN_ROWS: usize = 1000;
+
+/// A fitted model of any kind.
+pub(crate) enum Model {
+    Laplace(Box<LaplaceKernelRidge>),
+    Forest { model: RegressionForest, path: RegularizationPath },
+    Classifier(Box<ClassificationPath>),
+    Kernel { model: Box<KernelRidge>, path: RegularizationPath },
+    Grid(Box<GridRidge>),
+    Density { model: Box<DensityForest>, path: RegularizationPath },
+}
+
+impl Model {
+    /// Losses at every lifetime, where the model has a path.
+    pub(crate) fn path(&self) -> Option<&RegularizationPath> {
+        match self {
+            Self::Forest { path, .. } | Self::Kernel { path, .. } | Self::Density { path, .. } => Some(path),
+            Self::Classifier(found) => Some(found.log_loss()),
+            Self::Laplace(_) | Self::Grid(_) => None,
+        }
+    }
+
+    /// The curve for the page.
+    pub(crate) fn curve(&self) -> Option<Curve> {
+        let whole = self.path()?;
+        let path = whole.thinned(CURVE_POINTS);
+        let n = path.lifetimes().iter().position(|l| !l.is_finite()).unwrap_or(path.len());
+        let lifetimes = path.lifetimes()[..n].to_vec();
+        let to = lifetimes.last().copied().filter(|l| *l > 0.0).unwrap_or(1.0);
+        let first = lifetimes.iter().copied().find(|l| *l > 0.0).unwrap_or(to);
+        let finite = |l: Lifetime| if l.is_finite() { l.get() } else { to };
+        let held_out = path.validation().first().or(None).map_or(path.train(), Vec::as_slice);
+        Some(Curve {
+            loss: path.loss().name().to_owned(),
+            train: path.train()[..n].to_vec(),
+            held_out: held_out[..n].to_vec(),
+            best: finite(whole.best_lifetime()),
+            best_1se: finite(whole.best_lifetime_1se()),
+            // Before the first cut nothing changes, and the first cuts change little: four decades are enough to drag over.
+            from: (first * 0.8).max(to * 1e-4),
+            to,
+            lifetimes,
+        })
+    }
+
+    /// The lifetime asked for, the best if none is, within what the trees hold.
+    pub(crate) fn lifetime(&self, asked: Option<f64>) -> Result<Option<Lifetime>, Problem> {
+        let Some(path) = self.path() else { return Ok(None) };
+        let Some(asked) = asked else { return Ok(Some(path.best_lifetime())) };
+        let lifetime = Lifetime::new(asked).map_err(|e| problem(&e))?;
+        let last = path.lifetimes().last().copied().unwrap_or(0.0);
+        Ok(Some(match self {
+            Self::Density { .. } | Self::Kernel { .. } => lifetime.min(Lifetime::new(last).unwrap_or(Lifetime::ZERO)),
+            _ => lifetime,
+        }))
+    }
+
+    /// The box and the tree that a plane is cut from; none for models without trees.
+    fn bounds(&self) -> Option<&Bounds> {
+        match self {
+            Self::Forest { model, .. } => Some(model.forest().domain().first_box()),
+            Self::Kernel { model, .. } => Some(model.features().forest().domain().first_box()),
+            Self::Density { model, .. } => Some(model.forest().domain().first_box()),
+            Self::Laplace(_) | Self::Grid(_) | Self::Classifier(_) => None,
+        }
+    }
+}
+
+/// The held-out rows in the charts: every so many.
+pub(crate) fn shown(part: &Part) -> Vec<usize> {
+    let stride = part.rows.len().div_ceil(SHOWN_ROWS).max(1);
+    (0..part.rows.len()).step_by(stride).collect()
+}
+
+/// Some rows of a part.
+fn rows_of(part: &Part, which: &[usize], width: usize) -> Vec<f64> {
+    which.iter().flat_map(|&row| &part.x[row * width..][..width]).copied().collect()
+}
+
+fn points(x: &[f64], width: usize) -> Result<Points<'_>, Problem> {
+    Points::row_major(x, width).map_err(|e| problem(&e))
+}
+
+/// An error of the library, for the page.
+pub(crate) fn problem(error: &Error) -> Problem {
+    let hint = match error {
+        Error::NotFinite { .. } => Some("choose what to do about missing cells"),
+        Error::Empty { .. } => Some("give at least one row and one input"),
+        Error::ZeroWidth { .. } => Some("leave that constant column out"),
+        Error::TooLarge { .. } => Some("take a smaller lifetime or fewer trees"),
+        Error::Cancelled => Some("fit it again to go on"),
+        _ => None,
+    };
+    Problem { message: error.to_string(), hint: hint.map(str::to_owned), column: None }
+}
+
+pub(crate) use fit::Classified;

@@ -1,0 +1,70 @@
+//! One row: what the model says of it, and which training rows speak for that.
+
+use mondrian::Error;
+use mondrian::internals::normal;
+
+use super::view::Said;
+use super::{Model, points, problem};
+use crate::api::{Neighbour, Problem, RowAnswer, RowRequest};
+use crate::tables::Data;
+
+/// Training rows listed at most.
+const MOST_NEIGHBOURS: usize = 12;
+/// A weight worth counting.
+const WORTH: f64 = 1e-3;
+
+impl Model {
+    /// Prediction, interval and equivalent kernel of a row.
+    pub(crate) fn row(&self, data: &Data, request: &RowRequest) -> Result<RowAnswer, Problem> {
+        let x = data.encoder.encode(&request.cells)?;
+        let at = self.lifetime(request.lifetime)?;
+        let mut answer = RowAnswer {
+            outside: x.iter().zip(data.lower.iter().zip(&data.upper)).any(|(x, (low, high))| x < low || x > high),
+            ..RowAnswer::default()
+        };
+        match self.say(&x, data.width(), at, true)? {
+            Said::Numbers { mean, std } => {
+                answer.mean = mean.first().copied();
+                answer.std = std.first().copied();
+                let half = normal::quantile(0.95);
+                answer.interval = answer.mean.zip(answer.std).map(|(m, s)| [m - half * s, m + half * s]);
+            }
+            Said::Classes(p) => answer.probabilities = p,
+            Said::LogDensity(logs) => answer.mean = logs.first().copied().filter(|l| l.is_finite()),
+        }
+        if let Some(weights) = self.weights(data, &x, at)? {
+            answer.total_weight = Some(weights.iter().sum());
+            answer.n_neighbours = weights.iter().filter(|w| w.abs() > WORTH).count();
+            let mut order: Vec<usize> = (0..weights.len()).collect();
+            order.sort_by(|&a, &b| weights[b].abs().total_cmp(&weights[a].abs()));
+            answer.neighbours =
+                order.iter().take(MOST_NEIGHBOURS).map(|&row| neighbour(data, row, weights[row])).collect();
+        }
+        Ok(answer)
+    }
+
+    /// The weight of every training row in a prediction, where the model is a linear smoother.
+    fn weights(&self, data: &Data, x: &[f64], at: Option<mondrian::Lifetime>) -> Result<Option<Vec<f64>>, Problem> {
+        let points = points(x, data.width())?;
+        let found: Result<Option<Vec<f64>>, Error> = match (self, at) {
+            (Self::Forest { model, .. }, Some(at)) => model.at(at).and_then(|m| m.equivalent_kernel(points)).map(Some),
+            (Self::Laplace(model), _) if model.is_exact() => model.equivalent_kernel(points).map(Some),
+            (Self::Kernel { model, .. }, Some(at)) => {
+                model.at(at).and_then(|model| Ok(Some(model.equivalent_kernel(points)?.into_vec())))
+            }
+            _ => Ok(None),
+        };
+        found.map_err(|e| problem(&e))
+    }
+}
+
+fn neighbour(data: &Data, row: usize, weight: f64) -> Neighbour {
+    let width = data.width();
+    let inputs = data.train.x[row * width..][..width]
+        .iter()
+        .enumerate()
+        .map(|(d, &x)| data.encoder.in_units(d, x).unwrap_or(x))
+        .collect();
+    let target = data.train.y.get(row).copied().unwrap_or(0.0);
+    Neighbour { row: data.train.rows[row], weight, target, inputs }
+}

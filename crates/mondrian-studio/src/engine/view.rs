@@ -1,0 +1,195 @@
+//! A model at one lifetime: scores, predictions of the shown rows, calibration, and the surface in a plane.
+
+use std::time::Instant;
+
+use mondrian::internals::normal;
+use mondrian::{Lifetime, Prediction};
+
+use super::{Classified, Model, points, problem, rows_of, shown};
+use crate::api::{PlaneRequest, Problem, Score, Surface, View};
+use crate::tables::Data;
+
+/// Nominal coverages in the calibration chart.
+const LEVELS: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
+/// Places of a surface per side, at rest and while the slider moves.
+const LATTICE: [usize; 2] = [40, 24];
+
+/// What a model says of some rows.
+pub(super) enum Said {
+    Numbers { mean: Vec<f64>, std: Vec<f64> },
+    Classes(Vec<f64>),
+    LogDensity(Vec<f64>),
+}
+
+fn spread(p: Prediction) -> Said {
+    Said::Numbers { mean: p.mean, std: p.std }
+}
+
+impl Model {
+    /// Answers for prepared rows at a lifetime (of the path's models); deviations only where asked for.
+    pub(super) fn say(&self, x: &[f64], width: usize, at: Option<Lifetime>, with_std: bool) -> Result<Said, Problem> {
+        let points = points(x, width)?;
+        let at = at.unwrap_or(Lifetime::INFINITE);
+        let said = match self {
+            Self::Forest { model, .. } => model.at(at).and_then(|m| m.predict_with_std(points)).map(spread),
+            Self::Classifier(found) => found.at(at).and_then(|m| m.predict_proba(points)).map(Said::Classes),
+            Self::Density { model, .. } => model.at(at).and_then(|view| view.log_density(points)).map(Said::LogDensity),
+            Self::Grid(model) => model.predict(points).map(|mean| Said::Numbers { mean, std: Vec::new() }),
+            Self::Laplace(model) if with_std && model.is_exact() => model.predict_with_std(points).map(spread),
+            Self::Laplace(model) => model.predict(points).map(|mean| Said::Numbers { mean, std: Vec::new() }),
+            Self::Kernel { model, .. } => model.at(at).and_then(|model| {
+                let mean = model.predict(points)?.column(0).to_vec();
+                let std = if with_std {
+                    model.predict_variance(points)?.column(0).iter().map(|v| v.max(0.0).sqrt()).collect()
+                } else {
+                    Vec::new()
+                };
+                Ok(Said::Numbers { mean, std })
+            }),
+        };
+        said.map_err(|e| problem(&e))
+    }
+
+    /// The model at a lifetime. `settled` asks for what is too slow to follow a moving slider.
+    pub(crate) fn view(
+        &self,
+        data: &Data,
+        asked: Option<f64>,
+        plane: Option<PlaneRequest>,
+        settled: bool,
+    ) -> Result<View, Problem> {
+        let started = Instant::now();
+        let at = self.lifetime(asked)?;
+        let which = shown(&data.held_out);
+        let x = rows_of(&data.held_out, &which, data.width());
+        let truth: Vec<f64> = which.iter().filter_map(|&row| data.held_out.y.get(row)).copied().collect();
+        let mut view = View { lifetime: at.map(Lifetime::get).filter(|l| l.is_finite()), ..View::default() };
+        if !which.is_empty() {
+            let asked = Instant::now();
+            match self.say(&x, data.width(), at, settled)? {
+                Said::Numbers { mean, std } => numbers(&mut view, &truth, mean, std),
+                Said::Classes(p) => classes(&mut view, &truth, &p, Classified::of(data).n_classes),
+                Said::LogDensity(logs) => {
+                    view.score.log_loss = Some(-logs.iter().filter(|l| l.is_finite()).sum::<f64>() / logs.len() as f64);
+                    view.predicted = logs;
+                }
+            }
+            view.score.predict_micros = asked.elapsed().as_secs_f64() * 1e6 / which.len() as f64;
+        }
+        self.exact_losses(&mut view, data, at);
+        if let Some(plane) = plane {
+            view.surface = Some(self.surface(data, plane, at, LATTICE[usize::from(!settled)])?);
+        }
+        view.millis = started.elapsed().as_secs_f64() * 1e3;
+        Ok(view)
+    }
+
+    /// What the path knows exactly, over all held-out rows.
+    fn exact_losses(&self, view: &mut View, data: &Data, at: Option<Lifetime>) {
+        let (Some(path), Some(at)) = (self.path(), at) else { return };
+        view.score.lifetime = Some(at.get()).filter(|l| l.is_finite());
+        view.train_loss = Some(path.train()[path.index_at(at)]);
+        let value = path.value_at(at);
+        match self {
+            Self::Forest { .. } | Self::Kernel { .. } => {
+                view.score.rmse = Some(value);
+                view.score.r2 = Some(1.0 - value * value / variance(&data.held_out.y).max(f64::MIN_POSITIVE));
+            }
+            Self::Density { .. } => view.score.log_loss = Some(value),
+            // The classes' path is known at some lifetimes only; the shown rows say it at this one.
+            Self::Classifier(_) | Self::Laplace(_) | Self::Grid(_) => {}
+        }
+    }
+
+    /// The model on a lattice of the plane, all other inputs at their medians.
+    fn surface(&self, data: &Data, plane: PlaneRequest, at: Option<Lifetime>, n: usize) -> Result<Surface, Problem> {
+        let (x, y) = self.sides(data, plane)?;
+        let mut lattice = Vec::with_capacity(n * n * data.width());
+        let place = |i: usize, (low, high): (f64, f64)| low + (i as f64 + 0.5) / n as f64 * (high - low);
+        for j in 0..n {
+            for i in 0..n {
+                let start = lattice.len();
+                lattice.extend_from_slice(&data.middle);
+                lattice[start + plane.x] = place(i, x);
+                lattice[start + plane.y] = place(j, y);
+            }
+        }
+        let mut surface = Surface { n, ..Surface::default() };
+        match self.say(&lattice, data.width(), at, false)? {
+            Said::Numbers { mean, .. } => surface.values = mean,
+            Said::LogDensity(logs) => surface.values = logs.into_iter().map(|l| l.max(-1e6)).collect(),
+            Said::Classes(p) => {
+                for row in p.chunks(Classified::of(data).n_classes.max(1)) {
+                    let best = most_probable(row);
+                    surface.classes.push(best as u32);
+                    surface.values.push(row[best]);
+                }
+            }
+        }
+        Ok(surface)
+    }
+
+    /// How it does on the held-out rows at its best lifetime.
+    pub(crate) fn score(&self, data: &Data) -> Result<Score, Problem> {
+        Ok(self.view(data, None, None, true)?.score)
+    }
+}
+
+fn numbers(view: &mut View, truth: &[f64], mean: Vec<f64>, std: Vec<f64>) {
+    let n = truth.len() as f64;
+    let squares: f64 = truth.iter().zip(&mean).map(|(t, m)| (t - m) * (t - m)).sum();
+    view.score.rmse = Some((squares / n).sqrt());
+    view.score.r2 = Some(1.0 - squares / n / variance(truth).max(f64::MIN_POSITIVE));
+    if !std.is_empty() {
+        let inside = |level: f64| {
+            let half = normal::quantile(0.5 + level / 2.0);
+            let held = truth.iter().zip(&mean).zip(&std).filter(|((t, m), s)| (*t - *m).abs() <= half * **s).count();
+            held as f64 / n
+        };
+        view.calibration = LEVELS.map(|level| [level, inside(level)]).to_vec();
+        view.score.coverage = Some(inside(0.9));
+        let log_loss: f64 = truth
+            .iter()
+            .zip(&mean)
+            .zip(&std)
+            .map(|((t, m), s)| {
+                let z = (t - m) / s;
+                0.5 * z * z + s.ln() + 0.5 * (2.0 * std::f64::consts::PI).ln()
+            })
+            .sum();
+        view.score.log_loss = Some(log_loss / n).filter(|l| l.is_finite());
+    }
+    (view.predicted, view.std) = (mean, std);
+}
+
+fn classes(view: &mut View, truth: &[f64], p: &[f64], n_classes: usize) {
+    let (mut sure, mut right, mut count) = ([0.0; 10], [0.0; 10], [0.0_f64; 10]);
+    let (mut wrong, mut log_loss) = (0.0, 0.0);
+    for (row, &truth) in p.chunks(n_classes.max(1)).zip(truth) {
+        let best = most_probable(row);
+        let hit = best == truth as usize;
+        let bin = ((row[best] * 10.0) as usize).min(9);
+        sure[bin] += row[best];
+        right[bin] += f64::from(u8::from(hit));
+        count[bin] += 1.0;
+        wrong += f64::from(u8::from(!hit));
+        log_loss -= row.get(truth as usize).copied().unwrap_or(0.0).max(f64::EPSILON).ln();
+        view.classes.push(best as u32);
+        view.predicted.push(row[best]);
+    }
+    let n = truth.len() as f64;
+    view.score.error_rate = Some(wrong / n);
+    view.score.log_loss = Some(log_loss / n);
+    let filled = (0..10).filter(|&bin| count[bin] > 0.0);
+    view.calibration = filled.map(|bin| [sure[bin] / count[bin], right[bin] / count[bin]]).collect();
+}
+
+fn most_probable(row: &[f64]) -> usize {
+    (0..row.len()).fold(0, |best, k| if row[k] > row[best] { k } else { best })
+}
+
+fn variance(y: &[f64]) -> f64 {
+    let n = y.len().max(1) as f64;
+    let mean = y.iter().sum::<f64>() / n;
+    y.iter().map(|y| (y - mean) * (y - mean)).sum::<f64>() / n
+}

@@ -1,0 +1,129 @@
+//! What the studio needs of the program: tables read and prepared, and models fitted as its commands fit them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::api::{Choice, InputInfo, Lines, Problem, Recipe, TableInfo, Task};
+
+/// Opens tables and model files. The program implements it, so that the studio reads what its commands read.
+pub trait Tables: Send + Sync + 'static {
+    /// Opens a table at a path of this machine that the server chose or the command line named.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    fn open(&self, path: &Path) -> Result<Box<dyn Table>, Problem>;
+
+    /// Name and text of the table of `mondrian tour`.
+    fn tour(&self) -> (&'static str, &'static str);
+
+    /// Ends what is still at work: the studio closes.
+    fn stop(&self);
+}
+
+/// An open table.
+pub trait Table: Send + Sync {
+    /// How it is understood; a column that cannot be read carries its problem.
+    ///
+    /// # Errors
+    /// A problem of the whole file.
+    fn describe(&self) -> Result<TableInfo, Problem>;
+
+    /// The rows, encoded, scaled and split into those to learn from and those to judge by.
+    ///
+    /// # Errors
+    /// What is wrong with the choice or with a cell.
+    fn prepare(&self, choice: &Choice) -> Result<Data, Problem>;
+
+    /// The bytes of the model file that `mondrian fit` writes.
+    ///
+    /// # Errors
+    /// As the command's.
+    fn model_file(&self, choice: &Choice, recipe: &Recipe) -> Result<Vec<u8>, Problem>;
+
+    /// The page that `mondrian path` writes.
+    ///
+    /// # Errors
+    /// As the command's.
+    fn report(&self, choice: &Choice, recipe: &Recipe) -> Result<Vec<u8>, Problem>;
+
+    /// The command that fits the same model.
+    fn command(&self, choice: &Choice, recipe: &Recipe) -> String;
+}
+
+/// How rows become numbers, and numbers the file's units.
+pub trait Encoder: Send + Sync {
+    /// The dimensions of a row given as column name → cell.
+    ///
+    /// # Errors
+    /// Which cell is not usable.
+    fn encode(&self, cells: &Map<String, Value>) -> Result<Vec<f64>, Problem>;
+
+    /// A dimension's value in the file's units; none for categories.
+    fn in_units(&self, feature: usize, scaled: f64) -> Option<f64>;
+}
+
+/// Some rows, ready for a model.
+#[derive(Debug, Clone, Default)]
+pub struct Part {
+    /// Inputs, row-major.
+    pub x: Vec<f64>,
+    /// Targets: numbers, or the classes' numbers.
+    pub y: Vec<f64>,
+    /// The rows' numbers in the file, counted from 1.
+    pub rows: Vec<u64>,
+}
+
+/// A prepared table.
+#[derive(Clone)]
+pub struct Data {
+    /// Names, one per dimension.
+    pub features: Vec<String>,
+    /// The columns behind them.
+    pub inputs: Vec<InputInfo>,
+    /// The target's name.
+    pub target: Option<String>,
+    /// Number or class.
+    pub task: Option<Task>,
+    /// The classes, sorted.
+    pub classes: Option<Vec<String>>,
+    /// Lower corner of the box of all rows.
+    pub lower: Vec<f64>,
+    /// Upper corner.
+    pub upper: Vec<f64>,
+    /// Rows to learn from.
+    pub train: Part,
+    /// Rows to judge by.
+    pub held_out: Part,
+    /// The middle of every dimension of the rows to learn from.
+    pub middle: Vec<f64>,
+    /// How they were made.
+    pub encoder: Arc<dyn Encoder>,
+}
+
+impl Data {
+    /// Number of dimensions.
+    pub fn width(&self) -> usize {
+        self.features.len()
+    }
+
+    /// The medians of some rows, dimension by dimension.
+    pub fn medians(x: &[f64], width: usize) -> Vec<f64> {
+        (0..width)
+            .map(|d| {
+                let mut column: Vec<f64> = x.iter().skip(d).step_by(width).copied().collect();
+                column.sort_unstable_by(f64::total_cmp);
+                column.get(column.len() / 2).copied().unwrap_or(0.0)
+            })
+            .collect()
+    }
+}
+
+/// The Python lines that open a taken-away model.
+pub(crate) fn lines(command: String, file: &str) -> Lines {
+    let python = format!(
+        "import mondrian\nimport pandas\n\nmodel = mondrian.load({file:?})\ntable = pandas.read_csv(\"new.csv\")\nprint(model.predict(table[list(model.feature_names_in_)]))"
+    );
+    Lines { command, python }
+}

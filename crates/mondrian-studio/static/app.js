@@ -1,0 +1,311 @@
+// The studio: one state shared with the server, one lifetime for everything on the page.
+import { $, attempt, clamp, get, h, number, percent, post, postForBytes, redrawAll, upload } from "./dom.js";
+import { chart, scatter } from "./charts.js";
+import { showTable } from "./table.js";
+import { showBoard, showInputs, showKinds } from "./models.js";
+import { labelAxes, partition, surface, valueRange } from "./plane.js";
+import { classLegend, rowEditor } from "./row.js";
+import { streamView } from "./stream.js";
+
+const root = document.documentElement;
+const app = { state: null, generation: -1, active: null, model: null, curve: null, plane: null, axes: [0, 1], tree: 0, lifetime: null, view: null };
+window.studio = { app, timings: { views: [], frames: [] } };
+
+// ---- theme --------------------------------------------------------------------------------------------------------
+const dark = matchMedia("(prefers-color-scheme: dark)");
+let chosenTheme = null;
+function theme() {
+  root.dataset.theme = chosenTheme || (dark.matches ? "dark" : "light");
+  redrawAll();
+}
+dark.addEventListener("change", theme);
+$("theme").addEventListener("click", () => { chosenTheme = root.dataset.theme === "dark" ? "light" : "dark"; theme(); });
+theme();
+
+// ---- panels -------------------------------------------------------------------------------------------------------
+const curve = chart($("curve"), (width) => clamp(width * 0.3, 220, 340), (spec) => `${spec.yLabel} against lifetime, from ${number(spec.x[0])} to ${number(spec.x.at(-1))}; least held out at ${number(app.curve.best)}`);
+const residuals = chart($("residuals"), 250, () => "histogram of held-out residuals");
+const calibration = chart($("calibration"), 250, () => "nominal against observed");
+const tree = partition($("partition"), $("points")), mean = surface($("surface")), dots = scatter($("scatter"));
+const editor = rowEditor(), stream = streamView();
+window.studio.tree = tree;
+
+// ---- the lifetime -------------------------------------------------------------------------------------------------
+const STEPS = 1000, slider = $("lifetime");
+const toLifetime = (v) => app.curve.from * (app.curve.to / app.curve.from) ** (v / STEPS);
+const toStep = (l) => (l <= app.curve.from ? 0 : clamp(Math.round((STEPS * Math.log(l / app.curve.from)) / Math.log(app.curve.to / app.curve.from)), 0, STEPS));
+
+function setLifetime(value, settled, move = true) {
+  app.lifetime = value;
+  $("lifetime-out").textContent = number(value, 3);
+  slider.setAttribute("aria-valuetext", `lifetime ${number(value, 3)}`);
+  if (move) slider.value = toStep(value);
+  curve.mark(value);
+  tree.at(value);
+  note();
+  ask(settled);
+}
+slider.addEventListener("input", () => setLifetime(toLifetime(Number(slider.value)), false, false));
+slider.addEventListener("change", () => { ask(true); editor.at(app.lifetime); showTake(); });
+slider.addEventListener("keydown", (event) => {
+  const step = { PageUp: 50, PageDown: -50 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  slider.value = Number(slider.value) + step;
+  setLifetime(toLifetime(Number(slider.value)), true, false);
+});
+$("to-best").addEventListener("click", () => { setLifetime(app.curve.best, true); editor.at(app.lifetime); showTake(); });
+$("to-1se").addEventListener("click", () => { setLifetime(app.curve.best_1se, true); editor.at(app.lifetime); showTake(); });
+let dragging = false;
+$("curve").addEventListener("pointerdown", (event) => { if (app.curve && event.target.closest(".u-over")) { dragging = true; drag(event); } });
+addEventListener("pointermove", (event) => { if (dragging) drag(event); });
+addEventListener("pointerup", () => { if (dragging) { dragging = false; slider.dispatchEvent(new Event("change")); } });
+function drag(event) {
+  const value = curve.valueAt(event.clientX);
+  if (value !== null) setLifetime(clamp(value, app.curve.from, app.curve.to), false);
+}
+
+/** Asks for the view at the lifetime in force; while one answer is on its way, only the last wish is kept. */
+let asking = false, wish = null;
+async function ask(settled) {
+  if (!app.model) return;
+  wish = { model: app.model.id, lifetime: app.lifetime, settled: settled || (wish?.settled ?? false) };
+  if (asking) return;
+  asking = true;
+  while (wish) {
+    const now = wish;
+    wish = null;
+    const query = new URLSearchParams({ settled: now.settled });
+    if (now.lifetime !== null) query.set("lifetime", now.lifetime);
+    if (app.plane) { query.set("x", app.axes[0]); query.set("y", app.axes[1]); }
+    const started = performance.now();
+    const view = await attempt(() => get(`models/${now.model}/view?${query}`));
+    if (view && app.model && now.model === app.model.id) {
+      window.studio.timings.views.push({ trip: performance.now() - started, library: view.millis });
+      showView(view);
+    }
+  }
+  asking = false;
+}
+
+// ---- one view -----------------------------------------------------------------------------------------------------
+function figure(label, value) {
+  return h("div", {}, h("dt", { text: label }), h("dd", { text: value }));
+}
+function showView(view) {
+  app.view = view;
+  const { data } = app.state, s = view.score, kind = app.model.request.kind, density = kind === "density", classes = !density && data.task === "classification" ? data.classes : null;
+  const figures = [];
+  if (app.curve) figures.push(figure("lifetime", number(view.lifetime, 3)));
+  if (density) figures.push(figure("mean −log density, held out", number(s.log_loss)), figure("on training rows", number(view.train_loss)));
+  else if (classes) figures.push(figure("wrong, held out", percent(s.error_rate)), figure("log loss", number(s.log_loss, 3)));
+  else figures.push(figure("RMSE, held out", number(s.rmse)), figure("R²", s.r2 === null ? "–" : s.r2.toFixed(4)), figure("coverage of 90 %", percent(s.coverage)));
+  if (!density && !classes && view.train_loss !== null) figures.push(figure("RMSE, training", number(view.train_loss)));
+  figures.push(figure("answered in", `${view.millis.toFixed(0)} ms`));
+  $("figures").replaceChildren(...figures);
+
+  $("p-scatter").hidden = density || !!classes;
+  $("p-residuals").hidden = density || !!classes;
+  $("p-calibration").hidden = density || !view.calibration.length;
+  if (!density && !classes) {
+    dots.set({ predicted: view.predicted, observed: data.observed, std: view.std }, `predicted against observed for ${view.predicted.length} held-out rows, RMSE ${number(s.rmse)}`);
+    $("scatter-note").textContent = `${number(view.predicted.length)} held-out rows${view.std.length ? ", each with its 90 % interval" : ""}`;
+    showResiduals(view.predicted.map((p, i) => data.observed[i] - p));
+  }
+  if (view.calibration.length) {
+    $("calibration-h").textContent = classes ? "Reliability" : "Calibration of intervals";
+    const x = view.calibration.map((c) => c[0]), y = view.calibration.map((c) => c[1]);
+    calibration.set({
+      x, xLabel: classes ? "probability of the predicted class" : "interval meant to hold", yLabel: classes ? "share right" : "share held", xRange: [0, 1], yRange: [0, 1],
+      series: [{ label: "observed", colour: "--blue", y, points: true }, { label: "ideal", colour: "--soft", y: x, dash: [4, 5], width: 1.2 }],
+    });
+  }
+  if (view.surface && app.plane) {
+    const range = density ? valueRange(view.surface.values) : tree.range();
+    mean.set(view.surface, { classes, density, range }, density ? "log density with contours in the plane" : classes ? "most probable class in the plane" : "predicted mean in the plane");
+  }
+}
+function showResiduals(all) {
+  if (!all.length) return;
+  const spread = Math.max(...all.map(Math.abs)) || 1, bins = 31, counts = new Array(bins).fill(0);
+  for (const r of all) counts[clamp(Math.floor(((r / spread + 1) / 2) * bins), 0, bins - 1)] += 1;
+  residuals.set({
+    x: counts.map((_, i) => ((2 * (i + 0.5)) / bins - 1) * spread), xLabel: "observed − predicted", yLabel: "rows", legend: false,
+    series: [{ label: "rows", colour: "--blue", y: counts, bars: true, width: 0 }],
+  });
+}
+function note() {
+  if (!app.plane) return;
+  const beyond = app.lifetime > app.plane.complete_to;
+  requestAnimationFrame(() => { $("tree-note").textContent = beyond ? `The picture ends at lifetime ${number(app.plane.complete_to, 3)}, about 5000 cells; the forest goes on.` : `${number(tree.stats.cells)} cells. A longer lifetime only refines.`; });
+  $("partition").setAttribute("aria-label", `partition of tree ${app.tree + 1} in the plane of ${app.plane.x.name} and ${app.plane.y.name}`);
+}
+
+// ---- a model ------------------------------------------------------------------------------------------------------
+async function activate(id) {
+  const model = app.state.models.find((m) => m.id === id);
+  if (!model || model.status !== "ready") return;
+  const { data } = app.state;
+  const found = await attempt(() => get(`models/${id}/curve`));
+  if (found === undefined) return;
+  app.active = id;
+  app.model = model;
+  app.curve = found;
+  showBoard(app.state, app.active, activate);
+  $("life").hidden = false;
+  $("p-curve").hidden = !found;
+  $("slider").hidden = !found;
+  $("life-h").textContent = found ? "The lifetime" : "The model";
+  $("life-text").textContent = found
+    ? `One fit of the ${model.request.kind} holds every lifetime. Drag the slider, or the curve: everything below answers from that one fit, nothing is fitted again.`
+    : `The ${model.request.kind} model has one lifetime per input, below, and no single one to drag.`;
+  app.lifetime = found ? found.best : null;
+  if (found) {
+    curve.set({
+      x: found.lifetimes.map((l) => Math.max(l, found.from)), logX: true, xLabel: "lifetime λ", xShort: "λ", yLabel: { rmse: "RMSE", log_loss: "log loss", neg_log_density: "−log density" }[found.loss] || found.loss,
+      series: [{ label: "held out", colour: "--blue", y: found.held_out, steps: true }, { label: "training", colour: "--soft", y: found.train, steps: true, width: 1.4, dash: [4, 4] }],
+    });
+  }
+  await preparePlane();
+  if (found) setLifetime(found.best, true);
+  else ask(true);
+  $("stream").hidden = !app.streamable;
+  editor.set(data, model);
+  editor.at(app.lifetime);
+  showTake();
+  contents();
+  showInputs(model, null);
+  const relevance = await attempt(() => get(`models/${id}/inputs`));
+  if (app.active === id && relevance) {
+    showInputs(model, relevance);
+    contents();
+    const order = relevance.relevance.map((r, i) => [r, i]).sort((a, b) => b[0] - a[0]).map(([, i]) => i);
+    if (app.fresh && order.length > 1) {
+      app.fresh = false;
+      app.axes = [order[0], order[1]];
+      await preparePlane();
+      if (app.curve) setLifetime(app.lifetime, true);
+      else ask(true);
+    }
+  }
+}
+
+async function preparePlane() {
+  const { data } = app.state, flat = data.features.length > 1;
+  $("p-tree").hidden = !flat || !app.curve;
+  $("p-surface").hidden = !flat;
+  if (!flat) { app.plane = null; return; }
+  const plane = await attempt(() => get(`models/${app.model.id}/plane?x=${app.axes[0]}&y=${app.axes[1]}&tree=${app.tree}`));
+  if (!plane) return;
+  app.plane = plane;
+  const density = app.model.request.kind === "density", classes = !density && data.task === "classification" ? data.classes : null;
+  tree.set(plane, { classes, density });
+  labelAxes("x", plane);
+  labelAxes("sx", plane);
+  const select = (label, which) => h("label", {}, label, h("select", { "aria-label": `${label} input`, onchange: (e) => pick(which, Number(e.target.value)) }, data.features.map((f, i) => h("option", { value: i, text: f, selected: app.axes[which] === i, disabled: app.axes[1 - which] === i }))));
+  const points = h("button", { type: "button", class: "plain", "aria-pressed": "true", text: "rows" });
+  points.addEventListener("click", () => { const on = points.getAttribute("aria-pressed") !== "true"; points.setAttribute("aria-pressed", on); tree.points(on); });
+  const number_ = h("input", { type: "number", min: 1, max: 10000, value: app.tree + 1, "aria-label": "tree", onchange: (e) => { app.tree = Math.max(0, Number(e.target.value) - 1); preparePlane().then(() => setLifetime(app.lifetime, true)); } });
+  $("plane-tools").replaceChildren(select("across", 0), select("up", 1), h("label", {}, "tree", number_), points);
+  const [lo, hi] = tree.range();
+  $("surface-tools").replaceChildren(classes ? classLegend(classes) : density ? h("span", { class: "soft", text: "seven contours of the log density" }) : h("span", { class: "ramp" }, number(lo, 3), h("i"), `${number(hi, 3)} ${data.choice.target}`), ...(app.curve ? [] : [select("across", 0), select("up", 1)]));
+  $("surface-h").textContent = density ? "All trees: the density" : classes ? "All trees: the classes" : app.curve ? "All trees: the mean" : "The mean";
+  $("surface-note").textContent = data.features.length > 2 ? "All other inputs at their medians." : "";
+  // A streamed forest cuts the same box as the fitted one; a density has a box of its own, other models have no trees.
+  if (data.task && app.curve && !density) { stream.plane(plane, data); app.streamable = true; }
+}
+async function pick(which, feature) {
+  app.axes[which] = feature;
+  await preparePlane();
+  if (app.curve) setLifetime(app.lifetime, true);
+  else ask(true);
+}
+
+// ---- take it away -------------------------------------------------------------------------------------------------
+const recipe = () => ({ kind: app.model.request.kind, lifetime: app.lifetime, trees: app.model.request.trees, seed: app.model.request.seed });
+async function showTake() {
+  $("take").hidden = !app.model;
+  if (!app.model) return;
+  const found = await attempt(() => post("take/lines", recipe()));
+  if (!found) return;
+  $("take-text").textContent = app.curve ? `The ${app.model.request.kind} at lifetime ${number(app.lifetime, 3)}, fitted on all rows: the file that the command below writes, byte for byte.` : `The ${app.model.request.kind} model, tuned and fitted on all rows: the file that the command below writes, byte for byte.`;
+  $("command").textContent = found.command;
+  $("python").textContent = found.python;
+  $("take-report").hidden = !app.curve;
+}
+async function take(path, name, button) {
+  button.disabled = true;
+  $("take-note").textContent = "fitting on all rows …";
+  const blob = await attempt(() => postForBytes(path, recipe()));
+  button.disabled = false;
+  $("take-note").textContent = blob ? `${name}: ${number(Math.round(blob.size / 1000))} kB` : "";
+  if (!blob) return;
+  const url = URL.createObjectURL(blob);
+  h("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+$("take-model").addEventListener("click", (e) => take("take/model", "model.mondrian", e.target));
+$("take-report").addEventListener("click", (e) => take("take/report", "report.html", e.target));
+
+// ---- the table ----------------------------------------------------------------------------------------------------
+async function send(file) {
+  if (app.state && file.size > app.state.max_upload) { $("upload").textContent = `larger than ${app.state.max_upload / 1e6} MB: open it from the command line`; return; }
+  $("upload").textContent = `reading ${file.name} …`;
+  await attempt(() => upload(file));
+  $("upload").textContent = "";
+}
+$("file").addEventListener("change", (event) => { if (event.target.files[0]) send(event.target.files[0]); event.target.value = ""; });
+$("tour").addEventListener("click", () => attempt(() => post("tour")));
+const drop = $("drop");
+for (const kind of ["dragenter", "dragover"]) addEventListener(kind, (event) => { event.preventDefault(); drop.classList.add("over"); });
+for (const kind of ["dragleave", "drop"]) addEventListener(kind, (event) => { event.preventDefault(); drop.classList.remove("over"); });
+addEventListener("drop", (event) => { const file = event.dataTransfer?.files[0]; if (file) send(file); });
+
+// ---- state --------------------------------------------------------------------------------------------------------
+function contents() {
+  const sections = [...document.querySelectorAll("main > section")].filter((s) => !s.hidden);
+  $("contents").replaceChildren(...(sections.length > 1 ? sections.map((s) => h("a", { href: `#${s.id}`, text: s.querySelector("h2").textContent })) : []));
+}
+let turn = 0;
+async function refresh() {
+  const mine = ++turn;
+  const state = await attempt(() => get("state"));
+  // A later question will have the newer answer.
+  if (!state || mine !== turn) return;
+  const fresh = state.generation !== app.generation;
+  app.state = state;
+  app.generation = state.generation;
+  $("title").textContent = state.table ? state.table.name.split(/[\\/]/).at(-1) : "One fit holds every lifetime";
+  drop.classList.toggle("small", !!state.table);
+  if (fresh) {
+    $("problem").hidden = true;
+    Object.assign(app, { active: null, model: null, curve: null, plane: null, axes: [0, 1], tree: 0, fresh: true, lifetime: null, streamable: false });
+    for (const id of ["life", "inputs", "row", "take", "slider"]) $(id).hidden = true;
+    showTable(state, () => {});
+    showKinds(state);
+    stream.reset(state.data);
+    $("stream").hidden = true;
+  }
+  $("models").hidden = !state.data;
+  if (app.active !== null && !state.models.some((m) => m.id === app.active)) { app.active = null; app.model = null; for (const id of ["life", "inputs", "row", "take", "slider"]) $(id).hidden = true; }
+  $("stream").hidden = !app.streamable;
+  showBoard(state, app.active, activate);
+  contents();
+  const ready = state.models.find((m) => m.status === "ready");
+  if (app.active === null && ready) { await activate(ready.id); $("stream").hidden = !app.streamable; contents(); }
+}
+function listen() {
+  const source = new EventSource("api/v1/events");
+  source.addEventListener("state", refresh);
+  source.addEventListener("model", (event) => {
+    const info = JSON.parse(event.data), at = app.state?.models.findIndex((m) => m.id === info.id);
+    if (at === undefined || at < 0) return;
+    app.state.models[at] = info;
+    showBoard(app.state, app.active, activate);
+    if (info.status === "ready" && app.active === null) refresh();
+  });
+  source.addEventListener("stream", (event) => stream.show(JSON.parse(event.data)));
+  source.addEventListener("open", refresh);
+}
+listen();
+refresh();

@@ -1,0 +1,92 @@
+// The models: what can be fitted, how far each is, and how they compare.
+import { $, attempt, del, h, number, percent, post } from "./dom.js";
+
+const WORDS = {
+  laplace: "The exact Laplace kernel, one tuned lifetime per input. Usually the most accurate.",
+  forest: "A Mondrian forest: learns online, knows its uncertainty, and holds every lifetime.",
+  kernel: "Ridge regression on Mondrian features, solved at every cut of the path.",
+  grid: "Ridge regression on a Mondrian grid, one searched lifetime per input.",
+  density: "How likely rows are; needs no target.",
+};
+
+export function showKinds(state) {
+  const kinds = state.data ? state.data.kinds : [];
+  $("kinds").replaceChildren(...kinds.map((kind) => h("article", {},
+    h("h3", { text: kind }), h("p", { class: "soft", text: WORDS[kind] }),
+    h("button", { type: "button", "data-fit": kind, onclick: () => attempt(() => post("models", { kind })), text: `Fit ${kind}` }))));
+}
+
+/** The error that models of a task are ordered by. */
+function error(model, task) {
+  const s = model.score;
+  if (!s) return Infinity;
+  return (model.request.kind === "density" ? Infinity : task === "classification" ? s.log_loss : s.rmse) ?? Infinity;
+}
+
+export function showBoard(state, active, activate) {
+  const { models, data } = state, task = data?.task;
+  const table = $("board");
+  if (!models.length) { table.replaceChildren(); return; }
+  const ordered = [...models].sort((a, b) => error(a, task) - error(b, task) || a.id - b.id);
+  const best = ordered.find((m) => Number.isFinite(error(m, task)));
+  const classes = task === "classification";
+  const head = ["model", "", classes ? "log loss" : "RMSE", classes ? "wrong" : "R²", classes ? "" : "log loss", "coverage of 90 %", "fit", "per row", ""];
+  const rows = ordered.map((model) => {
+    const s = model.score || {}, name = model.request.lifetimes ? `${model.request.kind}, moved` : model.request.kind;
+    const status = {
+      running: () => [h("progress", { max: 1, value: model.progress, "aria-label": `progress of ${name}` }), ` ${model.stage} `, h("button", { class: "link", type: "button", onclick: () => attempt(() => post(`models/${model.id}/cancel`)), text: "cancel", "aria-label": `cancel ${name}` })],
+      ready: () => [h("label", {}, h("input", { type: "radio", name: "active", value: model.id, checked: model.id === active, onchange: () => activate(model.id) }), " shown", h("span", { class: "soft", text: "" }))],
+      cancelled: () => ["cancelled"],
+      failed: () => [h("span", { text: model.problem ? model.problem.message : "failed" })],
+    }[model.status]();
+    const density = model.request.kind === "density";
+    const cell = (text) => h("td", { class: "n", text });
+    return h("tr", { class: model === best && models.length > 1 ? "best" : null, "data-model": model.id, "data-status": model.status },
+      h("td", { class: "name", text: name }), h("td", {}, status),
+      cell(classes ? number(s.log_loss) : number(s.rmse)),
+      cell(classes ? percent(s.error_rate) : s.r2 === null || s.r2 === undefined ? "–" : s.r2.toFixed(3)),
+      cell(classes ? "" : density ? number(s.log_loss, 3) : number(s.log_loss, 3)),
+      cell(percent(s.coverage)),
+      cell(`${model.seconds.toFixed(1)} s`),
+      cell(model.score ? `${number(s.predict_micros, 2)} µs` : ""),
+      h("td", { class: "n" }, h("button", { class: "link", type: "button", "aria-label": `remove ${name}`, onclick: () => attempt(() => del(`models/${model.id}`)), text: "remove" })));
+  });
+  // The focused control survives the new rows.
+  const focused = document.activeElement, label = table.contains(focused) ? focused.getAttribute("aria-label") || focused.value : null;
+  table.replaceChildren(h("thead", {}, h("tr", {}, head.map((t, i) => (t ? h("th", { class: i > 1 ? "n" : null, scope: "col", text: t }) : h("td", {}))))), h("tbody", {}, rows));
+  if (label !== null) [...table.querySelectorAll("button, input")].find((n) => (n.getAttribute("aria-label") || n.value) === label)?.focus();
+}
+
+/** Relevance of the inputs, and their lifetimes with what moving one would do. */
+export function showInputs(model, inputs) {
+  const section = $("inputs"), place = $("bars");
+  section.hidden = !inputs || !(inputs.relevance.length || inputs.lifetimes.length);
+  if (section.hidden) return;
+  const tuned = inputs.lifetimes.length > 0;
+  $("inputs-text").textContent = tuned
+    ? "One lifetime per input. Beside each: the held-out error if it were halved or doubled, all else as it is, on a sample of the rows. Move a bar and fit: the model with those lifetimes joins the comparison."
+    : "The share of error that the cuts of each input remove, over all trees.";
+  const order = inputs.names.map((_, i) => i).sort((a, b) => inputs.relevance[b] - inputs.relevance[a]).slice(0, 24);
+  const top = Math.max(...inputs.relevance, 1e-12), longest = Math.max(...inputs.lifetimes, 1e-6);
+  const moved = [...inputs.lifetimes];
+  const change = (value) => {
+    if (value === null || value === undefined) return "–";
+    const share = value / inputs.error - 1;
+    return h("span", { class: share < -0.001 ? "better" : null, text: `${share > 0 ? "+" : share < 0 ? "−" : ""}${(100 * Math.abs(share)).toFixed(1)} %` });
+  };
+  const cells = order.flatMap((d) => {
+    const name = h("span", { class: "name", text: inputs.names[d] });
+    const bar = h("div", { class: "bar" }, h("b"));
+    bar.firstChild.style.width = `${(100 * inputs.relevance[d]) / top}%`;
+    if (!tuned) return [name, bar, h("span", { class: "n", text: percent(inputs.relevance[d]) }), h("span")];
+    const out = h("output", { text: number(inputs.lifetimes[d], 3) });
+    const to = (v) => (v <= 0 ? 0 : longest * 4 * 10 ** (4 * (v / 400 - 1)));
+    const from = (l) => (l <= 0 ? 0 : Math.max(0, 400 * (1 + Math.log10(l / (longest * 4)) / 4)));
+    const slide = h("input", { class: "slide", type: "range", min: 0, max: 400, step: 1, value: from(inputs.lifetimes[d]), "aria-label": `lifetime of ${inputs.names[d]}`, "aria-valuetext": number(inputs.lifetimes[d], 3) });
+    slide.addEventListener("input", () => { moved[d] = to(Number(slide.value)); out.textContent = number(moved[d], 3); slide.setAttribute("aria-valuetext", number(moved[d], 3)); refit.disabled = false; });
+    return [name, slide, out, h("span", { class: "what" }, "½ ", change(inputs.halved[d]), " · 2× ", change(inputs.doubled[d]))];
+  });
+  const refit = h("button", { type: "button", id: "refit", disabled: true, onclick: () => attempt(() => post("models", { kind: model.request.kind, lifetimes: moved })), text: "Fit with these lifetimes" });
+  place.replaceChildren(h("div", { class: "bars" }, ["input", tuned ? "lifetime" : "relevance", "", tuned ? "error if moved" : ""].map((t) => h("span", { class: "head", text: t })), cells),
+    ...(tuned ? [h("p", { class: "tools" }, refit, h("span", { class: "soft", text: `held-out error now, on the sample: ${number(inputs.error)}` }))] : []));
+}
