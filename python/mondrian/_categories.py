@@ -20,7 +20,9 @@ class Categories:
     category that was not there gets a code of its own."""
 
     def __init__(self, X, categorical_features):
-        n_columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
+        # Lists and other array-likes are turned into arrays first; what is no table, the checks of fit refuse.
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+        n_columns = shape[1] if len(shape) == 2 else 0
         names = [str(name) for name in X.columns] if is_frame(X) else None
         self.mask = _mask(X, categorical_features, n_columns, names)
         self.levels = {}

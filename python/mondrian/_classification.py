@@ -103,7 +103,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
             numbers = self._number_of_one(y)
             if numbers is not None:
                 # Learning row by row asks a million times: the core's own checks are enough, and it is all or nothing too.
-                self._model.learn((X, numbers, None), len(self.classes_), self._work(1))
+                self._model.learn((X, numbers, None), self._work(1))
                 return self
         return self._learn(X, y, classes, sample_weight)
 

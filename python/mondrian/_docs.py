@@ -96,8 +96,8 @@ measure : {"auto", "uniform", "quantile", "normal", "both"}, default="auto"
     What distances along a continuous input are: of x, of its ranks, of the ranks' normal scores, or x and ranks with a
     lifetime each; "auto" is "both" up to 64 inputs and "uniform" above.
 metric : "auto", None, "diagonal", "full" or int, default="auto"
-    The form of A. None leaves it out; an integer is a diagonal matrix above so many free rows; "auto" is "full" up to 40
-    inputs and 16 above.
+    The form of A. None leaves it out; an integer is a diagonal matrix above so many free rows; "auto" is None below
+    300 rows, else "full" up to 40 inputs and 16 above.
 exponent : float or "auto", default="auto"
     p, above 0 and at most 2; 1 is the Mondrian family.
 """,

@@ -487,7 +487,7 @@ class LaplaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _KernelEstim
     >>> import numpy as np
     >>> from mondrian import LaplaceMap
     >>> X = np.random.default_rng(0).uniform(size=(60, 2))
-    >>> LaplaceMap(n_directions=8, random_state=0).fit(X, np.sin(9 * X[:, 0])).transform(X).shape
+    >>> LaplaceMap(n_directions=8, metric="full", random_state=0).fit(X, np.sin(9 * X[:, 0])).transform(X).shape
     (60, 12)
     """
 
@@ -547,7 +547,9 @@ class LaplaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _KernelEstim
         columns : ndarray of shape (n_samples, n_columns)
         """
         X = self._query(X)
-        return self._model.transform(X, self.n_directions, self._seed, self._threads(len(X)))
+        found = self._model.transform(X, self.n_directions, self._seed, self._threads(len(X)))
+        # Constant inputs give no columns, but still as many rows.
+        return found.reshape(len(X), found.shape[1])
 
     def _state(self):
         return super()._state() | {"seed": self._seed}

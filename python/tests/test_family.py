@@ -100,10 +100,11 @@ def test_regressors_in_a_pipeline_and_a_search(cls, regression):
 @pytest.mark.parametrize("cls", [cls for cls in estimators.ALL if hasattr(cls, "transform")])
 def test_transformers_before_a_linear_model(cls, regression):
     X, y = regression
-    name = "lifetimes" if "lifetimes" in cls().get_params() else "lifetime"
+    given = cls().get_params()
+    name, values = ("metric", [None, "auto"]) if "metric" in given else ("lifetimes" if "lifetimes" in given else "lifetime", [0.5, 2.0])
     search = GridSearchCV(
         make_pipeline(small(cls).set_params(random_state=1), Ridge(alpha=0.1)),
-        {f"{cls.__name__.lower()}__{name}": [0.5, 2.0]},
+        {f"{cls.__name__.lower()}__{name}": values},
         cv=3,
     ).fit(X, y)
     assert search.best_score_ > 0
@@ -111,16 +112,16 @@ def test_transformers_before_a_linear_model(cls, regression):
 
 @pytest.mark.parametrize("cls", [cls for cls in estimators.ALL if hasattr(cls, "transform")])
 def test_set_output_names_the_columns(cls, regression):
-    X, _ = regression
+    X, y = regression
     transformer = small(cls)
     if "sparse_output" in transformer.get_params():
         transformer.set_params(sparse_output=False)
     for library, frames in (("pandas", pd.DataFrame), ("polars", pl.DataFrame)):
-        frame = transformer.set_output(transform=library).fit_transform(X)
+        frame = transformer.set_output(transform=library).fit_transform(X, y)
         assert isinstance(frame, frames)
         assert list(frame.columns) == list(transformer.get_feature_names_out())
         assert frame.columns[0] == cls.__name__.lower() + "0"
-    plain = transformer.set_output(transform="default").fit_transform(X)
+    plain = transformer.set_output(transform="default").fit_transform(X, y)
     assert isinstance(plain, np.ndarray) and np.array_equal(plain, frame.to_numpy())
 
 

@@ -94,7 +94,11 @@ def test_targets_of_orders_of_magnitude_are_mapped():
     assert model.target_transform_ in ("sqrt", "log")
     plain = mondrian.LaplaceKernelRidge(target_transform=None, random_state=0).fit(X, y)
     assert plain.target_transform_ is None
-    assert model.loo_rmse_ <= plain.loo_rmse_
+    # On fresh rows: by leave-one-out, which the tuning itself has seen, the plain target looks better than it is.
+    fresh = rng.uniform(size=(2000, 2))
+    truth = np.exp(6 * fresh[:, 0] + np.sin(5 * fresh[:, 1]))
+    error, without = (np.sqrt(np.mean((m.predict(fresh) - truth) ** 2)) for m in (model, plain))
+    assert error < 0.9 * without
 
 
 def test_what_matters_is_what_permuting_says(rows):
@@ -102,8 +106,9 @@ def test_what_matters_is_what_permuting_says(rows):
     model = mondrian.LaplaceKernelRidge(random_state=0).fit(X, y)
     assert model.feature_importances_.argmax() == 0
     assert model.get_support().tolist() == [True, True, False]
-    assert model.metric_.shape == (3, 3)
-    assert mondrian.LaplaceKernelRidge(metric=None, random_state=0).fit(X, y).metric_ is None
+    # Fewer than 300 rows are too few for a metric, unless it is asked for.
+    assert model.metric_ is None
+    assert mondrian.LaplaceKernelRidge(metric="full", random_state=0).fit(X, y).metric_.shape == (3, 3)
 
 
 def test_a_time_budget_ends_the_steps(rows):

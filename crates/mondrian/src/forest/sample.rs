@@ -2,7 +2,7 @@
 //!
 //! The points of smallest keyed hash are a function of the set of points, whatever the order they came in, and so are a small
 //! forest over them and all that is found in it. In a stream of n points a sample of k changes about k·ln(n/k) times, so
-//! automatic values cost little however often they are asked for (docs/design.md, "Streams").
+//! automatic values cost little however often they are asked for (docs/streams.md).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -42,7 +42,7 @@ impl Shape {
     }
 }
 
-/// Rows in groups of [`LANES`], within a group column by column; distances between them are in units of ln 2.
+/// Rows in groups of `LANES`, within a group column by column; distances between them are in units of ln 2.
 ///
 /// Coordinates are differences from a common centre, so that single precision holds them well. The last block is filled
 /// up with rows of zeros, which readers of a block must leave out.

@@ -177,7 +177,7 @@ impl<'a, 'p> Search<'a, 'p> {
             n_axes: columns.axis_inputs().len(),
             n_levels: columns.level_inputs().len(),
             n_linear,
-            metric: metric.resolved(n_linear),
+            metric: metric.resolved(n_linear, self.cells.n_rows()),
             exponent: self.params.exponent,
             alpha: self.params.alpha,
         }

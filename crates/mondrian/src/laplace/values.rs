@@ -14,7 +14,7 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Full to 40 inputs, above them diagonal with 16 free directions.
+    /// None below 300 rows, full to 40 inputs, above them diagonal with 16 free directions.
     #[default]
     Auto,
     /// No second term: the report's kernel.
@@ -29,14 +29,18 @@ pub enum Metric {
 
 /// The most inputs for which an automatic metric is a full matrix.
 pub const MOST_FULL: usize = 40;
+/// The fewest rows for which an automatic metric is learned. On 100 rows of a smooth function of 3 inputs it made the error on
+/// fresh rows a fifth larger (0.075 instead of 0.063) and intervals too narrow (38 % at 50 %); on 300 it made no difference.
+pub(crate) const FEWEST_ROWS: usize = 300;
 /// The free rows of an automatic metric of more inputs.
 pub const AUTO_RANK: usize = 16;
 
 impl Metric {
-    /// The form for so many inputs: never `Auto`, and `None` without inputs.
-    pub(crate) fn resolved(self, n_inputs: usize) -> Self {
+    /// The form for so many inputs and rows: never `Auto`, and `None` without inputs.
+    pub(crate) fn resolved(self, n_inputs: usize, n_rows: usize) -> Self {
         match self {
             _ if n_inputs == 0 => Self::None,
+            Self::Auto if n_rows < FEWEST_ROWS => Self::None,
             Self::Auto if n_inputs <= MOST_FULL => Self::Full,
             Self::Auto => Self::Rank(AUTO_RANK),
             Self::Rank(rank) if rank >= n_inputs => Self::Full,

@@ -15,7 +15,7 @@ const PARAMS: &str = "params:";
 /// The metadata entries that the container itself writes.
 pub(crate) const RESERVED: [&str; 5] = ["format", "version", "kind", "writer", "crc32"];
 
-/// What a model file holds: see the [module](super) for an example.
+/// What a model file holds: see [`Saved`](crate::model_file::Saved) for how models are kept.
 ///
 /// Names are free; a model made of parts puts each under a prefix with [`Archive::put`].
 #[derive(Debug, Clone, PartialEq)]
