@@ -40,10 +40,10 @@ class _Stream:
 
     def _learn(self, x, y):
         is_new = self._forest is None
-        for key in x:
-            if key not in self._keys:
-                self._keys[key] = len(self._keys)
-                is_new = True
+        # New keys in the order of their names: the order within a dictionary must not matter.
+        for key in sorted((key for key in x if key not in self._keys), key=str):
+            self._keys[key] = len(self._keys)
+            is_new = True
         row = self._vector(x)
         self._held.append((row, y))
         self._n_learned += 1

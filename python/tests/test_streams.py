@@ -85,8 +85,8 @@ def test_progressive_predicts_before_it_learns(stream):
 
 
 def test_river(stream):
-    river = pytest.importorskip("river")
-    from river import evaluate, metrics
+    pytest.importorskip("river")
+    from river import checks, evaluate, metrics
 
     from mondrian.river import MondrianForestClassifier as Classifier
     from mondrian.river import MondrianForestRegressor as Regressor
@@ -103,5 +103,5 @@ def test_river(stream):
     windowed.learn_one({"a": 1.0, "new": 2.0}, 0.0)
     assert windowed._forest._model.n_rows == 50 and np.isfinite(windowed.predict_one({"b": 1.0}))
     for model in (Regressor(n_models=2), Classifier(n_models=2)):
-        for check in river.checks.yield_checks(model) if hasattr(river, "checks") else []:
+        for check in checks.yield_checks(model):
             check(model.clone())

@@ -2,7 +2,8 @@
 //!
 //! A row is written here before its line is printed, so a process that is killed loses no row whose line was seen: a model is its
 //! file and its journal, and loading the model learns the journal's rows again. The operating system keeps what was
-//! written when a process is killed; when the machine itself stops, rows of the last second may be lost.
+//! written when a process is killed; when the machine itself stops, rows since the last checkpoint may be
+//! lost, since the file is not synced per row.
 //!
 //! The format: a header, then records, each with its length and checksum, so that a record cut short is recognised and ends the
 //! journal. The header names the model file that the rows come after, by length and checksum; a checkpoint is recorded with
