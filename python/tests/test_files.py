@@ -104,7 +104,7 @@ def test_a_model_without_notes_says_what_the_core_knows(rows, tmp_path):
         for name in ("n_estimators", "lifetime", "prior_mean", "noise_variance", "unseen", "measure", "weights", "validation"):
             if name in again.get_params() and not isinstance(model, mondrian.LaplaceKernelRidge):
                 assert again.get_params()[name] == model.get_params()[name], name
-    # Nobody has said what the classes are called.
+    # The classes have no names.
     classifier = mondrian.MondrianForestClassifier(3, random_state=0).fit(rows, y > 0.5)
     (tmp_path / "m").write_bytes(classifier._model.to_bytes())
     with pytest.raises(ValueError, match="classes"):

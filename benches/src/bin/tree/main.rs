@@ -384,7 +384,8 @@ fn a_million() -> Outcome {
     let n_runs = runs(7);
     let mut tree = Tree::new(domain.tree_key(0));
     let [seconds] = alternate(n_runs, [&mut || tree = Tree::grown(&domain, domain.tree_key(0), &store)]);
-    let in_leaves: u32 = (0..tree.n_nodes() as u32)
+    let in_leaves: u32 = tree
+        .node_ids()
         .flat_map(|id| tree.children(tree.node(id)))
         .map(|child| if let Kind::Leaf(leaf) = child.kind() { tree.leaf(leaf).count() } else { 0 })
         .sum();

@@ -58,8 +58,8 @@ struct TreeColumns {
 impl TreeColumns {
     fn of(&self, child: Child) -> u32 {
         match child.kind() {
-            Kind::Inner(id) => self.inner[id as usize],
-            Kind::Leaf(id) => self.leaf[id as usize],
+            Kind::Inner(id) => self.inner[id.index()],
+            Kind::Leaf(id) => self.leaf[id.index()],
             Kind::Single(point) => self.point[point as usize],
             Kind::Empty => UNSEEN,
         }
@@ -271,8 +271,8 @@ impl TreeColumns {
             .collect();
         for (child, &column) in census.cells.iter().zip(of_cell) {
             match child.kind() {
-                Kind::Inner(id) => self.inner[id as usize] = column,
-                Kind::Leaf(id) => self.leaf[id as usize] = column,
+                Kind::Inner(id) => self.inner[id.index()] = column,
+                Kind::Leaf(id) => self.leaf[id.index()] = column,
                 Kind::Single(_) | Kind::Empty => {}
             }
         }

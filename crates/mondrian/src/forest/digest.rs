@@ -1,7 +1,7 @@
 //! What a model file says about trees that it does not hold.
 //!
 //! Trees are grown again when a file is read. Unchecked, a small file could ask for sixteen million trees, and a file whose
-//! trees come out otherwise (a changed number, other draws) would be believed. So a file holds the number of cuts of
+//! trees come out otherwise (a changed number, other draws) would be accepted. So a file holds the number of cuts of
 //! each tree that part its points, and a digest of every [`BLOCK`] of them: reading ends at the first tree that
 //! differs, and a file that asks for more growth must be larger in proportion. A cut is `(time, location, dimension,
 //! rows)`, which no choice of memory layout changes.

@@ -51,7 +51,7 @@ pub trait NodeStatistics: Clone + Sync {
     /// The statistics of a whole tree.
     fn gather(&self, tree: &Tree, stats: &mut Self::Stats);
 
-    /// Mends the statistics after a change, given what it touched.
+    /// Updates the statistics after a change, given what it touched.
     fn update(&self, tree: &Tree, touched: &Touched, stats: &mut Self::Stats);
 }
 

@@ -4,7 +4,7 @@
 //! Mondrians", with the signs of docs/corrections.md, items 1 and 2): clock j cuts the part of the cell that lies in
 //! Θ_j but outside Θ_{j−1}, at a rate equal to the linear dimension of that part. The first clock to ring cuts the
 //! cell. A cut by clock j misses Θ_{j−1}, so it leaves the clocks below j as they were; the clocks from j on
-//! are wound anew from child keys. So what happens inside Θ_j never depends on the boxes around it.
+//! are started anew from child keys. So what happens inside Θ_j never depends on the boxes around it.
 //!
 //! Of those clocks few can ever ring. What lies inside Θ_j is never cut by a clock beyond j, and what lies outside Θ_j never by
 //! a clock up to j, so only the clocks in between are kept; with one left the cell is that of a process on one box.
@@ -30,11 +30,11 @@ pub struct Cut {
     pub location: f64,
 }
 
-/// What one clock is wound with.
+/// What one clock is started with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Clock {
     pub(crate) key: NodeKey,
-    /// When the clock was wound: the last cut of this cell's part of the box.
+    /// When the clock was started: the last cut of this cell's part of the box.
     pub(crate) birth: f64,
 }
 
@@ -628,7 +628,7 @@ mod tests {
     fn a_box_of_one_point_is_never_cut() {
         let point = Bounds::new(&[3.0, 4.0], &[3.0, 4.0]).unwrap();
         assert_eq!(Cell::root(&[point], NodeKey::root(0, 0)).next_cut(), None);
-        // One float wide, at a large offset: cannot be parted either.
+        // One float wide, at a large offset: cannot be cut either.
         let thin = Bounds::new(&[1.7e9_f64.next_down()], &[1.7e9]).unwrap();
         assert_eq!(Cell::root(&[thin], NodeKey::root(0, 0)).next_cut(), None);
     }

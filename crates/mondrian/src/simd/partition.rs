@@ -1,4 +1,4 @@
-//! Parting an array of numbers at a cut, in place.
+//! Partitioning an array of numbers at a cut, in place.
 
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 
@@ -27,7 +27,7 @@ impl Column<'_> {
     }
 }
 
-/// Smaller arrays are parted by swaps: a call to move memory would take longer than they do.
+/// Smaller arrays are partitioned by swaps: a call to move memory would take longer than they do.
 const SWAP_BELOW: usize = 32;
 
 /// Moves what `is_below` to the front; how many those are. Large arrays keep their order, which keeps memory that is

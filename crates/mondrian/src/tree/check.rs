@@ -3,7 +3,7 @@
 use crate::process::Side;
 use crate::tree::arena::node::LinkKind;
 use crate::tree::query::replay::Replay;
-use crate::tree::{Child, Domain, Kind, Link, PointStore, Tree};
+use crate::tree::{Child, Domain, Kind, Link, NodeId, PointStore, Tree};
 
 impl Tree {
     /// The cells that hold points at a lifetime, numbered depth first.
@@ -69,7 +69,7 @@ impl Tree {
     pub fn without_chains(&self, domain: &Domain, store: &PointStore) -> Self {
         let mut plain = Self::new(self.key);
         let mut replay = Replay::on(domain.root_cell(self.key));
-        let mut todo = vec![(self.root, None::<(u32, Side)>)];
+        let mut todo = vec![(self.root, None::<(NodeId, Side)>)];
         while let Some((child, mut parent)) = todo.pop() {
             if let LinkKind::Chain(id) = child.kind() {
                 replay.start(self, store.point(self.a_point_under(self.end_of(child))), id);
@@ -81,7 +81,7 @@ impl Tree {
             }
             let moved = match self.end_of(child).kind() {
                 Kind::Inner(id) => {
-                    let (node, new) = (*self.node(id), plain.arena.nodes.len() as u32);
+                    let (node, new) = (*self.node(id), NodeId::next_of(&plain.arena.nodes));
                     plain.arena.nodes.push(node);
                     todo.extend([Side::Above, Side::Below].map(|side| (node.link(side), Some((new, side)))));
                     Link::inner(new)
@@ -127,7 +127,7 @@ impl Tree {
         while let Some((child, birth)) = todo.pop() {
             let sound = match child.kind() {
                 LinkKind::Inner(id) => {
-                    let Some(node) = self.arena.nodes.get(id as usize) else { return false };
+                    let Some(node) = self.arena.nodes.get(id.index()) else { return false };
                     visited += 1;
                     todo.extend([Side::Below, Side::Above].map(|side| (node.link(side), node.time)));
                     visited <= self.arena.nodes.len() + self.n_chains()
@@ -175,7 +175,7 @@ impl Tree {
             return None;
         }
         match self.end_of(child).kind() {
-            Kind::Inner(id) => self.arena.nodes.get(id as usize).map(|n| n.count),
+            Kind::Inner(id) => self.arena.nodes.get(id.index()).map(|n| n.count),
             Kind::Leaf(id) => self.arena.leaves.get(id).map(crate::tree::Leaf::count),
             Kind::Single(p) => ((p as usize) < store.n_slots()).then(|| store.multiplicity(p)),
             Kind::Empty => Some(0),

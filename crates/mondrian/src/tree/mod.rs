@@ -16,6 +16,8 @@ mod store;
 pub(crate) mod update;
 
 pub use arena::chain::Chain;
+pub(crate) use arena::id::ChainId;
+pub use arena::id::{LeafId, NodeId};
 pub use arena::leaf::Leaf;
 pub use arena::node::{Child, Kind, Node};
 pub(crate) use arena::node::{Link, LinkKind};
@@ -66,7 +68,7 @@ impl Arena {
     /// Number of rows in a child's cell.
     fn rows_of(&self, child: Child, store: &PointStore) -> u32 {
         match child.kind() {
-            Kind::Inner(id) => self.nodes[id as usize].count,
+            Kind::Inner(id) => self.nodes[id.index()].count,
             Kind::Single(point) => store.multiplicity(point),
             Kind::Leaf(id) => self.leaves.leaf(id).count(),
             Kind::Empty => 0,
@@ -120,8 +122,8 @@ impl Tree {
 
     /// A node by its number, as [`Child::kind`] gives it.
     #[inline]
-    pub fn node(&self, id: u32) -> &Node {
-        &self.arena.nodes[id as usize]
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.arena.nodes[id.index()]
     }
 
     /// What lies on both sides of up to 64 nodes, and which of those may be leaves: a bit for each node, below and above.
@@ -129,7 +131,7 @@ impl Tree {
     /// Chains and leaves are seldom met, and which sides they are cannot be predicted: all sides are read without a branch
     /// first.
     #[inline]
-    pub(crate) fn children_of(&self, nodes: &[u32], children: &mut [[Child; 2]]) -> [u64; 2] {
+    pub(crate) fn children_of(&self, nodes: &[NodeId], children: &mut [[Child; 2]]) -> [u64; 2] {
         let mut seldom = [0; 2];
         for (at, (id, children)) in nodes.iter().zip(children.iter_mut()).enumerate() {
             let links = self.node(*id).links();
@@ -148,19 +150,19 @@ impl Tree {
 
     /// A leaf by its number, as [`Child::kind`] gives it.
     #[inline]
-    pub fn leaf(&self, id: u32) -> Leaf<'_> {
+    pub fn leaf(&self, id: LeafId) -> Leaf<'_> {
         self.arena.leaves.leaf(id)
     }
 
     /// A chain by its number.
     #[inline]
-    pub(crate) fn chain(&self, id: u32) -> Chain {
+    pub(crate) fn chain(&self, id: ChainId) -> Chain {
         self.arena.chains.get(id)
     }
 
     /// Whether a point of the cell that a chain starts in is still there at its end.
     #[inline]
-    pub(crate) fn chain_holds(&self, id: u32, x: &[f64]) -> bool {
+    pub(crate) fn chain_holds(&self, id: ChainId, x: &[f64]) -> bool {
         self.arena.chains.holds(id, x)
     }
 
@@ -189,7 +191,7 @@ impl Tree {
     }
 
     /// All chains that the root leads to, with their numbers, parents before children.
-    pub fn chains(&self) -> impl Iterator<Item = (u32, Chain)> + '_ {
+    pub fn chains(&self) -> impl Iterator<Item = (ChainId, Chain)> + '_ {
         let mut todo = vec![self.root];
         std::iter::from_fn(move || {
             while let Some(child) = todo.pop() {
@@ -214,21 +216,36 @@ impl Tree {
         self.arena.nodes.len()
     }
 
+    /// The numbers of all node slots.
+    pub fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.n_nodes() as u32).map(NodeId::new)
+    }
+
+    /// The number after the last node's: the place of a zero at the end of per-node arrays.
+    pub(crate) fn no_node(&self) -> NodeId {
+        NodeId::next_of(&self.arena.nodes)
+    }
+
+    /// The numbers of all leaf slots.
+    pub(crate) fn leaf_ids(&self) -> impl Iterator<Item = LeafId> + use<> {
+        (0..self.n_leaves() as u32).map(LeafId::new)
+    }
+
     /// Number of leaf slots.
     pub fn n_leaves(&self) -> usize {
         self.arena.leaves.len()
     }
 
     /// Node numbers in an order in which children come before parents.
-    pub fn children_first(&self) -> impl Iterator<Item = u32> + use<> {
+    pub fn children_first(&self) -> impl Iterator<Item = NodeId> + use<> {
         // Splitting a chain puts new nodes above old ones; usually a parent's number is the smaller.
         let order = if self.is_in_order { None } else { Some(self.depth_first()) };
         let n = order.as_ref().map_or(self.arena.nodes.len(), Vec::len) as u32;
-        (0..n).rev().map(move |at| order.as_ref().map_or(at, |order| order[at as usize]))
+        (0..n).rev().map(move |at| order.as_ref().map_or(NodeId::new(at), |order| order[at as usize]))
     }
 
     /// The numbers of all nodes that the root leads to, parents before children.
-    fn depth_first(&self) -> Vec<u32> {
+    fn depth_first(&self) -> Vec<NodeId> {
         let (mut order, mut todo) = (Vec::with_capacity(self.arena.nodes.len()), vec![self.root]);
         while let Some(child) = todo.pop() {
             if let Some(id) = self.end_of(child).as_inner() {

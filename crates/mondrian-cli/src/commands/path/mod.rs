@@ -173,7 +173,7 @@ impl Curve {
     }
 }
 
-/// Where to end a curve whose error has not turned. A forest's own end is where all rows are parted: nothing follows it.
+/// Where to end a curve whose error has not turned. A forest's own end is where all rows are separated: nothing follows it.
 fn further(path: &RegularizationPath, plan: &Plan<'_>) -> Option<f64> {
     let end = match plan.params.lifetime {
         LifetimeArg::Auto if plan.kind == ModelKind::Forest => return None,

@@ -15,7 +15,7 @@ use crate::forest::classification::stable::{discount, n_set};
 use crate::forest::classification::{TrainedTrees, subset};
 use crate::forest::sample::{Pilot, SharedAutomatic};
 use crate::process::{Bounds, Side};
-use crate::tree::{Kind, Rules, Tree};
+use crate::tree::{Kind, NodeId, Rules, Tree};
 
 /// Points looked at: those of smallest hash.
 const POINTS: usize = 4096;
@@ -141,7 +141,7 @@ impl<'a> Path<'a> {
 
     /// Calls `each(point, which of its classes, probabilities)` for all rows.
     fn run(mut self, mut each: impl FnMut(u32, usize, &[f64])) {
-        let mut todo = vec![(self.tree.root(), 0_usize, None::<(u32, Side)>)];
+        let mut todo = vec![(self.tree.root(), 0_usize, None::<(NodeId, Side)>)];
         while let Some((child, depth, via)) = todo.pop() {
             self.truncate(depth);
             if let Some((node, side)) = via {
@@ -166,7 +166,7 @@ impl<'a> Path<'a> {
         self.others.truncate(depth * self.classes.n_words());
     }
 
-    fn push(&mut self, node: u32, side: Side) {
+    fn push(&mut self, node: NodeId, side: Side) {
         let node = self.tree.node(node);
         let n_words = self.classes.n_words();
         let mut taken = vec![0; n_words];

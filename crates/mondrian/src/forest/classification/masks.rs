@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::forest::NodeStatistics;
 use crate::forest::sample::PointLabels;
-use crate::tree::{Child, Kind, Touched, Tree};
+use crate::tree::{Child, Kind, LeafId, NodeId, Touched, Tree};
 use crate::{Error, Result};
 
 /// More classes than this are refused: every node keeps a bit for each.
@@ -140,8 +140,8 @@ impl ClassMasks {
             (mask, held) => mask.iter_mut().zip(held).for_each(|(m, h)| *m |= h),
         };
         match child.kind() {
-            Kind::Inner(id) => or(&self.nodes[id as usize * self.n_words..][..self.n_words], mask),
-            Kind::Leaf(id) => or(&self.leaves[id as usize * self.n_words..][..self.n_words], mask),
+            Kind::Inner(id) => or(&self.nodes[id.index() * self.n_words..][..self.n_words], mask),
+            Kind::Leaf(id) => or(&self.leaves[id.index() * self.n_words..][..self.n_words], mask),
             Kind::Single(point) => classes.mark(point, mask),
             Kind::Empty => {}
         }
@@ -161,11 +161,11 @@ impl ClassMasks {
         todo.push(child);
         while let Some(child) = todo.pop() {
             match child.kind() {
-                Kind::Inner(id) => match only_class(&self.nodes[id as usize * self.n_words..][..self.n_words]) {
+                Kind::Inner(id) => match only_class(&self.nodes[id.index() * self.n_words..][..self.n_words]) {
                     Some(class) => counts[class] += tree.node(id).count(),
                     None => todo.extend(tree.children(tree.node(id))),
                 },
-                Kind::Leaf(id) => match only_class(&self.leaves[id as usize * self.n_words..][..self.n_words]) {
+                Kind::Leaf(id) => match only_class(&self.leaves[id.index() * self.n_words..][..self.n_words]) {
                     Some(class) => counts[class] += tree.leaf(id).count(),
                     None => tree.leaf(id).points().iter().for_each(|p| classes.add_to(*p, counts)),
                 },
@@ -185,18 +185,18 @@ impl ClassMasks {
         self.leaves.resize(tree.n_leaves() * self.n_words, 0);
     }
 
-    fn mend_leaf(&mut self, tree: &Tree, classes: &PointClasses, id: u32) {
-        let mask = &mut self.leaves[id as usize * self.n_words..][..self.n_words];
+    fn update_leaf(&mut self, tree: &Tree, classes: &PointClasses, id: LeafId) {
+        let mask = &mut self.leaves[id.index() * self.n_words..][..self.n_words];
         mask.fill(0);
         tree.leaf(id).points().iter().for_each(|p| classes.mark(*p, mask));
     }
 
-    fn mend_node(&mut self, tree: &Tree, classes: &PointClasses, id: u32, scratch: &mut [u64]) {
+    fn update_node(&mut self, tree: &Tree, classes: &PointClasses, id: NodeId, scratch: &mut [u64]) {
         scratch.fill(0);
         for child in tree.children(tree.node(id)) {
             self.mark(classes, child, scratch);
         }
-        self.nodes[id as usize * self.n_words..][..self.n_words].copy_from_slice(scratch);
+        self.nodes[id.index() * self.n_words..][..self.n_words].copy_from_slice(scratch);
     }
 }
 
@@ -238,9 +238,9 @@ impl NodeStatistics for PointClasses {
     fn gather(&self, tree: &Tree, stats: &mut ClassMasks) {
         stats.n_words = self.n_words();
         stats.fit_to(tree);
-        (0..tree.n_leaves() as u32).for_each(|id| stats.mend_leaf(tree, self, id));
+        tree.leaf_ids().for_each(|id| stats.update_leaf(tree, self, id));
         let mut scratch = vec![0; stats.n_words];
-        tree.children_first().for_each(|id| stats.mend_node(tree, self, id, &mut scratch));
+        tree.children_first().for_each(|id| stats.update_node(tree, self, id, &mut scratch));
     }
 
     fn update(&self, tree: &Tree, touched: &Touched, stats: &mut ClassMasks) {
@@ -248,9 +248,9 @@ impl NodeStatistics for PointClasses {
             return self.gather(tree, stats);
         }
         stats.fit_to(tree);
-        touched.leaves.iter().for_each(|id| stats.mend_leaf(tree, self, *id));
+        touched.leaves.iter().for_each(|id| stats.update_leaf(tree, self, *id));
         let mut scratch = vec![0; stats.n_words];
-        touched.nodes.iter().rev().for_each(|id| stats.mend_node(tree, self, *id, &mut scratch));
+        touched.nodes.iter().rev().for_each(|id| stats.update_node(tree, self, *id, &mut scratch));
     }
 }
 

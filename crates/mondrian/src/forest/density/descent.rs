@@ -16,7 +16,7 @@ use crate::tree::{self, Child, CodedRows, Exit, Exits, PointStore, Traversal, Vi
 
 /// Places of points in their order: `start..end` are in a cell, `start..middle` of them below its cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Parted {
+pub(crate) struct SplitRange {
     pub(crate) start: u32,
     pub(crate) middle: u32,
     pub(crate) end: u32,
@@ -30,7 +30,7 @@ pub(crate) trait Follower {
     const KEEPS_ORDER: bool = false;
 
     /// A cut of a cell that holds points and training rows: the values of both sides.
-    fn split(&mut self, split: &Split, parted: Parted, value: Self::Value) -> [Self::Value; 2];
+    fn split(&mut self, split: &Split, range: SplitRange, value: Self::Value) -> [Self::Value; 2];
 
     /// The points of a cell that is not cut any more, or that no training rows are in.
     fn rest(&mut self, value: Self::Value, points: &[u32]);
@@ -102,9 +102,9 @@ impl<F: Follower> Visitor for DensityVisitor<'_, F> {
         let (cut, start) = (&split.cut, split.start as u32);
         let interval = (split.interval.0, cut.location, split.interval.1);
         let share = shares(self.measure, cut.dim as usize, interval);
-        let parted = Parted { start, middle: start + split.n_below as u32, end: start + split.rows.len() as u32 };
+        let range = SplitRange { start, middle: start + split.n_below as u32, end: start + split.rows.len() as u32 };
         let split = Split { time: cut.time, depth, rows: split.counts, share };
-        self.follower.split(&split, parted, value).map(|value| Level { value, depth: depth + 1 })
+        self.follower.split(&split, range, value).map(|value| Level { value, depth: depth + 1 })
     }
 
     #[inline]

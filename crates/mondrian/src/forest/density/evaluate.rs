@@ -4,7 +4,7 @@ use crate::parallel::prelude::*;
 
 use crate::Lifetime;
 use crate::forest::Forest;
-use crate::forest::density::descent::{Descent, Follower, Parted};
+use crate::forest::density::descent::{Descent, Follower, SplitRange};
 use crate::forest::density::polya::{Polya, Split};
 use crate::forest::density::wide::Wide;
 
@@ -31,7 +31,7 @@ impl Follower for Values<'_> {
     type Value = Wide;
 
     #[inline]
-    fn split(&mut self, split: &Split, _: Parted, value: Wide) -> [Wide; 2] {
+    fn split(&mut self, split: &Split, _: SplitRange, value: Wide) -> [Wide; 2] {
         let growth = match self.counting {
             Counting::Present => self.polya.growth(split),
             Counting::LeftOut => self.polya.growth_without_one(split),

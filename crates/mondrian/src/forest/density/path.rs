@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::parallel::prelude::*;
 
-use crate::forest::density::descent::{Descent, Follower, Parted};
+use crate::forest::density::descent::{Descent, Follower, SplitRange};
 use crate::forest::density::evaluate::Counting;
 use crate::forest::density::polya::{Polya, Split};
 use crate::forest::density::wide::{DoubleDouble, Wide, WideSum};
@@ -52,7 +52,7 @@ type Pair = [Wide; 2];
 struct Event {
     time: f64,
     tree: u32,
-    parted: Parted,
+    range: SplitRange,
     before: Pair,
     /// Factors by side, of the density as it is and without one row.
     growth: [[f64; 2]; 2],
@@ -75,11 +75,11 @@ impl Follower for Collector<'_> {
     // Windows of time: the next descent finds the same ranges, and sums over them run in the same order.
     const KEEPS_ORDER: bool = true;
 
-    fn split(&mut self, split: &Split, parted: Parted, before: Pair) -> [Pair; 2] {
+    fn split(&mut self, split: &Split, range: SplitRange, before: Pair) -> [Pair; 2] {
         let growth = [self.polya.growth(split), self.polya.growth_without_one(split)];
         let quiet = self.curves == Curves::LeaveOneOut && growth[1] == [1.0, 1.0];
         if split.time > self.after && !quiet && self.n_all.fetch_add(1, Ordering::Relaxed) < self.limit {
-            self.events.push(Event { time: split.time, tree: self.tree, parted, before, growth });
+            self.events.push(Event { time: split.time, tree: self.tree, range, before, growth });
         }
         [0, 1].map(|side| [before[0].times(growth[0][side]), before[1].times(growth[1][side])])
     }
@@ -233,7 +233,7 @@ impl<'v> Trace<'v> {
     }
 
     fn apply(&mut self, event: &Event) {
-        let Parted { start, middle, end } = event.parted;
+        let SplitRange { start, middle, end } = event.range;
         for (side, range) in [start..middle, middle..end].into_iter().enumerate() {
             let after = [0, 1].map(|kind| event.before[kind].times(event.growth[kind][side]));
             for place in range {

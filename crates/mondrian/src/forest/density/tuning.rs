@@ -102,7 +102,7 @@ fn turned(
     let mut trace = Trace::new(model, validation, curves)?;
     let mut before = f64::INFINITY;
     for doubling in 0.. {
-        // Nobody knows how often it will be doubled: each time the rest is halved.
+        // It is not known how often it will be doubled: each time the rest is halved.
         let before_this = 1.0 - f64::from(doubling).exp2().recip();
         let after_this = 1.0 - f64::from(doubling + 1).exp2().recip();
         trace.extend(model, &mut progress.part(before_this, after_this))?;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::forest::regression::targets::{Sums, Targets};
-use crate::tree::{Child, Locator, Tree};
+use crate::tree::{Child, Locator, NodeId, Tree};
 
 /// Prior and noise of one target, resolved to numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -176,7 +176,7 @@ impl Mixture {
 }
 
 /// All separating nodes of the view at a lifetime, with their two sides.
-pub(crate) fn separating(tree: &Tree, lifetime: f64) -> impl Iterator<Item = (u32, Child, Child)> + '_ {
+pub(crate) fn separating(tree: &Tree, lifetime: f64) -> impl Iterator<Item = (NodeId, Child, Child)> + '_ {
     let mut todo = vec![tree.root()];
     std::iter::from_fn(move || {
         while let Some(child) = todo.pop() {

@@ -3,7 +3,7 @@
 use crate::forest::NodeStatistics;
 use crate::forest::regression::fixed::{self, Scale};
 use crate::forest::sample::PointLabels;
-use crate::tree::{Child, Kind, Touched, Tree, bits};
+use crate::tree::{Child, Kind, LeafId, NodeId, Touched, Tree, bits};
 use crate::{Error, Result};
 
 /// No row.
@@ -399,9 +399,9 @@ impl Targets {
     fn sum(&self, sums: &Sums, child: Child, channel: usize) -> f64 {
         let channels = self.n_channels();
         match child.kind() {
-            Kind::Inner(id) => sums.node[id as usize * channels + channel],
+            Kind::Inner(id) => sums.node[id.index() * channels + channel],
             Kind::Single(point) => self.point_floats[point as usize * channels + channel],
-            Kind::Leaf(id) => sums.leaf[id as usize * channels + channel],
+            Kind::Leaf(id) => sums.leaf[id.index() * channels + channel],
             Kind::Empty => 0.0,
         }
     }
@@ -444,7 +444,8 @@ impl Targets {
     fn sum_leaves(&self, tree: &Tree, sums: &mut Sums) {
         let (channels, all, mut floats) = (self.n_channels(), tree.n_leaves(), Vec::new());
         for first in (0..all).step_by(AT_ONCE) {
-            let leaves = || (first..all.min(first + AT_ONCE)).map(|leaf| (leaf, tree.leaf(leaf as u32).points()));
+            let leaves =
+                || (first..all.min(first + AT_ONCE)).map(|leaf| (leaf, tree.leaf(LeafId::new(leaf as u32)).points()));
             for channel in 0..channels {
                 floats.clear();
                 for (_, points) in leaves() {
@@ -461,19 +462,19 @@ impl Targets {
 
     /// The sums of a node whose children have theirs, of so many channels or [`ANY`].
     #[inline]
-    fn sum_node<const CHANNELS: usize>(&self, tree: &Tree, id: u32, sums: &mut Sums) {
+    fn sum_node<const CHANNELS: usize>(&self, tree: &Tree, id: NodeId, sums: &mut Sums) {
         let channels = if CHANNELS == ANY { self.n_channels() } else { CHANNELS };
-        let (no_point, no_node) = (self.last_row.len() as u32, tree.n_nodes() as u32);
+        let (no_point, no_node) = (self.last_row.len() as u32, tree.no_node());
         let [below, above] = tree.children(tree.node(id));
         for channel in 0..channels {
             let end = |child: Child| match child.kind() {
-                Kind::Leaf(leaf) => sums.leaf[leaf as usize * channels + channel],
+                Kind::Leaf(leaf) => sums.leaf[leaf.index() * channels + channel],
                 _ => self.point_floats[child.single_or(no_point) as usize * channels + channel],
             };
-            let node = |child: Child| sums.node[child.inner_or(no_node) as usize * channels + channel];
+            let node = |child: Child| sums.node[child.inner_or(no_node).index() * channels + channel];
             // At most two of the four are not zero.
             let sum = ((end(below) + end(above)) + node(below)) + node(above);
-            sums.node[id as usize * channels + channel] = sum;
+            sums.node[id.index() * channels + channel] = sum;
         }
     }
 
@@ -483,8 +484,8 @@ impl Targets {
     /// could be guessed wrong, so that a look need not wait for the one before.
     fn sum_nodes<const CHANNELS: usize>(&self, tree: &Tree, sums: &mut Sums) {
         let channels = if CHANNELS == ANY { self.n_channels() } else { CHANNELS };
-        let (no_node, no_point) = (tree.n_nodes() as u32, self.last_row.len() as u32);
-        let (mut ids, mut some) = (tree.children_first(), [0; AT_ONCE]);
+        let (no_node, no_point) = (tree.no_node(), self.last_row.len() as u32);
+        let (mut ids, mut some) = (tree.children_first(), [NodeId::new(0); AT_ONCE]);
         let (mut sides, mut ends) = ([[Child::EMPTY; 2]; AT_ONCE], [[0.0; 2]; AT_ONCE]);
         loop {
             let n = ids.by_ref().zip(&mut some).map(|(id, slot)| *slot = id).count();
@@ -500,14 +501,14 @@ impl Targets {
                 }
                 for (at, side) in places(&others) {
                     if let Kind::Leaf(leaf) = sides[at][side].kind() {
-                        ends[at][side] = sums.leaf[leaf as usize * channels + channel];
+                        ends[at][side] = sums.leaf[leaf.index() * channels + channel];
                     }
                 }
                 for ((id, ends), children) in some[..n].iter().zip(&ends).zip(&sides) {
                     let [below, above] =
-                        children.map(|child| sums.node[child.inner_or(no_node) as usize * channels + channel]);
+                        children.map(|child| sums.node[child.inner_or(no_node).index() * channels + channel]);
                     // At most two of the four are not zero.
-                    sums.node[*id as usize * channels + channel] = ((ends[0] + ends[1]) + below) + above;
+                    sums.node[id.index() * channels + channel] = ((ends[0] + ends[1]) + below) + above;
                 }
             }
         }
@@ -516,7 +517,7 @@ impl Targets {
 
 /// What lies on both sides of nodes; and which of those may be leaves: a bit for each node, below and above.
 #[inline]
-fn sides_of(tree: &Tree, nodes: &[u32], sides: &mut [[Child; 2]; AT_ONCE]) -> [[u64; 2]; N_WORDS] {
+fn sides_of(tree: &Tree, nodes: &[NodeId], sides: &mut [[Child; 2]; AT_ONCE]) -> [[u64; 2]; N_WORDS] {
     let mut others = [[0; 2]; N_WORDS];
     for ((nodes, sides), others) in nodes.chunks(WORD).zip(sides.chunks_mut(WORD)).zip(&mut others) {
         *others = tree.children_of(nodes, sides);
@@ -587,7 +588,7 @@ impl NodeStatistics for Targets {
             let points = tree.leaf(*leaf).points();
             for channel in 0..channels {
                 let float = |k: usize| self.point_floats[points[k] as usize * channels + channel];
-                sums.leaf[*leaf as usize * channels + channel] = self.sum_leaf(points, channel, float);
+                sums.leaf[leaf.index() * channels + channel] = self.sum_leaf(points, channel, float);
             }
         }
         let nodes = touched.nodes.iter().rev();
@@ -623,7 +624,7 @@ mod tests {
         let mut exact = targets.clone();
         exact.point_sums = y.iter().map(|y| targets.scales[0].units(*y) as i128).collect();
         for (tree, sums) in model.core.forest.trees() {
-            let sizes = || (0..tree.n_leaves() as u32).map(|leaf| tree.leaf(leaf).points().len());
+            let sizes = || tree.leaf_ids().map(|leaf| tree.leaf(leaf).points().len());
             assert!(sizes().any(|n| n == 2) && sizes().any(|n| n > 2));
             let mut twin = Sums::default();
             exact.gather(tree, &mut twin);

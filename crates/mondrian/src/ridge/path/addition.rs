@@ -96,16 +96,16 @@ pub(crate) fn run(
     let mut builder = Collector::new(state.schedule.sets.len());
     state.push(0.0, &mut builder);
     let mut merges = state.schedule.merges.clone();
-    let mut partings = state.schedule.partings.clone();
-    let n = merges.len() + partings.len();
+    let mut separations = state.schedule.separations.clone();
+    let n = merges.len() + separations.len();
     let mut drift = PathDrift::default();
     for done in 0..n {
         if done % 32 == 0 {
             progress.report(done as f64 / n as f64)?;
         }
         // Both lists descend in time: the next event is at the end of one of them.
-        let cut_first = match (merges.last(), partings.last()) {
-            (Some(merge), Some(parting)) => merge.time < parting.time,
+        let cut_first = match (merges.last(), separations.last()) {
+            (Some(merge), Some(separation)) => merge.time < separation.time,
             (merge, _) => merge.is_some(),
         };
         let time = if cut_first {
@@ -114,11 +114,11 @@ pub(crate) fn run(
             drift.worst_residual = drift.worst_residual.max(state.residual()?);
             merge.time
         } else {
-            let parting = partings.pop().expect("one list is not empty");
-            let set = parting.set as usize;
-            let at = parting.tree as usize * state.schedule.sets[set].n_rows + parting.row as usize;
+            let separation = separations.pop().expect("one list is not empty");
+            let set = separation.set as usize;
+            let at = separation.tree as usize * state.schedule.sets[set].n_rows + separation.row as usize;
             state.cells[set][at] = UNSEEN;
-            parting.time
+            separation.time
         };
         state.push(time, &mut builder);
     }
@@ -162,8 +162,8 @@ impl State {
                     let (tree, row) = (at / split.sets[set].n_rows, at % split.sets[set].n_rows);
                     let key = (tree as u32, row as u32);
                     let parts =
-                        |p: &&crate::ridge::path::schedule::Parting| p.set as usize == set && (p.tree, p.row) == key;
-                    terminal = split.partings.iter().find(parts).map_or(*cell, |p| p.cell);
+                        |p: &&crate::ridge::path::schedule::Separation| p.set as usize == set && (p.tree, p.row) == key;
+                    terminal = split.separations.iter().find(parts).map_or(*cell, |p| p.cell);
                 }
                 if goes(terminal) {
                     moved.push((at, gone));

@@ -27,7 +27,7 @@ pub(crate) fn run(
             .map(|(index, set)| {
                 let mut cells = set.cells.clone();
                 // Validation rows that leave later than this lifetime are still in their cell.
-                for p in schedule.partings.iter().filter(|p| p.set as usize == index && p.time > *lifetime) {
+                for p in schedule.separations.iter().filter(|p| p.set as usize == index && p.time > *lifetime) {
                     cells[p.tree as usize * set.n_rows + p.row as usize] = p.cell;
                 }
                 cells.into_iter().map(column).collect()

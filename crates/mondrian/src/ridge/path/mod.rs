@@ -41,7 +41,7 @@ pub enum PathMethod {
 /// How well a path kept to the exact solution.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PathDrift {
-    /// The largest ‖Zᵀy − Aθ‖/‖y‖ that was seen (and then mended, where it was too large).
+    /// The largest ‖Zᵀy − Aθ‖/‖y‖ that was seen (and then corrected, where it was too large).
     pub worst_residual: f64,
     /// How often the inverse or factor was computed anew.
     pub refreshes: usize,

@@ -64,11 +64,11 @@ pub(crate) fn run(schedule: Schedule, progress: &mut Progress<'_>) -> Result<Ker
 
 /// Merges of cells and returns of validation rows (*riders*), in descending order of time.
 fn events(schedule: &Schedule) -> Vec<(f64, Event)> {
-    let mut events: Vec<(f64, Event)> = Vec::with_capacity(schedule.merges.len() + schedule.partings.len());
+    let mut events: Vec<(f64, Event)> = Vec::with_capacity(schedule.merges.len() + schedule.separations.len());
     events.extend(schedule.merges.iter().map(|m| (m.time, Event::Merge { keep: m.keep, gone: m.gone })));
     events.extend(
         schedule
-            .partings
+            .separations
             .iter()
             .map(|p| (p.time, Event::Return { set: p.set, row: p.row, tree: p.tree, cell: p.cell })),
     );

@@ -7,7 +7,7 @@ use crate::linalg::Matrix;
 use crate::ridge::KernelRidge;
 use crate::ridge::UNSEEN;
 use crate::ridge::path::ValidationSet;
-use crate::tree::{Child, Kind, Landing, Locator, Tree};
+use crate::tree::{Child, Kind, Landing, Locator, NodeId, Tree};
 use crate::{Error, Result};
 
 /// A cut that separates training rows, as the cells of the terminal lifetime see it.
@@ -27,7 +27,7 @@ pub(crate) struct Merge {
 
 /// A validation row that is in no training cell from a time on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parting {
+pub(crate) struct Separation {
     pub(crate) time: f64,
     pub(crate) set: u32,
     pub(crate) row: u32,
@@ -56,7 +56,7 @@ pub(crate) struct Schedule {
     pub(crate) sets: Vec<Set>,
     /// In descending order of time.
     pub(crate) merges: Vec<Merge>,
-    pub(crate) partings: Vec<Parting>,
+    pub(crate) separations: Vec<Separation>,
     /// First cell of each tree.
     pub(crate) roots: Vec<u32>,
 }
@@ -128,24 +128,24 @@ impl Schedule {
         };
         let train = centred(rows.len(), &|row, t| model.targets()[(row, t)]);
         let mut sets = vec![Set { n_rows: rows.len(), cells, targets: train }];
-        let mut partings = Vec::new();
+        let mut separations = Vec::new();
         for (at, (x, (points, y))) in coordinates.iter().zip(validation).enumerate() {
-            let per_tree: Vec<(Vec<u32>, Vec<Parting>)> = (0..parts.len())
+            let per_tree: Vec<(Vec<u32>, Vec<Separation>)> = (0..parts.len())
                 .into_par_iter()
                 .map(|tree| parts[tree].locate(forest, tree, x, lifetime, roots[tree], at + 1))
                 .collect();
             let mut cells = Vec::new();
             for (tree_cells, tree_partings) in per_tree {
                 cells.extend(tree_cells);
-                partings.extend(tree_partings);
+                separations.extend(tree_partings);
             }
             let targets = centred(points.n_rows(), &|row, t| y[row * n_targets + t]);
             sets.push(Set { n_rows: points.n_rows(), cells, targets });
         }
-        partings.sort_by(|a, b| b.time.total_cmp(&a.time).then((a.tree, a.set, a.row).cmp(&(b.tree, b.set, b.row))));
+        separations.sort_by(|a, b| b.time.total_cmp(&a.time).then((a.tree, a.set, a.row).cmp(&(b.tree, b.set, b.row))));
         let (alpha, threads) = (model.model().alpha(), model.threads());
         let n_trees = parts.len();
-        Ok(Self { n_trees, n_cells: n_cells as usize, alpha, threads, sets, merges, partings, roots })
+        Ok(Self { n_trees, n_cells: n_cells as usize, alpha, threads, sets, merges, separations, roots })
     }
 
     /// Value of a feature: 1/√M.
@@ -176,7 +176,7 @@ impl TreePart {
                 Visit::Done(id, gone) => {
                     let node = tree.node(id);
                     if node.separates() {
-                        let keep = part.first_of_node[id as usize];
+                        let keep = part.first_of_node[id.index()];
                         part.merges.push(Merge { time: node.time(), keep, gone, end: part.n_cells });
                     }
                 }
@@ -190,7 +190,7 @@ impl TreePart {
             Kind::Inner(id) => {
                 let node = tree.node(id);
                 let [below, above] = tree.children(node);
-                self.first_of_node[id as usize] = cell.unwrap_or(self.n_cells);
+                self.first_of_node[id.index()] = cell.unwrap_or(self.n_cells);
                 if cell.is_none() && node.time() <= lifetime {
                     todo.extend([Visit::Enter(above, None), Visit::Middle(id), Visit::Enter(below, None)]);
                 } else {
@@ -201,7 +201,7 @@ impl TreePart {
             }
             Kind::Leaf(id) => {
                 let cell = cell.unwrap_or_else(|| self.new_cell());
-                self.first_of_leaf[id as usize] = cell;
+                self.first_of_leaf[id.index()] = cell;
                 tree.leaf(id).points().iter().for_each(|p| self.cell_of_point[*p as usize] = cell);
             }
             Kind::Single(point) => self.cell_of_point[point as usize] = cell.unwrap_or_else(|| self.new_cell()),
@@ -223,9 +223,9 @@ impl TreePart {
         lifetime: crate::Lifetime,
         root: u32,
         set: usize,
-    ) -> (Vec<u32>, Vec<Parting>) {
+    ) -> (Vec<u32>, Vec<Separation>) {
         let mut locator = Locator::new(&forest.trees()[tree].0, forest.domain(), forest.store(), lifetime);
-        let mut partings = Vec::new();
+        let mut separations = Vec::new();
         let cells = x
             .chunks_exact(forest.n_dims())
             .enumerate()
@@ -233,19 +233,19 @@ impl TreePart {
                 Landing::Seen(child) => self.first(child) + root,
                 Landing::Unseen { time, parent } => {
                     let cell = self.first(parent) + root;
-                    partings.push(Parting { time, set: set as u32, row: row as u32, tree: tree as u32, cell });
+                    separations.push(Separation { time, set: set as u32, row: row as u32, tree: tree as u32, cell });
                     UNSEEN
                 }
             })
             .collect();
-        (cells, partings)
+        (cells, separations)
     }
 
     /// The first cell under a child that holds points.
     fn first(&self, child: Child) -> u32 {
         match child.kind() {
-            Kind::Inner(id) => self.first_of_node[id as usize],
-            Kind::Leaf(id) => self.first_of_leaf[id as usize],
+            Kind::Inner(id) => self.first_of_node[id.index()],
+            Kind::Leaf(id) => self.first_of_leaf[id.index()],
             Kind::Single(point) => self.cell_of_point[point as usize],
             Kind::Empty => unreachable!("a landing names a child with points"),
         }
@@ -257,9 +257,9 @@ impl TreePart {
 enum Visit {
     Enter(Child, Option<u32>),
     /// Between the two sides of a node.
-    Middle(u32),
+    Middle(NodeId),
     /// After both sides; the first cell above the cut.
-    Done(u32, u32),
+    Done(NodeId, u32),
 }
 
 /// Puts a visit below the one on top of the stack, so that it comes right after it and all it leads to.

@@ -11,6 +11,7 @@
 //! runs.
 
 use crate::process::{Cell, Clock, Cut, Further, NarrowCell, NodeKey, Side};
+use crate::tree::arena::id::ChainId;
 use crate::tree::arena::node::Node;
 use crate::tree::{Link, LinkKind};
 
@@ -117,14 +118,14 @@ impl<'a> From<&'a NarrowCell> for End<'a> {
 /// All chains of a tree, in one pool of words: reading a chain touches a few consecutive words.
 ///
 /// A record is: first time; last time; end and number of cuts; a [`Layout`]; the keys of the live clocks, the innermost first;
-/// their births, but for the outermost where the last cut has wound it; the sides' axes, several a word; their
+/// their births, but for the outermost where the last cut started it; the sides' axes, several per word; their
 /// locations. It starts at an even word, and half its place is the chain's number.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Chains {
     words: Vec<u64>,
     n_chains: usize,
     /// Chains that nothing leads to any more, with their lengths: the next ones are written over them.
-    free: Vec<(u32, usize)>,
+    free: Vec<(ChainId, usize)>,
     /// Words of no chain.
     n_dead: usize,
     /// Room for the sides of a chain that is being written.
@@ -210,20 +211,20 @@ impl Chains {
     }
 
     #[inline]
-    fn record(&self, id: u32) -> &[u64] {
-        &self.words[2 * id as usize..]
+    fn record(&self, id: ChainId) -> &[u64] {
+        &self.words[2 * id.index()..]
     }
 
-    fn layout(&self, id: u32) -> Layout {
+    fn layout(&self, id: ChainId) -> Layout {
         Layout::of(self.record(id)[3])
     }
 
-    fn n_words(&self, id: u32) -> usize {
+    fn n_words(&self, id: ChainId) -> usize {
         self.layout(id).places()[3]
     }
 
     #[inline]
-    pub(crate) fn get(&self, id: u32) -> Chain {
+    pub(crate) fn get(&self, id: ChainId) -> Chain {
         let [first_time, last_time, end, _] = *self.record(id).first_chunk().expect("a record has a head");
         Chain {
             first_time: f64::from_bits(first_time),
@@ -234,13 +235,13 @@ impl Chains {
     }
 
     #[inline]
-    pub(crate) fn end_of(&self, id: u32) -> Link {
-        Link::from_word((self.words[2 * id as usize + 2] >> 32) as u32)
+    pub(crate) fn end_of(&self, id: ChainId) -> Link {
+        Link::from_word((self.words[2 * id.index() + 2] >> 32) as u32)
     }
 
     /// Says what a chain ends in.
-    pub(crate) fn set_end(&mut self, id: u32, end: Link) {
-        let word = &mut self.words[2 * id as usize + 2];
+    pub(crate) fn set_end(&mut self, id: ChainId, end: Link) {
+        let word = &mut self.words[2 * id.index() + 2];
         *word = u64::from(end.to_word()) << 32 | *word & u64::from(u32::MAX);
     }
 
@@ -256,8 +257,8 @@ impl Chains {
             129..=32_768 => 4,
             _ => 5,
         };
-        let is_wound = clocks[clocks.len() - 1].birth == run.last_time;
-        let n_births = clocks.len() - usize::from(is_wound);
+        let is_last_time = clocks[clocks.len() - 1].birth == run.last_time;
+        let n_births = clocks.len() - usize::from(is_last_time);
         let layout = Layout { n_sides: kept.len(), log_bits, n_clocks: clocks.len(), n_births, lowest };
         let chain = self.write(run, layout, clocks, &kept);
         self.kept = kept;
@@ -272,11 +273,11 @@ impl Chains {
     }
 
     /// Takes cuts off the front of a chain, given how many sides they moved for good and when the next cut comes.
-    pub(crate) fn shorten(&mut self, id: u32, n_cuts: u32, n_sides: usize, first_time: f64) {
+    pub(crate) fn shorten(&mut self, id: ChainId, n_cuts: u32, n_sides: usize, first_time: f64) {
         let layout = self.layout(id);
         let rest = Layout { n_sides: layout.n_sides - n_sides, ..layout };
         let ([_, axes, from, _], [_, _, to, _]) = (layout.places(), rest.places());
-        let start = 2 * id as usize;
+        let start = 2 * id.index();
         let record = &mut self.words[start..];
         record[0] = first_time.to_bits();
         record[2] -= u64::from(n_cuts);
@@ -319,14 +320,14 @@ impl Chains {
             record[locations + at] = bound.location.to_bits();
         }
         self.n_chains += 1;
-        Link::chain((start / 2) as u32)
+        Link::chain(ChainId::new((start / 2) as u32))
     }
 
     /// Where a record of so many words goes; they are zero there. Of dead chains only the last is looked at: chains that come
     /// and go all the time are short and much alike.
     fn make_room(&mut self, n_words: usize) -> usize {
         if let Some((id, _)) = self.free.pop_if(|(_, n)| *n >= n_words) {
-            let start = 2 * id as usize;
+            let start = 2 * id.index();
             self.words[start..start + n_words].fill(0);
             self.n_dead -= n_words;
             return start;
@@ -337,7 +338,7 @@ impl Chains {
     }
 
     /// A chain that nothing leads to any more.
-    pub(crate) fn free(&mut self, id: u32) {
+    pub(crate) fn free(&mut self, id: ChainId) {
         let n_words = self.n_words(id);
         self.free.push((id, n_words));
         self.n_dead += n_words;
@@ -350,7 +351,7 @@ impl Chains {
 
     /// Axes and locations of the sides that the run moved.
     #[inline]
-    fn sides(&self, id: u32) -> SidesOf<'_> {
+    fn sides(&self, id: ChainId) -> SidesOf<'_> {
         let record = self.record(id);
         let layout = Layout::of(record[3]);
         let [_, axes, locations, _] = layout.places();
@@ -365,7 +366,7 @@ impl Chains {
     }
 
     /// The sides of the last cell that the run moved, in the order of their cuts.
-    pub(crate) fn bounds(&self, id: u32) -> impl Iterator<Item = Bound> + Clone + '_ {
+    pub(crate) fn bounds(&self, id: ChainId) -> impl Iterator<Item = Bound> + Clone + '_ {
         self.sides(id).map(|(axis, location)| {
             let side = if axis & 1 == 0 { Side::Below } else { Side::Above };
             Bound { dim: (axis >> 1) as usize, side, location }
@@ -373,7 +374,7 @@ impl Chains {
     }
 
     /// Moves the upper corner of the cell that the run starts in to that of the cell it ends in.
-    pub(crate) fn move_corner(&self, id: u32, upper: &mut [f64]) {
+    pub(crate) fn move_corner(&self, id: ChainId, upper: &mut [f64]) {
         for bound in self.bounds(id).filter(|bound| bound.side == Side::Below) {
             upper[bound.dim] = bound.location;
         }
@@ -381,13 +382,13 @@ impl Chains {
 
     /// Whether a point of the cell that the run starts in is still there at its end.
     #[inline]
-    pub(crate) fn holds(&self, id: u32, x: &[f64]) -> bool {
+    pub(crate) fn holds(&self, id: ChainId, x: &[f64]) -> bool {
         let mut sides = self.sides(id);
         sides.all(|(axis, location)| (x[(axis >> 1) as usize] <= location) == (axis & 1 == 0))
     }
 
     /// The outermost clock of the cell at the end, the only one where the root box was not extended.
-    pub(crate) fn last_clock(&self, id: u32) -> Clock {
+    pub(crate) fn last_clock(&self, id: ChainId) -> Clock {
         let record = self.record(id);
         let at = HEAD + 2 * (Layout::of(record[3]).n_clocks - 1);
         let key = NodeKey::from_bits(u128::from(record[at]) | u128::from(record[at + 1]) << 64);
@@ -397,7 +398,7 @@ impl Chains {
     /// The cell at the end, for a walk that stands at the start.
     pub(crate) fn further(
         &self,
-        id: u32,
+        id: ChainId,
     ) -> Further<impl Iterator<Item = (usize, Side, f64)> + '_, impl Iterator<Item = Clock> + '_> {
         let record = self.record(id);
         let layout = Layout::of(record[3]);
@@ -412,12 +413,12 @@ impl Chains {
     }
 
     /// Takes a chain over from others, ending in `end` here.
-    pub(crate) fn take(&mut self, others: &Self, id: u32, end: Link) -> Link {
+    pub(crate) fn take(&mut self, others: &Self, id: ChainId, end: Link) -> Link {
         let start = self.words.len();
         self.words.extend_from_slice(&others.record(id)[..others.n_words(id)]);
         self.words[start + 2] = u64::from(end.to_word()) << 32 | self.words[start + 2] & u64::from(u32::MAX);
         self.n_chains += 1;
-        Link::chain((start / 2) as u32)
+        Link::chain(ChainId::new((start / 2) as u32))
     }
 
     /// Takes all chains over from others; how much is to be added to their numbers. What they end in is as before.
@@ -428,26 +429,26 @@ impl Chains {
         first
     }
 
-    /// Renames what the chains from a number on end in, of which none was ever shortened or buried.
-    pub(crate) fn rename_ends(&mut self, first: u32, renamed: impl Fn(Link) -> Link) {
+    /// Renames what the chains from a number on end in, of which none was ever shortened or freed.
+    pub(crate) fn rename_ends(&mut self, first: ChainId, renamed: impl Fn(Link) -> Link) {
         let mut id = first;
-        while (2 * id as usize) < self.words.len() {
+        while (2 * id.index()) < self.words.len() {
             let end = renamed(self.end_of(id));
-            let word = &mut self.words[2 * id as usize + 2];
+            let word = &mut self.words[2 * id.index() + 2];
             *word = u64::from(end.to_word()) << 32 | *word & u64::from(u32::MAX);
-            id += (self.n_words(id) / 2) as u32;
+            id = id.plus((self.n_words(id) / 2) as u32);
         }
     }
 
     /// Whether a chain is the same as another, what they end in aside.
-    pub(crate) fn is_same(&self, id: u32, others: &Self, other: u32) -> bool {
+    pub(crate) fn is_same(&self, id: ChainId, others: &Self, other: ChainId) -> bool {
         let (a, b) = (&self.record(id)[..self.n_words(id)], &others.record(other)[..others.n_words(other)]);
         a.len() == b.len() && a[2] as u32 == b[2] as u32 && a[..2] == b[..2] && a[3..] == b[3..]
     }
 
     /// Whether a chain has everything that a chain has; for untrusted trees.
-    pub(crate) fn is_well_formed(&self, id: u32, n_dims: usize) -> bool {
-        let place = 2 * id as usize;
+    pub(crate) fn is_well_formed(&self, id: ChainId, n_dims: usize) -> bool {
+        let place = 2 * id.index();
         place + HEAD <= self.words.len()
             && self.layout(id).n_clocks > 0
             && self.layout(id).n_clocks - self.layout(id).n_births.min(self.layout(id).n_clocks) <= 1

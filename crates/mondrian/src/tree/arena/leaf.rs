@@ -1,5 +1,7 @@
 //! Cells that hold several points and are not cut within the lifetime.
 
+use crate::tree::arena::id::LeafId;
+
 /// The points of a cell that holds several and is not cut within the lifetime.
 #[derive(Debug, Clone, Copy)]
 pub struct Leaf<'a> {
@@ -54,33 +56,33 @@ impl Leaves {
     }
 
     #[inline]
-    pub(crate) fn leaf(&self, id: u32) -> Leaf<'_> {
-        let record = self.records[id as usize];
+    pub(crate) fn leaf(&self, id: LeafId) -> Leaf<'_> {
+        let record = self.records[id.index()];
         Leaf { points: &self.points[record.range()], count: record.count }
     }
 
     /// As [`Leaves::leaf`], for untrusted ids.
-    pub(crate) fn get(&self, id: u32) -> Option<Leaf<'_>> {
-        ((id as usize) < self.len()).then(|| self.leaf(id))
+    pub(crate) fn get(&self, id: LeafId) -> Option<Leaf<'_>> {
+        (id.index() < self.len()).then(|| self.leaf(id))
     }
 
     /// A new leaf; its number.
     #[inline]
-    pub(crate) fn push(&mut self, points: impl Iterator<Item = u32>, rows_of: impl FnOnce(&[u32]) -> u32) -> u32 {
+    pub(crate) fn push(&mut self, points: impl Iterator<Item = u32>, rows_of: impl FnOnce(&[u32]) -> u32) -> LeafId {
         let start = self.points.len();
         self.points.extend(points);
         let (len, count) = ((self.points.len() - start) as u32, rows_of(&self.points[start..]));
         self.records.push(Record { start: start as u32, len, room: len, count });
-        self.len() as u32 - 1
+        LeafId::new(self.len() as u32 - 1)
     }
 
     /// More points in a leaf, and their rows.
-    pub(crate) fn extend(&mut self, id: u32, more: &[u32], rows: u32) {
-        let needed = self.records[id as usize].len + more.len() as u32;
-        if needed > self.records[id as usize].room {
+    pub(crate) fn extend(&mut self, id: LeafId, more: &[u32], rows: u32) {
+        let needed = self.records[id.index()].len + more.len() as u32;
+        if needed > self.records[id.index()].room {
             self.give_room(id, needed);
         }
-        let record = &mut self.records[id as usize];
+        let record = &mut self.records[id.index()];
         let end = record.range().end;
         self.points[end..end + more.len()].copy_from_slice(more);
         record.len = needed;
@@ -88,13 +90,13 @@ impl Leaves {
     }
 
     /// Moves a leaf to the end of the array, where it has room to double.
-    fn give_room(&mut self, id: u32, needed: u32) {
+    fn give_room(&mut self, id: LeafId, needed: u32) {
         if self.n_left > 64 && self.n_left * 2 > self.points.len() {
             self.compact();
         }
-        let from = self.records[id as usize].range();
-        self.leave(self.records[id as usize].room);
-        let record = &mut self.records[id as usize];
+        let from = self.records[id.index()].range();
+        self.leave(self.records[id.index()].room);
+        let record = &mut self.records[id.index()];
         (record.start, record.room) = (self.points.len() as u32, needed.next_power_of_two());
         self.points.extend_from_within(from);
         self.points.resize((record.start + record.room) as usize, 0);
@@ -120,8 +122,8 @@ impl Leaves {
     ///
     /// # Panics
     /// If it is not there.
-    pub(crate) fn remove(&mut self, id: u32, point: u32) {
-        let record = &mut self.records[id as usize];
+    pub(crate) fn remove(&mut self, id: LeafId, point: u32) {
+        let record = &mut self.records[id.index()];
         let points = &mut self.points[record.range()];
         let at = points.iter().position(|p| *p == point).expect("the leaf holds its point");
         points.swap(at, record.len as usize - 1);
@@ -129,19 +131,19 @@ impl Leaves {
     }
 
     /// One more row of points that are there.
-    pub(crate) fn count_row(&mut self, id: u32) {
-        self.records[id as usize].count += 1;
+    pub(crate) fn count_row(&mut self, id: LeafId) {
+        self.records[id.index()].count += 1;
     }
 
     /// One row fewer.
-    pub(crate) fn discount_row(&mut self, id: u32) {
-        self.records[id as usize].count -= 1;
+    pub(crate) fn discount_row(&mut self, id: LeafId) {
+        self.records[id.index()].count -= 1;
     }
 
     /// The leaf is no more; its points. Its number stays taken.
-    pub(crate) fn end(&mut self, id: u32) -> Vec<u32> {
+    pub(crate) fn end(&mut self, id: LeafId) -> Vec<u32> {
         let points = self.leaf(id).points().to_vec();
-        let room = std::mem::take(&mut self.records[id as usize]).room;
+        let room = std::mem::take(&mut self.records[id.index()]).room;
         self.leave(room);
         points
     }
@@ -149,12 +151,12 @@ impl Leaves {
     /// Appends another tree's leaves, numbered on.
     pub(crate) fn append(&mut self, other: &Self) {
         for id in 0..other.len() as u32 {
-            self.copy(other.leaf(id));
+            self.copy(other.leaf(LeafId::new(id)));
         }
     }
 
     /// A new leaf with what another holds; its number.
-    pub(crate) fn copy(&mut self, leaf: Leaf<'_>) -> u32 {
+    pub(crate) fn copy(&mut self, leaf: Leaf<'_>) -> LeafId {
         self.push(leaf.points.iter().copied(), |_| leaf.count)
     }
 
@@ -173,7 +175,7 @@ impl Leaves {
 mod tests {
     use super::*;
 
-    fn sorted(leaves: &Leaves, id: u32) -> Vec<u32> {
+    fn sorted(leaves: &Leaves, id: LeafId) -> Vec<u32> {
         let mut points = leaves.leaf(id).points().to_vec();
         points.sort_unstable();
         points
@@ -193,31 +195,31 @@ mod tests {
             match random(4) {
                 0 if twin.len() < 40 => {
                     let points = [2 * step, 2 * step + 1];
-                    assert_eq!(leaves.push(points.into_iter(), |p| p.len() as u32) as usize, twin.len());
+                    assert_eq!(leaves.push(points.into_iter(), |p| p.len() as u32).index(), twin.len());
                     twin.push(points.to_vec());
                 }
                 _ if twin.is_empty() => {}
                 0 => {
-                    let id = random(twin.len() as u32);
-                    assert_eq!(leaves.end(id).len(), twin[id as usize].len());
-                    twin[id as usize].clear();
+                    let id = LeafId::new(random(twin.len() as u32));
+                    assert_eq!(leaves.end(id).len(), twin[id.index()].len());
+                    twin[id.index()].clear();
                 }
                 1 if !twin[step as usize % twin.len()].is_empty() => {
                     let id = step as usize % twin.len();
                     let gone = random(twin[id].len() as u32) as usize;
-                    leaves.remove(id as u32, twin[id].swap_remove(gone));
-                    leaves.discount_row(id as u32);
+                    leaves.remove(LeafId::new(id as u32), twin[id].swap_remove(gone));
+                    leaves.discount_row(LeafId::new(id as u32));
                 }
                 _ => {
-                    let (id, more) = (random(twin.len() as u32), [10_000 + 2 * step, 10_001 + 2 * step]);
+                    let (id, more) = (LeafId::new(random(twin.len() as u32)), [10_000 + 2 * step, 10_001 + 2 * step]);
                     leaves.extend(id, &more[..=step as usize % 2], 1 + step % 2);
-                    twin[id as usize].extend(&more[..=step as usize % 2]);
+                    twin[id.index()].extend(&more[..=step as usize % 2]);
                 }
             }
             for (id, expected) in twin.iter_mut().enumerate() {
                 expected.sort_unstable();
-                assert_eq!(sorted(&leaves, id as u32), *expected);
-                assert_eq!(leaves.leaf(id as u32).count() as usize, expected.len());
+                assert_eq!(sorted(&leaves, LeafId::new(id as u32)), *expected);
+                assert_eq!(leaves.leaf(LeafId::new(id as u32)).count() as usize, expected.len());
             }
             let held: usize = twin.iter().map(Vec::len).sum();
             assert!(leaves.points.len() <= 4 * held + 256, "{} places for {held} points", leaves.points.len());

@@ -1,6 +1,7 @@
 //! What a tree is made of: nodes of 32 bytes, and words that say what lies on a side of a cut.
 
 use crate::process::{Cut, Side};
+use crate::tree::arena::id::{ChainId, LeafId, NodeId};
 
 /// What lies on one side of a cut, in 32 bits: two for the kind, thirty for a number. How a tree is stored: outside of
 /// `tree/`, what lies there is a [`Child`].
@@ -11,13 +12,13 @@ pub(crate) struct Link(u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkKind {
     /// A cell that is cut: the node's number.
-    Inner(u32),
+    Inner(NodeId),
     /// A frozen cell: the number of its one point.
     Single(u32),
     /// A cell with several points that is not cut within the lifetime: the leaf's number.
-    Leaf(u32),
+    Leaf(LeafId),
     /// A cell whose next cuts all have an empty side: the number of the [chain](crate::tree::Chain) that they are kept as.
-    Chain(u32),
+    Chain(ChainId),
     /// A cell without points.
     Empty,
 }
@@ -31,11 +32,11 @@ pub struct Child(Link);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A cell that is cut: the node's number.
-    Inner(u32),
+    Inner(NodeId),
     /// A frozen cell: the number of its one point.
     Single(u32),
     /// A cell with several points that is not cut within the lifetime: the leaf's number.
-    Leaf(u32),
+    Leaf(LeafId),
     /// A cell without points.
     Empty,
 }
@@ -74,7 +75,7 @@ impl Child {
 
     /// The node's number if the cell is cut.
     #[inline]
-    pub(crate) fn as_inner(self) -> Option<u32> {
+    pub(crate) fn as_inner(self) -> Option<NodeId> {
         self.0.as_inner()
     }
 
@@ -87,9 +88,9 @@ impl Child {
 
     /// The node's number, or another one.
     #[inline]
-    pub(crate) fn inner_or(self, other: u32) -> u32 {
-        debug_assert!(other <= MAX_NUMBER);
-        self.0.0.min(other)
+    pub(crate) fn inner_or(self, other: NodeId) -> NodeId {
+        debug_assert!(other.get() <= MAX_NUMBER);
+        NodeId::new(self.0.0.min(other.get()))
     }
 }
 
@@ -110,9 +111,9 @@ impl Link {
     /// A side without points: the one word that the numbers leave over.
     pub(crate) const EMPTY: Self = Self(CHAIN | MAX_NUMBER);
 
-    pub(crate) fn inner(node: u32) -> Self {
-        debug_assert!(node < MAX_NUMBER);
-        Self(node)
+    pub(crate) fn inner(node: NodeId) -> Self {
+        debug_assert!(node.get() < MAX_NUMBER);
+        Self(node.get())
     }
 
     pub(crate) fn single(point: u32) -> Self {
@@ -120,14 +121,14 @@ impl Link {
         Self(SINGLE | point)
     }
 
-    pub(crate) fn leaf(leaf: u32) -> Self {
-        debug_assert!(leaf < MAX_NUMBER);
-        Self(LEAF | leaf)
+    pub(crate) fn leaf(leaf: LeafId) -> Self {
+        debug_assert!(leaf.get() < MAX_NUMBER);
+        Self(LEAF | leaf.get())
     }
 
-    pub(crate) fn chain(chain: u32) -> Self {
-        debug_assert!(chain < MAX_NUMBER);
-        Self(CHAIN | chain)
+    pub(crate) fn chain(chain: ChainId) -> Self {
+        debug_assert!(chain.get() < MAX_NUMBER);
+        Self(CHAIN | chain.get())
     }
 
     /// What it is.
@@ -135,11 +136,11 @@ impl Link {
     pub(crate) fn kind(self) -> LinkKind {
         let number = self.0 & !TAG;
         match self.0 & TAG {
-            0 => LinkKind::Inner(number),
+            0 => LinkKind::Inner(NodeId::new(number)),
             SINGLE => LinkKind::Single(number),
-            LEAF => LinkKind::Leaf(number),
+            LEAF => LinkKind::Leaf(LeafId::new(number)),
             _ if number == MAX_NUMBER => LinkKind::Empty,
-            _ => LinkKind::Chain(number),
+            _ => LinkKind::Chain(ChainId::new(number)),
         }
     }
 
@@ -155,8 +156,8 @@ impl Link {
 
     /// The node's number if the cell is cut.
     #[inline]
-    pub(crate) fn as_inner(self) -> Option<u32> {
-        (self.0 & TAG == 0).then_some(self.0)
+    pub(crate) fn as_inner(self) -> Option<NodeId> {
+        (self.0 & TAG == 0).then_some(NodeId::new(self.0))
     }
 
     /// The same where nodes are numbered from `first` on.
@@ -214,7 +215,7 @@ impl Node {
 
     /// A cut by the innermost clock, with what lies on both sides and the number of points.
     #[inline]
-    pub(crate) fn parting(cut: &Cut, [below, above]: [Link; 2], count: u32) -> Self {
+    pub(crate) fn with_children(cut: &Cut, [below, above]: [Link; 2], count: u32) -> Self {
         Self { time: cut.time, location: cut.location, axis: cut.dim, below, above, count }
     }
 
@@ -320,16 +321,23 @@ mod tests {
     fn words_and_nodes_are_compact_and_reversible() {
         assert_eq!(size_of::<Node>(), 32);
         for number in [0, 5, MAX_NUMBER - 1] {
-            assert_eq!(Link::inner(number).kind(), LinkKind::Inner(number));
+            assert_eq!(Link::inner(NodeId::new(number)).kind(), LinkKind::Inner(NodeId::new(number)));
             assert_eq!(Link::single(number).kind(), LinkKind::Single(number));
-            assert_eq!(Link::leaf(number).kind(), LinkKind::Leaf(number));
-            assert_eq!(Link::chain(number).kind(), LinkKind::Chain(number));
+            assert_eq!(Link::leaf(LeafId::new(number)).kind(), LinkKind::Leaf(LeafId::new(number)));
+            assert_eq!(Link::chain(ChainId::new(number)).kind(), LinkKind::Chain(ChainId::new(number)));
         }
         assert_eq!(Link::EMPTY.kind(), LinkKind::Empty);
-        let kinds = [Link::inner(7), Link::single(7), Link::leaf(7), Link::EMPTY].map(Child::of);
-        assert_eq!(kinds.map(|child| child.inner_or(9)), [7, 9, 9, 9]);
+        let kinds =
+            [Link::inner(NodeId::new(7)), Link::single(7), Link::leaf(LeafId::new(7)), Link::EMPTY].map(Child::of);
+        assert_eq!(kinds.map(|child| child.inner_or(NodeId::new(9)).get()), [7, 9, 9, 9]);
         assert_eq!(kinds.map(|child| child.single_or(9)), [9, 7, 9, 9]);
-        let kinds = [Link::inner(7), Link::single(7), Link::leaf(7), Link::chain(7), Link::EMPTY];
+        let kinds = [
+            Link::inner(NodeId::new(7)),
+            Link::single(7),
+            Link::leaf(LeafId::new(7)),
+            Link::chain(ChainId::new(7)),
+            Link::EMPTY,
+        ];
         assert_eq!(kinds.map(Link::is_leaf_or_chain), [false, false, true, true, false]);
         let cut = Cut { time: 1.5, dim: 12_345, level: 64, location: -2.0 };
         assert_eq!(Node::new(&cut).cut(), cut);

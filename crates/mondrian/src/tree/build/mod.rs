@@ -15,12 +15,12 @@ use crate::tree::arena::chain::LEAST_CUTS;
 use crate::tree::build::parallel::Part;
 use crate::tree::build::small::{GrowContext, Lanes, MOST_POINTS};
 use crate::tree::build::tile::CodeTile;
-use crate::tree::{Arena, Codes, Domain, Link, Node, PointStore, Tree};
+use crate::tree::{Arena, Codes, Domain, Link, Node, NodeId, PointStore, Tree};
 
 /// A cell still to be grown: a side of a node, and its points.
 #[derive(Debug)]
 struct Task {
-    node: u32,
+    node: NodeId,
     side: Side,
     start: usize,
     end: usize,
@@ -43,7 +43,7 @@ enum Strategy {
     /// By another thread, later (`parallel.rs`).
     SetAside,
     /// Together with other small cells (`small/`), at a side of a node.
-    Lane((u32, Side)),
+    Lane((NodeId, Side)),
     /// Two points: no array is touched.
     Pair,
     /// Its points are partitioned at every cut.
@@ -118,7 +118,7 @@ impl<'a> Grower<'a> {
         while let Some(task) = self.tasks.pop() {
             self.tile.go_on(self.tasks.len());
             self.return_to(task.depth, task.log);
-            let cut = self.arena.nodes[task.node as usize].cut();
+            let cut = self.arena.nodes[task.node.index()].cut();
             self.cell.enter(&cut, task.side);
             self.grow_cell(points, task.start, task.end, Some((task.node, task.side)));
         }
@@ -139,7 +139,7 @@ impl<'a> Grower<'a> {
 
     /// Puts the current cell, with few points, into a lane, and grows those that are there if they take all.
     #[inline]
-    fn put_in_lane(&mut self, points: &[u32], parent: (u32, Side)) {
+    fn put_in_lane(&mut self, points: &[u32], parent: (NodeId, Side)) {
         if self.small.as_ref().is_some_and(|(_, lanes)| lanes.are_full()) {
             self.grow_lanes(false);
         }
@@ -159,7 +159,7 @@ impl<'a> Grower<'a> {
 
     /// How the current cell is grown.
     #[inline]
-    fn strategy(&self, n_points: usize, parent: Option<(u32, Side)>) -> Strategy {
+    fn strategy(&self, n_points: usize, parent: Option<(NodeId, Side)>) -> Strategy {
         match parent {
             _ if n_points <= self.aside_from => Strategy::SetAside,
             Some(parent) if n_points <= MOST_POINTS && self.small.is_some() => Strategy::Lane(parent),
@@ -169,7 +169,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Cuts the current cell until it is a leaf or its points part; both sides with several points go on the stack.
-    fn grow_cell(&mut self, points: &mut [u32], start: usize, mut end: usize, parent: Option<(u32, Side)>) -> Link {
+    fn grow_cell(&mut self, points: &mut [u32], start: usize, mut end: usize, parent: Option<(NodeId, Side)>) -> Link {
         let mut parent = parent;
         let mut top = None;
         // The first node of the current run of cuts with an empty side.
@@ -211,12 +211,12 @@ impl<'a> Grower<'a> {
             let node = self.new_node(cut, end - start);
             let (depth, log) = (self.cell.depth(), self.log.len());
             if end - middle == 1 {
-                self.arena.nodes[node as usize].above = Link::single(self.tile.point(points[middle]));
+                self.arena.nodes[node.index()].above = Link::single(self.tile.point(points[middle]));
             } else {
                 self.tasks.push(Task { node, side: Side::Above, start: middle, end, depth, log });
             }
             if middle - start == 1 {
-                self.arena.nodes[node as usize].below = Link::single(self.tile.point(points[start]));
+                self.arena.nodes[node.index()].below = Link::single(self.tile.point(points[start]));
                 break;
             }
             self.cell.enter(cut, Side::Below);
@@ -242,7 +242,7 @@ impl<'a> Grower<'a> {
             if a != b {
                 let child = self.close_run(run, None);
                 let node = self.new_node(cut, 2);
-                let new = &mut self.arena.nodes[node as usize];
+                let new = &mut self.arena.nodes[node.index()];
                 *new.link_mut(a) = Link::single(self.tile.point(pair[0]));
                 *new.link_mut(b) = Link::single(self.tile.point(pair[1]));
                 return child;
@@ -257,7 +257,7 @@ impl<'a> Grower<'a> {
     #[inline]
     fn close_run(&mut self, run: usize, leaf: Option<Link>) -> Link {
         let Arena { nodes, chains, .. } = &mut *self.arena;
-        let first = Link::inner(run as u32);
+        let first = Link::inner(NodeId::new(run as u32));
         if nodes.len() - run >= LEAST_CUTS && self.is_chained {
             let chain = chains.add_nodes(&nodes[run..], leaf.unwrap_or(first), &*self.cell);
             nodes.truncate(run);
@@ -273,26 +273,26 @@ impl<'a> Grower<'a> {
         self.cell.next_cut_until(self.lifetime)
     }
 
-    fn attach(&mut self, parent: Option<(u32, Side)>, top: &mut Option<Link>, child: Link) {
+    fn attach(&mut self, parent: Option<(NodeId, Side)>, top: &mut Option<Link>, child: Link) {
         if let Some((node, side)) = parent {
-            *self.arena.nodes[node as usize].link_mut(side) = child;
+            *self.arena.nodes[node.index()].link_mut(side) = child;
         }
         top.get_or_insert(child);
     }
 
     #[inline]
-    fn new_node(&mut self, cut: &Cut, n_points: usize) -> u32 {
-        let mut node = Node::new(cut);
+    fn new_node(&mut self, cut: &Cut, n_points: usize) -> NodeId {
+        let (id, mut node) = (NodeId::next_of(&self.arena.nodes), Node::new(cut));
         node.count = n_points as u32;
         self.arena.nodes.push(node);
-        self.arena.nodes.len() as u32 - 1
+        id
     }
 
     /// A cut that all points lie on one side of. There the next node follows, unless the run ends.
     #[inline]
     fn new_one_sided(&mut self, cut: &Cut, side: Side, n_points: usize) {
         let node = self.new_node(cut, n_points);
-        *self.arena.nodes[node as usize].link_mut(side) = Link::inner(node + 1);
+        *self.arena.nodes[node.index()].link_mut(side) = Link::inner(NodeId::next_of(&self.arena.nodes));
     }
 
     fn new_leaf(&mut self, points: &[u32]) -> Link {

@@ -7,7 +7,7 @@ use crate::parallel::prelude::*;
 
 use crate::process::{Cell, NodeKey, Side};
 use crate::tree::build::Grower;
-use crate::tree::{Arena, Codes, Domain, Link, LinkKind, PointStore, Tree};
+use crate::tree::{Arena, ChainId, Codes, Domain, Link, LinkKind, NodeId, PointStore, Tree};
 
 /// Fewer points are grown by one thread: cutting them up would take longer.
 const LEAST_POINTS: usize = 1 << 15;
@@ -17,14 +17,14 @@ const PARTS_A_THREAD: usize = 8;
 /// A cell that waits to be grown: where it hangs, its points, and the walk that stands in it.
 #[derive(Debug)]
 pub(crate) struct Part {
-    pub(crate) parent: Option<(u32, Side)>,
+    pub(crate) parent: Option<(NodeId, Side)>,
     pub(crate) points: Vec<u32>,
     pub(crate) cell: Cell,
 }
 
 /// What was grown of a part.
 struct Grown {
-    parent: Option<(u32, Side)>,
+    parent: Option<(NodeId, Side)>,
     root: Link,
     arena: Arena,
 }
@@ -69,15 +69,15 @@ impl Grown {
         let (first_node, first_leaf) = (nodes.len() as u32, leaves.len() as u32);
         let first_chain = chains.take_all(&self.arena.chains);
         let moved = |child: Link| match child.kind() {
-            LinkKind::Inner(id) => Link::inner(first_node + id),
-            LinkKind::Leaf(id) => Link::leaf(first_leaf + id),
-            LinkKind::Chain(id) => Link::chain(first_chain + id),
+            LinkKind::Inner(id) => Link::inner(id.plus(first_node)),
+            LinkKind::Leaf(id) => Link::leaf(id.plus(first_leaf)),
+            LinkKind::Chain(id) => Link::chain(id.plus(first_chain)),
             LinkKind::Single(_) | LinkKind::Empty => child,
         };
-        chains.rename_ends(first_chain, moved);
+        chains.rename_ends(ChainId::new(first_chain), moved);
         leaves.append(&self.arena.leaves);
         nodes.extend(self.arena.nodes.into_iter().map(|node| node.renamed(moved)));
         let (node, side) = self.parent.expect("a part is smaller than the whole");
-        *nodes[node as usize].link_mut(side) = moved(self.root);
+        *nodes[node.index()].link_mut(side) = moved(self.root);
     }
 }

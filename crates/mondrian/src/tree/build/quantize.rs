@@ -1,6 +1,6 @@
 //! Coordinates quantised to sixteen bits: what growing and traversals read of most cells.
 //!
-//! A cell is parted by one coordinate of each of its points, and rows lie far apart: eight bytes that are used for every
+//! A cell is partitioned by one coordinate of each of its points, and rows lie far apart: eight bytes that are used for every
 //! line of memory that is fetched. Codes keep the order of the coordinates, so a point and a cut whose codes differ need no
 //! other look; where they agree, the coordinate itself decides.
 //!
@@ -16,7 +16,7 @@ use crate::tree::{Domain, PointStore};
 pub struct Codes {
     /// Those of a point side by side, one point after the other, and one more: see [`Column`].
     by_point: Vec<u16>,
-    /// Large cells are parted by a column, which stays in cache, so codes are kept column by column too.
+    /// Large cells are partitioned by a column, which stays in cache, so codes are kept column by column too.
     by_dim: Vec<u16>,
     n_points: usize,
     scales: Vec<Scale>,

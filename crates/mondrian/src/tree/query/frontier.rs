@@ -1,7 +1,7 @@
 //! The next cut of a cell, for walks through a tree in the order of time.
 
 use crate::process::{Cut, Side};
-use crate::tree::{Child, Link, LinkKind, Locator, Tree};
+use crate::tree::{ChainId, Child, Link, LinkKind, Locator, NodeId, Tree};
 
 /// How a cell that holds training points is cut next.
 #[derive(Debug, Clone)]
@@ -9,8 +9,8 @@ pub(crate) struct NextCut(Next);
 
 #[derive(Debug, Clone)]
 enum Next {
-    Node(u32),
-    Chain(u32),
+    Node(NodeId),
+    Chain(ChainId),
     /// The cuts of a chain drawn again, with the side of each that holds points, the first last; and what it ends in.
     Run(Vec<(Cut, Side)>, Link),
 }

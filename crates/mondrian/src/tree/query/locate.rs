@@ -3,7 +3,7 @@
 use crate::process::{Cut, Side};
 use crate::tree::arena::node::LinkKind;
 use crate::tree::query::replay::Replay;
-use crate::tree::{Child, Domain, Link, Node, PointStore, Tree};
+use crate::tree::{ChainId, Child, Domain, Link, Node, PointStore, Tree};
 
 /// The cell a point lies in at some lifetime.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,7 +39,7 @@ enum Stop {
     /// In a cell without points, below the cell of `parent`.
     Empty { time: f64, parent: Child },
     /// On the way through a chain, within the lifetime.
-    Chain(u32),
+    Chain(ChainId),
 }
 
 impl<'a> Locator<'a> {
@@ -142,7 +142,7 @@ impl<'a> Locator<'a> {
     }
 
     /// When a point that comes to a chain leaves it, if it does within the lifetime.
-    fn time_of_leaving(&mut self, x: &[f64], chain: u32) -> Option<f64> {
+    fn time_of_leaving(&mut self, x: &[f64], chain: ChainId) -> Option<f64> {
         let (tree, lifetime) = (self.tree, self.lifetime);
         let replay = self.replay();
         replay.start(tree, x, chain);
@@ -155,7 +155,7 @@ impl<'a> Locator<'a> {
     }
 
     /// The cuts of a chain that a point comes to, and the sides that it goes on at.
-    pub(crate) fn cuts_of_chain(&mut self, x: &[f64], chain: u32) -> impl Iterator<Item = (Cut, Side)> {
+    pub(crate) fn cuts_of_chain(&mut self, x: &[f64], chain: ChainId) -> impl Iterator<Item = (Cut, Side)> {
         let tree = self.tree;
         let replay = self.replay();
         replay.start(tree, x, chain);

@@ -2,7 +2,7 @@
 
 use crate::process::{Cell, Cut, Side};
 use crate::tree::arena::chain::Bound;
-use crate::tree::{Link, LinkKind, Tree};
+use crate::tree::{ChainId, Link, LinkKind, Tree};
 
 /// A walk down a tree that can make the cuts of a chain again; stores nothing in the tree.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ impl Replay {
     }
 
     /// Goes to the start of a chain that a point comes to.
-    pub(crate) fn start(&mut self, tree: &Tree, x: &[f64], chain: u32) {
+    pub(crate) fn start(&mut self, tree: &Tree, x: &[f64], chain: ChainId) {
         self.cell.restart(tree.key());
         tree.sink_to(&mut self.cell, x, Link::chain(chain));
         self.cell.settle();
@@ -32,7 +32,7 @@ impl Replay {
     }
 
     /// As [`Replay::start`], with the walk at the start of the chain, settled.
-    pub(crate) fn start_here(&mut self, tree: &Tree, chain: u32) {
+    pub(crate) fn start_here(&mut self, tree: &Tree, chain: ChainId) {
         self.lower.clear();
         self.lower.extend_from_slice(self.cell.lower());
         self.upper.clear();

@@ -16,7 +16,7 @@ use crate::tree::arena::node::LinkKind;
 use crate::tree::query::frozen::{Drawn, Resumed, Waiting};
 use crate::tree::query::replay::Replay;
 use crate::tree::query::walk::Walk;
-use crate::tree::{Child, CodedRows, Domain, Link, PointStore, Tree};
+use crate::tree::{ChainId, Child, CodedRows, Domain, Link, NodeId, PointStore, Tree};
 
 /// A cut of a cell that holds training points and rows.
 #[derive(Debug, Clone, Copy)]
@@ -132,7 +132,7 @@ impl Traversal<'_> {
 /// Rows that wait at the upper side of a node.
 #[derive(Debug, Clone, Copy)]
 struct Task<S> {
-    node: u32,
+    node: NodeId,
     link: Link,
     start: usize,
     end: usize,
@@ -251,7 +251,12 @@ impl<V: Visitor> Descent<'_, '_, V> {
 
     /// Takes rows past a chain. The range of those that come to its end, if any; the others have left, wait to be asked
     /// when they left, or have landed.
-    fn pass_chain(&mut self, id: u32, (start, end): (usize, usize), state: &mut V::State) -> Option<(usize, usize)> {
+    fn pass_chain(
+        &mut self,
+        id: ChainId,
+        (start, end): (usize, usize),
+        state: &mut V::State,
+    ) -> Option<(usize, usize)> {
         let (tree, rows, lifetime) = (self.on.tree, self.on.rows, self.on.lifetime);
         let chain = tree.chain(id);
         let child = Child::of(chain.end());
@@ -291,7 +296,7 @@ impl<V: Visitor> Descent<'_, '_, V> {
     ///
     /// The chain follows the upper corner of its last cell: cells are half-open, so that a cell below a cut has its upper
     /// bound at or below it.
-    fn leave_chain(&mut self, id: u32, (start, end): (usize, usize), state: V::State) {
+    fn leave_chain(&mut self, id: ChainId, (start, end): (usize, usize), state: V::State) {
         let tree = self.on.tree;
         let resumed = Resumed { child: Child::of(tree.chain(id).end()), count: 0, is_point: false, start, end, state };
         match &self.walk {
@@ -318,7 +323,7 @@ impl<V: Visitor> Descent<'_, '_, V> {
     /// As [`Descent::pass_chain`] for a visitor that sees every cut.
     fn pass_cut_by_cut(
         &mut self,
-        id: u32,
+        id: ChainId,
         (start, end): (usize, usize),
         state: &mut V::State,
     ) -> Option<(usize, usize)> {

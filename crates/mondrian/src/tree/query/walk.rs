@@ -6,8 +6,8 @@
 //! dimensions.
 
 use crate::process::{Cell, Clock, Cut, NarrowBounds, NarrowCell, NodeKey, Side};
-use crate::tree::Arena;
 use crate::tree::arena::chain::Bound;
+use crate::tree::{Arena, ChainId};
 
 /// Where a traversal is, as far as it has to know.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Walk {
     }
 
     /// Goes to the end of a chain that starts in the current cell.
-    pub(crate) fn enter_chain(&mut self, arena: &Arena, chain: u32) {
+    pub(crate) fn enter_chain(&mut self, arena: &Arena, chain: ChainId) {
         match self {
             Self::Unknown => {}
             Self::Narrow(walk) => walk.enter_chain(arena, chain),
@@ -84,7 +84,7 @@ impl Walk {
     }
 }
 
-/// A step down: what it replaced, and what the clock of the cell below it is wound with.
+/// A step down: what it replaced, and what the clock of the cell below it is started with.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     bound: f64,
@@ -100,7 +100,7 @@ enum ClockSource {
     /// The side of a cut at the step's time.
     Cut,
     /// The record of the chain whose last bound the step moved.
-    Chain(u32),
+    Chain(ChainId),
     /// The clock above: another step moves the chain's last bound.
     Above,
 }
@@ -126,7 +126,7 @@ impl NarrowWalk {
         self.steps.push(Step { bound, time: cut.time, dim: cut.dim, side, clock: ClockSource::Cut });
     }
 
-    fn enter_chain(&mut self, arena: &Arena, chain: u32) {
+    fn enter_chain(&mut self, arena: &Arena, chain: ChainId) {
         for Bound { dim, side, location } in arena.chains.bounds(chain) {
             let bound = self.bounds.replace(dim, side, location);
             self.steps.push(Step { bound, time: 0.0, dim: dim as u32, side, clock: ClockSource::Above });

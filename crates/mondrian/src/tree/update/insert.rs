@@ -5,13 +5,13 @@ use crate::simd::partition::partition_by_swaps;
 use crate::tree::arena::node::LinkKind;
 use crate::tree::build::Grower;
 use crate::tree::query::replay::Replay;
-use crate::tree::{Domain, Kind, Link, PointStore, Tree};
+use crate::tree::{Domain, Kind, LeafId, Link, NodeId, PointStore, Tree};
 
 /// A stop on the way of a batch of points down the tree.
 struct Task {
     child: Link,
     /// Node and side the child hangs on; none at the root. What hangs on a chain stays there.
-    parent: Option<(u32, Side)>,
+    parent: Option<(NodeId, Side)>,
     start: usize,
     end: usize,
 }
@@ -20,7 +20,7 @@ impl Tree {
     /// Adds points that the store has already and the tree has not.
     ///
     /// Each must lie in the domain's root box. `touched` receives the nodes whose cells gained points, parents before
-    /// children, so that statistics can be mended bottom-up by reading it backwards.
+    /// children, so that statistics can be updated bottom-up by reading it backwards.
     pub fn insert(&mut self, domain: &Domain, store: &PointStore, points: &mut [u32], touched: &mut Touched) {
         touched.clear();
         match points {
@@ -33,7 +33,7 @@ impl Tree {
             let batch = &mut points[start..end];
             match child.kind() {
                 LinkKind::Inner(id) => {
-                    let node = &mut self.arena.nodes[id as usize];
+                    let node = &mut self.arena.nodes[id.index()];
                     node.count += batch.iter().map(|p| store.multiplicity(*p)).sum::<u32>();
                     touched.nodes.push(id);
                     let (dim, location) = (node.dim(), node.location);
@@ -119,7 +119,7 @@ impl Tree {
         loop {
             match child.kind() {
                 LinkKind::Inner(id) => {
-                    let node = &mut self.arena.nodes[id as usize];
+                    let node = &mut self.arena.nodes[id.index()];
                     node.count += 1;
                     touched.nodes.push(id);
                     child = node.link(node.side_of(x));
@@ -166,21 +166,21 @@ impl Tree {
     ) -> Link {
         let (n_nodes, n_leaves) = (self.arena.nodes.len(), self.arena.leaves.len());
         let child = grow(&mut Grower::new(store, domain, &mut walk.cell, &mut self.arena));
-        touched.nodes.extend(n_nodes as u32..self.arena.nodes.len() as u32);
-        touched.leaves.extend(n_leaves as u32..self.arena.leaves.len() as u32);
+        touched.nodes.extend((n_nodes as u32..self.arena.nodes.len() as u32).map(NodeId::new));
+        touched.leaves.extend((n_leaves as u32..self.arena.leaves.len() as u32).map(LeafId::new));
         child
     }
 
-    pub(crate) fn hang(&mut self, parent: Option<(u32, Side)>, child: Link) {
+    pub(crate) fn hang(&mut self, parent: Option<(NodeId, Side)>, child: Link) {
         match parent {
             None => self.root = child,
-            Some((node, side)) => *self.arena.nodes[node as usize].link_mut(side) = child,
+            Some((node, side)) => *self.arena.nodes[node.index()].link_mut(side) = child,
         }
     }
 
     /// Cuts on all leaves until a larger lifetime; `domain` has it already.
     pub fn raise_lifetime(&mut self, domain: &Domain, store: &PointStore) {
-        let mut tasks = vec![(self.root, None::<(u32, Side)>)];
+        let mut tasks = vec![(self.root, None::<(NodeId, Side)>)];
         let mut touched = Touched::default();
         while let Some((child, parent)) = tasks.pop() {
             // A leaf's first cuts may go on with the run that led to it, so that is grown again from its start.
@@ -211,7 +211,7 @@ struct Way<'a> {
     walk: Box<Replay>,
     child: Link,
     /// What the child hangs on; none at the root. What hangs on a chain stays there.
-    parent: Option<(u32, Side)>,
+    parent: Option<(NodeId, Side)>,
 }
 
 impl<'a> Way<'a> {
@@ -226,7 +226,7 @@ impl<'a> Way<'a> {
     fn go_on(&mut self, x: &[f64], rows: u32) -> bool {
         match self.child.kind() {
             LinkKind::Inner(id) => {
-                let node = &mut self.tree.arena.nodes[id as usize];
+                let node = &mut self.tree.arena.nodes[id.index()];
                 node.count += rows;
                 self.touched.nodes.push(id);
                 let side = node.side_of(x);
@@ -251,13 +251,13 @@ impl<'a> Way<'a> {
         match child.kind() {
             LinkKind::Chain(id) => {
                 let first_new = tree.arena.nodes.len();
-                let (top, parting) = tree.split_chain(id, &mut walk, &std::iter::once(x), store, touched);
+                let (top, separating) = tree.split_chain(id, &mut walk, &std::iter::once(x), store, touched);
                 tree.hang(parent, top);
-                for node in &mut tree.arena.nodes[first_new..=parting as usize] {
+                for node in &mut tree.arena.nodes[first_new..=separating.index()] {
                     node.count += rows;
                 }
-                let side = tree.node(parting).full_side().other();
-                tree.hang(Some((parting, side)), Link::single(point));
+                let side = tree.node(separating).full_side().other();
+                tree.hang(Some((separating, side)), Link::single(point));
             }
             LinkKind::Leaf(id) => {
                 tree.arena.leaves.extend(id, &[point], rows);
@@ -279,9 +279,9 @@ impl<'a> Way<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct Touched {
     /// Numbers of nodes.
-    pub nodes: Vec<u32>,
+    pub nodes: Vec<NodeId>,
     /// Numbers of leaves.
-    pub leaves: Vec<u32>,
+    pub leaves: Vec<LeafId>,
     /// A walk to use again, so that learning a row allocates nothing.
     pub(crate) walk: Option<Box<Replay>>,
 }

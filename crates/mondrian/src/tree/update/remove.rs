@@ -3,13 +3,13 @@
 use crate::process::Side;
 use crate::tree::arena::node::LinkKind;
 use crate::tree::update::insert::Touched;
-use crate::tree::{Arena, Domain, Kind, Link, PointStore, Tree};
+use crate::tree::{Arena, ChainId, Domain, Kind, Link, NodeId, PointStore, Tree};
 
 /// A step on the way down to a point.
 #[derive(Clone, Copy)]
 enum Step {
-    Node(u32, Side),
-    Chain(u32),
+    Node(NodeId, Side),
+    Chain(ChainId),
 }
 
 impl Step {
@@ -38,7 +38,7 @@ impl Tree {
         loop {
             match child.kind() {
                 LinkKind::Inner(id) => {
-                    let node = &mut self.arena.nodes[id as usize];
+                    let node = &mut self.arena.nodes[id.index()];
                     node.count -= 1;
                     let side = node.side_of(x);
                     way.push(Step::Node(id, side));
@@ -104,7 +104,7 @@ impl Tree {
                 (Some(_), Step::Chain(id)) => self.arena.chains.free(id),
                 (None, step) => {
                     if let Step::Node(id, side) = step {
-                        *self.arena.nodes[id as usize].link_mut(side) = child;
+                        *self.arena.nodes[id.index()].link_mut(side) = child;
                     }
                     way.push(step);
                     return child.is_empty();
@@ -145,12 +145,12 @@ impl Tree {
     /// Writes nodes, leaves and chains anew, depth first, without the dead; numbers change.
     pub fn compact(&mut self, _store: &PointStore) {
         let old = std::mem::take(&mut self.arena);
-        let mut todo = vec![(self.root, None::<(u32, Side)>)];
+        let mut todo = vec![(self.root, None::<(NodeId, Side)>)];
         while let Some((child, parent)) = todo.pop() {
             let moved = match old.end_of(child).kind() {
                 Kind::Inner(id) => {
-                    let node = old.nodes[id as usize];
-                    let new = self.arena.nodes.len() as u32;
+                    let node = old.nodes[id.index()];
+                    let new = NodeId::next_of(&self.arena.nodes);
                     self.arena.nodes.push(node);
                     todo.push((node.above, Some((new, Side::Above))));
                     todo.push((node.below, Some((new, Side::Below))));

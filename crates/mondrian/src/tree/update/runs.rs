@@ -3,7 +3,7 @@
 use crate::process::{Cell, Cut, Side};
 use crate::tree::arena::chain::{Bound, LEAST_CUTS, Run};
 use crate::tree::query::replay::Replay;
-use crate::tree::{Child, Link, LinkKind, Node, PointStore, Touched, Tree};
+use crate::tree::{ChainId, Child, Link, LinkKind, Node, NodeId, PointStore, Touched, Tree};
 
 impl Tree {
     /// Splits a chain at the first cut that takes one of the `leaving` points out of it, with the walk at its start: a
@@ -13,12 +13,12 @@ impl Tree {
     /// the way there.
     pub(crate) fn split_chain<'x>(
         &mut self,
-        id: u32,
+        id: ChainId,
         walk: &mut Replay,
         leaving: &(impl Iterator<Item = &'x [f64]> + Clone),
         store: &PointStore,
         touched: &mut Touched,
-    ) -> (Link, u32) {
+    ) -> (Link, NodeId) {
         walk.cell.settle();
         walk.start_here(self, id);
         let (chain, first_new) = (self.chain(id), self.arena.nodes.len());
@@ -27,7 +27,7 @@ impl Tree {
             |cut: &Cut, side: Side| leaving.clone().any(|x| Side::of(x[cut.dim as usize], cut.location) != side);
         let (mut before, mut n_final) = (std::mem::take(&mut walk.made), 0);
         before.clear();
-        let parting = loop {
+        let last = loop {
             let (cut, side) = walk.peek().expect("a point outside the sub-box leaves at a cut of the run");
             n_final += usize::from(walk.is_final(&cut, side));
             if leaves(&cut, side) {
@@ -36,7 +36,7 @@ impl Tree {
             walk.pass(&cut, side);
             before.push((cut, side));
         };
-        let first = Link::inner(first_new as u32);
+        let first = Link::inner(NodeId::new(first_new as u32));
         let top = if before.len() >= LEAST_CUTS {
             let (first_time, last_time) = (before[0].0.time, before[before.len() - 1].0.time);
             let run = Run { first_time, last_time, n_cuts: before.len() as u32, end: first };
@@ -47,8 +47,8 @@ impl Tree {
             }
             first
         };
-        let node = self.push_one_sided(&parting.0, parting.1, rows);
-        walk.pass(&parting.0, parting.1);
+        let node = self.push_one_sided(&last.0, last.1, rows);
+        walk.pass(&last.0, last.1);
         let rest = if walk.n_left() as usize >= LEAST_CUTS {
             let (next, _) = walk.peek().expect("there are cuts left");
             self.arena.chains.shorten(id, chain.n_cuts() - walk.n_left(), n_final, next.time);
@@ -60,18 +60,18 @@ impl Tree {
             self.arena.chains.free(id);
             chain.end()
         };
-        let last = self.arena.nodes.last_mut().expect("the parting cut is a node");
+        let last = self.arena.nodes.last_mut().expect("the cut that separates is a node");
         *last.link_mut(last.full_side()) = rest;
         self.is_in_order = false;
-        touched.nodes.extend(first_new as u32..self.arena.nodes.len() as u32);
+        touched.nodes.extend((first_new as u32..self.arena.nodes.len() as u32).map(NodeId::new));
         walk.made = before;
         (top, node)
     }
 
     /// A node with all its rows on one side, where the next node follows unless something else is hung there.
-    pub(crate) fn push_one_sided(&mut self, cut: &Cut, side: Side, rows: u32) -> u32 {
-        let id = self.arena.nodes.len() as u32;
-        let mut node = Node::one_sided(cut, side, Link::inner(id + 1));
+    pub(crate) fn push_one_sided(&mut self, cut: &Cut, side: Side, rows: u32) -> NodeId {
+        let id = NodeId::next_of(&self.arena.nodes);
+        let mut node = Node::one_sided(cut, side, Link::inner(id.plus(1)));
         node.count = rows;
         self.arena.nodes.push(node);
         id

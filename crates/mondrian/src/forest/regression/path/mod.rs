@@ -138,7 +138,7 @@ impl<'a> Mover<'a> {
         let mut times: Vec<f64> = self
             .sweeps
             .iter()
-            .flat_map(|tr| (0..tr.tree.n_nodes()).step_by(stride).map(|id| tr.tree.node(id as u32).time()))
+            .flat_map(|tr| tr.tree.node_ids().step_by(stride).map(|id| tr.tree.node(id).time()))
             .filter(|t| *t <= lifetime)
             .collect();
         times.sort_unstable_by(f64::total_cmp);

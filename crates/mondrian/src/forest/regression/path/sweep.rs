@@ -59,7 +59,7 @@ pub(crate) struct TreeSweep<'a> {
     pool: CellPool,
     room: Room,
     /// Partings of single rows from frozen points, of the independent model.
-    partings: Vec<(f64, u32, u32, Vec<f64>)>,
+    separations: Vec<(f64, u32, u32, Vec<f64>)>,
     pub(crate) permutations: Vec<Vec<u32>>,
     pub(crate) events: Vec<Event>,
     pub(crate) changes: Vec<Change>,
@@ -83,7 +83,7 @@ impl<'a> TreeSweep<'a> {
             frontier: Vec::new(),
             pool: CellPool::new(sizes.len(), gaussians.len()),
             room: Room::default(),
-            partings: Vec::new(),
+            separations: Vec::new(),
             permutations,
             events: Vec::new(),
             changes: Vec::new(),
@@ -207,7 +207,7 @@ impl<'a> TreeSweep<'a> {
                 let place = self.pool.keep(new);
                 self.frontier.push(Frontier { next, is_root_block, place });
             } else if is_independent && matches!(child.kind(), Kind::Single(_)) {
-                self.plan_partings(new, model, sets, gaussians);
+                self.plan_separations(new, model, sets, gaussians);
             }
         }
         self.room = room;
@@ -256,7 +256,7 @@ impl<'a> TreeSweep<'a> {
     }
 
     /// When each row in a frozen cell separates from its point: from then on it predicts the prior.
-    fn plan_partings(&mut self, frozen: &Holding, model: &RegressionForest, sets: &[Set], gaussians: &[Gaussian]) {
+    fn plan_separations(&mut self, frozen: &Holding, model: &RegressionForest, sets: &[Set], gaussians: &[Gaussian]) {
         let forest = &model.core.forest;
         let n_dims = forest.n_dims();
         let deltas: Vec<f64> = frozen.posteriors.iter().zip(gaussians).map(|(b, g)| g.prior_mean - b.mean).collect();
@@ -265,16 +265,17 @@ impl<'a> TreeSweep<'a> {
             for at in *start..*end {
                 let row = self.permutations[set][at as usize] as usize;
                 if let Landing::Unseen { time, .. } = locator.locate(&sets[set].x[row * n_dims..][..n_dims]) {
-                    self.partings.push((time, set as u32, at, deltas.clone()));
+                    self.separations.push((time, set as u32, at, deltas.clone()));
                 }
             }
         }
     }
 
-    /// Turns partings that are due into events.
+    /// Turns separations that are due into events.
     fn part_rows(&mut self, end: f64) {
-        let (due, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.partings).into_iter().partition(|p| p.0 <= end);
-        self.partings = later;
+        let (due, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.separations).into_iter().partition(|p| p.0 <= end);
+        self.separations = later;
         for (time, set, at, deltas) in due {
             let (delta, change) = (self.deltas.len() as u32, self.changes.len() as u32);
             self.deltas.extend(deltas);

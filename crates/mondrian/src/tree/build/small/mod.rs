@@ -24,7 +24,7 @@ use crate::simd::transpose::{EIGHT, transposed};
 use crate::tree::arena::chain::LEAST_CUTS;
 use crate::tree::build::small::draws::ABREAST;
 use crate::tree::build::small::round::Round;
-use crate::tree::{Arena, Codes, Link, LinkKind, Node, PointStore};
+use crate::tree::{Arena, ChainId, Codes, Link, LinkKind, Node, NodeId, PointStore};
 
 /// Cells of at most so many points are grown in lanes.
 pub(crate) const MOST_POINTS: usize = MOST;
@@ -54,9 +54,9 @@ pub(crate) struct Lane {
     n_nodes: u32,
     /// Larger than needed, so that a node is written whether it counts or not.
     nodes: Vec<Node>,
-    chains: Vec<u32>,
+    chains: Vec<ChainId>,
     root: Link,
-    parent: (u32, Side),
+    parent: (NodeId, Side),
     /// Where in [`Lanes::grown`] it goes when it is done.
     place: usize,
 }
@@ -66,9 +66,9 @@ pub(crate) struct Lane {
 struct Grown {
     nodes: Vec<Node>,
     n_nodes: u32,
-    chains: Vec<u32>,
+    chains: Vec<ChainId>,
     /// The root and where it hangs, once they are known.
-    hangs_at: Option<(Link, (u32, Side))>,
+    hangs_at: Option<(Link, (NodeId, Side))>,
 }
 
 /// An index that is known to be below `N`. Reducing it is free for a power of two and spares a bounds check, with its
@@ -138,7 +138,7 @@ impl Lanes {
     pub(crate) fn put<'c>(
         &mut self,
         cell: &Cell,
-        parent: (u32, Side),
+        parent: (NodeId, Side),
         points: &[u32],
         look_up: impl Fn(u32) -> (u32, &'c [u16]),
     ) {
@@ -234,7 +234,7 @@ impl Lanes {
         let (separates, ends) = (round.separates[at], round.ends[at]);
         let lane = &mut self.lanes[within::<LANES>(at)];
         if separates != 0 && lane.is_run_long(context.is_chained) {
-            lane.chain(Link::inner(lane.run), &self.cells[lane.cell], arena);
+            lane.chain(Link::inner(NodeId::new(lane.run)), &self.cells[lane.cell], arena);
         }
         let (id, next, slot) = (lane.n_nodes, lane.n_nodes + 1, within::<LANES>(lane.first / MOST_CELLS));
         let children = [0, 1].map(|side| {
@@ -243,7 +243,7 @@ impl Lanes {
             let (is_single, is_several) = (round.is_single[side][at], round.is_several[side][at]);
             Link::from_word(round.children[side][at] | single & is_single | next & is_several)
         });
-        lane.write(Node::parting(cut, children, round.counts[at]));
+        lane.write(Node::with_children(cut, children, round.counts[at]));
         let has_waiting = lane.cell != lane.first;
         if ends != 0 && !has_waiting {
             return true;
@@ -253,7 +253,7 @@ impl Lanes {
         self.waiting[within::<N_CELLS>(lane.cell)] = (round.sides[1][at], 2 * id + 1);
         lane.points = waiting_points & ends | round.sides[side][at] & !ends;
         lane.link = waiting_link & ends | (2 * id + side as u32) & !ends;
-        lane.hang(lane.link, Link::inner(next));
+        lane.hang(lane.link, Link::inner(NodeId::new(next)));
         let starts_run = separates | ends;
         lane.run_link = lane.link & starts_run | lane.run_link & !starts_run;
         lane.run = next & starts_run | lane.run & !starts_run;
@@ -285,7 +285,7 @@ impl Lanes {
         }
         lane.cell -= 1;
         (lane.points, lane.link) = self.waiting[lane.cell];
-        lane.hang(lane.link, Link::inner(lane.n_nodes));
+        lane.hang(lane.link, Link::inner(NodeId::new(lane.n_nodes)));
         (lane.run, lane.run_link) = (lane.n_nodes, lane.link);
         false
     }
@@ -374,16 +374,16 @@ impl Lane {
             nodes: Vec::new(),
             chains: Vec::new(),
             root: Link::EMPTY,
-            parent: (0, Side::Below),
+            parent: (NodeId::new(0), Side::Below),
             place: 0,
         }
     }
 
-    fn start(&mut self, parent: (u32, Side), n_points: usize, place: usize) {
+    fn start(&mut self, parent: (NodeId, Side), n_points: usize, place: usize) {
         self.cell = self.first;
         self.points = u32::MAX >> (MOST_POINTS - n_points);
         (self.link, self.run, self.run_link) = (ROOT, 0, ROOT);
-        (self.n_nodes, self.root) = (0, Link::inner(0));
+        (self.n_nodes, self.root) = (0, Link::inner(NodeId::new(0)));
         (self.parent, self.place) = (parent, place);
     }
 
@@ -434,7 +434,7 @@ impl Grown {
             arena.chains.set_end(id, moved(arena.chains.end_of(id)));
         }
         arena.nodes.extend(self.nodes[..self.n_nodes as usize].iter().map(|node| node.renamed(moved)));
-        *arena.nodes[node as usize].link_mut(side) = moved(root);
+        *arena.nodes[node.index()].link_mut(side) = moved(root);
         true
     }
 }
