@@ -74,15 +74,6 @@ mod sequential {
             self.for_each(|item| each(&mut state, item));
         }
 
-        fn map_init<S, R>(
-            self,
-            mut init: impl FnMut() -> S,
-            mut each: impl FnMut(&mut S, Self::Item) -> R,
-        ) -> impl Iterator<Item = R> {
-            let mut state = init();
-            self.map(move |item| each(&mut state, item))
-        }
-
         fn with_min_len(self, _: usize) -> Self {
             self
         }
