@@ -156,6 +156,14 @@ class MondrianEstimator(BaseEstimator):
         """Becomes the estimator of a loaded model; ``target`` is the program's word on it, or None."""
         return self._take(model)
 
+    def _program_levels(self):
+        """The categories of each input as the program spells them, None for an input of numbers."""
+        return [None] * self.n_features_in_
+
+    def _models_missing_cells(self):
+        """Whether the model takes rows with missing cells as they are."""
+        return False
+
     def _program_target(self, name):
         """The target's description for the program: None for no target, False for a model it cannot use."""
         return {"name": name, "classes": None}

@@ -24,6 +24,7 @@ _PROGRAM_KINDS = {
     "MondrianForestClassifier",
     "MondrianDensity",
     "LaplaceKernelRidge",
+    "LaplaceKernelClassifier",
     "MondrianKernelRidge",
     "MondrianGridRidge",
 }
@@ -134,8 +135,11 @@ def _program_record(estimator, preparation, names, target):
         names = names or [f"column{number}" for number in range(1, estimator.n_features_in_ + 1)]
         # Python does not know the columns' means, so the program is told of none to fill in.
         number = {"number": {"fill": None, "map": "same"}}
-        inputs = [{"name": name, "encoding": number} for name in names]
-        prepared = {"inputs": inputs, "target": about, "missing": "refuse", "scaling": "none", "n_rows": n_rows}
+        levels = estimator._program_levels()
+        encodings = [number if found is None else {"level": {"levels": found}} for found in levels]
+        inputs = [{"name": name, "encoding": encoding} for name, encoding in zip(names, encodings)]
+        missing = "model" if estimator._models_missing_cells() else "refuse"
+        prepared = {"inputs": inputs, "target": about, "missing": missing, "scaling": "none", "n_rows": n_rows}
     seed = estimator.random_state if isinstance(estimator.random_state, numbers.Integral) else 0
     return {"preparation": prepared, "seed": int(seed), "data": "Python"}
 

@@ -82,6 +82,14 @@ class _KernelEstimator(SearchedEstimator):
             self._categories = Categories.from_json(state["categories"])
         return super()._restore(model, state, target)
 
+    def _models_missing_cells(self):
+        return isinstance(self._model, (_mondrian.LaplaceRegressor, _mondrian.LaplaceClassifier))
+
+    def _program_levels(self):
+        known = self.__dict__.get("_categories")
+        levels = {} if known is None else known.levels
+        return [_spelled(levels[number]) if number in levels else None for number in range(self.n_features_in_)]
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -326,8 +334,8 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
         return super()._restore(model, state, target)
 
     def _program_target(self, name):
-        # The program does not read the tuned kernel's files yet.
-        return False if isinstance(self._model, _mondrian.LaplaceRegressor) else super()._program_target(name)
+        # The program predicts one target.
+        return super()._program_target(name) if (self.__dict__.get("_n_targets") or 1) == 1 else False
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -441,10 +449,6 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
         if len(self.classes_) != model.n_classes:
             raise ValueError(f"{len(self.classes_)} names for {model.n_classes} classes")
         return self
-
-    def _program_target(self, name):
-        # The program does not read the tuned kernel's files yet.
-        return False
 
 
 @documented
@@ -565,6 +569,11 @@ class LaplaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _KernelEstim
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _spelled(levels):
+    """Categories as a table's file spells them."""
+    return [str(level).lower() if isinstance(level, bool) else str(level) for level in levels]
 
 
 def _are_classes(y):

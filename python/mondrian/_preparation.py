@@ -12,7 +12,8 @@ from . import _parameters as parameters
 class Preparation:
     """The way from the columns of a table to the inputs of a model that the program has fitted.
 
-    Numbers are scaled, categories become one input each of 0 and 1, as ``docs/program.md`` describes. Estimators
+    Numbers are scaled, categories become one input each of 0 and 1 or, for the tuned Laplace kernel, one input of the
+    categories' numbers, as ``docs/program.md`` describes. Estimators
     that come from such a file hold one as ``preparation_`` and apply it to all rows they are given.
 
     Attributes
@@ -28,7 +29,7 @@ class Preparation:
         self.columns = [_text(entry["name"]) for entry in record["inputs"]]
         self._encoders = [_encoder(entry) for entry in record["inputs"]]
         self.inputs = [name for encoder in self._encoders for name in encoder.inputs]
-        self._fills = record["missing"] == "mean"
+        self._missing = record["missing"]
         if not self.columns:
             raise ValueError("it has no columns")
 
@@ -44,7 +45,7 @@ class Preparation:
         -------
         inputs : ndarray of shape (n_samples, n_inputs)
         """
-        parts = [encoder(cells, self._fills) for encoder, cells in zip(self._encoders, self._columns_of(X))]
+        parts = [encoder(cells, self._missing) for encoder, cells in zip(self._encoders, self._columns_of(X))]
         return np.ascontiguousarray(np.column_stack(parts))
 
     def _columns_of(self, X):
@@ -86,7 +87,7 @@ class _Number:
     def __init__(self, name, fill, scaling):
         self.inputs, self._name, self._fill, self._scaling = [name], name, fill, scaling
 
-    def __call__(self, cells, fills):
+    def __call__(self, cells, missing_cells):
         if cells.dtype == object:
             cells = [np.nan if _is_missing(cell) else cell for cell in cells]
         try:
@@ -94,8 +95,10 @@ class _Number:
         except (TypeError, ValueError):
             raise ValueError(f"column {self._name!r} holds something that is no number") from None
         missing = ~np.isfinite(values)
+        if missing.any() and missing_cells == "model":
+            return np.where(missing, np.nan, self._scaling(np.where(missing, 0.0, values)))
         if missing.any():
-            if not fills or self._fill is None:
+            if missing_cells != "mean" or self._fill is None:
                 raise ValueError(f"row {np.argmax(missing)}, column {self._name!r} is missing or not finite")
             values[missing] = self._fill
         return self._scaling(values)
@@ -117,14 +120,14 @@ class _Category:
             except ValueError:
                 continue
 
-    def __call__(self, cells, fills):
+    def __call__(self, cells, missing_cells):
         inputs = np.zeros((len(cells), len(self._places)))
         for row, cell in enumerate(cells.tolist()):
             if not _is_missing(cell):
                 place = self._place(cell)
                 if place is not None:
                     inputs[row, place] = 1.0
-            elif not fills:
+            elif missing_cells != "mean":
                 raise ValueError(f"row {row}, column {self._name!r} is missing")
         return inputs
 
@@ -134,6 +137,24 @@ class _Category:
             if spelled in self._places:
                 return self._places[spelled]
         return self._numbers.get(float(cell)) if isinstance(cell, numbers.Real) else None
+
+
+class _Level(_Category):
+    """A column of categories as one input: the number of the cell's own, the next number for one never seen, NaN for none."""
+
+    def __init__(self, name, levels):
+        super().__init__(name, levels)
+        self.inputs = [name]
+
+    def __call__(self, cells, missing_cells):
+        inputs = np.full(len(cells), np.nan)
+        for row, cell in enumerate(cells.tolist()):
+            if not _is_missing(cell):
+                place = self._place(cell)
+                inputs[row] = len(self._places) if place is None else place
+            elif missing_cells not in ("mean", "model"):
+                raise ValueError(f"row {row}, column {self._name!r} is missing")
+        return inputs
 
 
 def _is_missing(cell):
@@ -148,6 +169,8 @@ def _encoder(entry):
     (kind, encoding), = entry["encoding"].items()
     if kind == "category":
         return _Category(entry["name"], [_text(level) for level in encoding["levels"]])
+    if kind == "level":
+        return _Level(entry["name"], [_text(level) for level in encoding["levels"]])
     fill = encoding["fill"]
     return _Number(entry["name"], None if fill is None else float(fill), _scaling(encoding["map"]))
 

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import program
 import pytest
+from sklearn.base import is_classifier
 from test_family import answer, small, target
 
 import mondrian
@@ -20,6 +21,7 @@ PROGRAM_MODELS = [
     (mondrian.MondrianForestRegressor, "forest"),
     (mondrian.MondrianForestClassifier, "forest"),
     (mondrian.LaplaceKernelRidge, "laplace"),
+    (mondrian.LaplaceKernelClassifier, "laplace"),
     (mondrian.MondrianKernelRidge, "kernel"),
     (mondrian.MondrianGridRidge, "grid"),
     (mondrian.MondrianDensity, "density"),
@@ -256,9 +258,6 @@ def test_the_program_opens_what_python_saved(cls, kind, rows, tmp_path):
     frame = pd.DataFrame(rows, columns=["width", "height"])
     for X, header in ((frame, True), (rows, False)):
         model = small(cls)
-        if kind == "laplace":
-            # The program reads the report's kernel; the whole tuned kernel is Python's so far.
-            model.set_params(search="gradient")
         model.fit(X, target(cls, rows)).save(tmp_path / "m")
         frame.to_csv(tmp_path / "rows.csv", index=False, header=header)
         assert program.run("inspect", tmp_path / "m")["parameters"]["program"]["data"] == "Python"
@@ -271,6 +270,22 @@ def test_the_program_opens_what_python_saved(cls, kind, rows, tmp_path):
             assert np.array_equal(column(out, "p_1"), model.predict_proba(X)[:, 1])
         else:
             assert np.array_equal(column(out, "prediction"), model.predict(X))
+
+
+@program.needed
+def test_categories_and_missing_cells_of_python_are_the_programs(rng, tmp_path):
+    frame = pd.DataFrame({"x": rng.uniform(size=90), "town": rng.choice(["a", "b b", "c"], size=90), "y": rng.uniform(size=90)})
+    frame.loc[[3, 40], "x"] = np.nan
+    frame.loc[7, "town"] = None
+    learned = frame.assign(town=frame["town"].astype("category"))[["x", "town"]]
+    frame[["x", "town"]].to_csv(tmp_path / "rows.csv", index=False)
+    for model, y in (
+        (mondrian.LaplaceKernelRidge(random_state=0), frame["y"]),
+        (mondrian.LaplaceKernelClassifier(random_state=0), np.where(frame["y"] > 0.5, "up", "down")),
+    ):
+        model.fit(learned, y).save(tmp_path / "m")
+        program.run("predict", tmp_path / "m", tmp_path / "rows.csv", "--out", tmp_path / "out.csv")
+        assert np.array_equal(column(tmp_path / "out.csv", "prediction"), model.predict(learned))
 
 
 @program.needed
@@ -322,7 +337,7 @@ def test_python_opens_what_the_program_fitted(cls, kind, scaling, rng, tmp_path)
     fresh.loc[3, "colour"] = "never seen"
     learned.to_csv(tmp_path / "learned.csv", index=False)
     fresh.to_csv(tmp_path / "fresh.csv", index=False)
-    name = "kind" if cls is mondrian.MondrianForestClassifier else "target"
+    name = "kind" if is_classifier(cls()) else "target"
     what = ["--exclude", "target,kind"] if kind == "density" else ["--target", name, "--exclude", "target" if name == "kind" else "kind"]
     options = ["--categorical", "grade", "--scale", scaling, "--model", kind, "--out", tmp_path / "m"]
     if kind != "laplace":

@@ -4,13 +4,15 @@
 
 use std::io::Write;
 
-use mondrian::Points;
 use mondrian::internals::forest::Forest;
 use mondrian::internals::model_file::Archive;
 
 use crate::failure::Outcome;
 use crate::model::Fitted;
-use crate::prepare::{Besides, ColumnChoice, Missing, Preparation, PreparedRows, Scaling, Selection, summarise};
+use crate::prepare::{
+    Besides, Categories, ColumnChoice, Inputs, MOST_CODES, Missing, Preparation, PreparedRows, Rules, Scaling,
+    Selection, summarise,
+};
 use crate::screen::Screen;
 use crate::table::{ReadOptions, Source};
 
@@ -33,7 +35,7 @@ pub fn model(bytes: &[u8]) {
 pub fn fitted(bytes: &[u8]) {
     if let Ok(fitted) = Fitted::from_bytes(bytes) {
         let row = vec![0.25; fitted.record.preparation.n_features()];
-        let _ = Points::row_major(&row, row.len()).map(|points| fitted.model.predict(points, Some(0.9)));
+        let _ = fitted.model.predict(Inputs::new(&row, row.len()), Some(0.9));
         let _ = fitted.model.facts(&fitted.record.preparation.features());
         let _ = fitted.to_bytes();
     }
@@ -60,24 +62,27 @@ pub fn resealed(archive: &Archive) -> Option<Archive> {
 /// # Panics
 /// If prepared rows are not what the summary promised: that is what the fuzzer looks for.
 pub fn table(bytes: &[u8]) {
+    let scaling = Scaling::Quantile;
     for missing in [Missing::Drop, Missing::Mean, Missing::Refuse] {
         // Most bytes are no table; a failure is fine, a panic is not.
-        let _ = read_table(bytes, missing);
+        let _ = read_table(bytes, Rules { missing, scaling, categories: Categories::Indicators });
     }
+    let rules = Rules { missing: Missing::Model, scaling: Scaling::None, categories: Categories::Codes };
+    let _ = read_table(bytes, rules);
 }
 
-fn read_table(bytes: &[u8], missing: Missing) -> Outcome<()> {
+fn read_table(bytes: &[u8], rules: Rules) -> Outcome<()> {
     let mut file = tempfile::NamedTempFile::new()?;
     file.write_all(bytes)?;
     let source = Source::open(file.path(), ReadOptions::default())?;
     let target = source.columns().last().map(|c| c.name.clone());
     let selection = Selection::new(&source, &ColumnChoice { target, ..ColumnChoice::default() })?;
     let screen = Screen { json: false, quiet: true };
-    let summary = summarise(&source, &selection, missing, screen)?;
-    summary.check(source.place(), &selection, missing, Scaling::Quantile)?;
-    let preparation = Preparation::new(&selection, &summary, missing, Scaling::Quantile)?;
+    let summary = summarise(&source, &selection, rules.missing, MOST_CODES, screen)?;
+    summary.check(source.place(), &selection, rules)?;
+    let preparation = Preparation::new(&selection, &summary, rules)?;
     let (lower, upper) = preparation.bounds(&summary);
-    let rows = PreparedRows::new(&source, &preparation, missing, &Besides::learning())?.all()?;
+    let rows = PreparedRows::new(&source, &preparation, rules.missing, &Besides::learning())?.all()?;
     assert_eq!(rows.x.len(), rows.rows.len() * preparation.n_features(), "a whole number of rows");
     assert_eq!(rows.rows.len() as u64, summary.n_used, "as many rows as were counted");
     let width = preparation.n_features().max(1);

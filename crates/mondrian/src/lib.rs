@@ -94,7 +94,7 @@ pub use grid::{GridRidge, GridRidgeParams};
 pub use kernel::LaplaceKernel;
 pub use laplace::{
     Cells, ClassWorth, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, LeaveOneOut,
-    Link as ClassLink, Measure as KernelMeasure, Metric as KernelMetric, TargetMap,
+    Link as ClassLink, Measure as KernelMeasure, Metric as KernelMetric, PredictedIntervals, TargetMap,
 };
 pub use laplace::{
     LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceRidge, LaplaceRidgeParams, LifetimesChoice, TuningParams,

@@ -14,6 +14,7 @@ use mondrian::internals::grid::GridSolution;
 use mondrian::internals::linalg::Threads;
 use mondrian::internals::model_file::Archive;
 use mondrian::process::NodeKey;
+use mondrian::{Cells, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams};
 use mondrian::{ClassPrior, DensityClassifier, DensityForest, DensityParams};
 use mondrian::{
     ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice, RegressionForest, RegressionParams,
@@ -25,13 +26,15 @@ use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
 use mondrian::{Lifetime, Points, Result};
 
 /// Every kind there is. A new one is added here, and a file of it with the next release.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 14] = [
     RegressionForest::KIND,
     ClassificationForest::KIND,
     DensityForest::KIND,
     DensityClassifier::KIND,
     KernelRidge::KIND,
     LaplaceKernelRidge::KIND,
+    LaplaceRegressor::KIND,
+    LaplaceClassifier::KIND,
     GridRidge::KIND,
     GridSolution::KIND,
     GridFeatures::KIND,
@@ -40,10 +43,25 @@ const KINDS: [&str; 12] = [
     RandomFourier::KIND,
 ];
 
+/// Kinds whose parameters a search chooses.
+const SEARCHED: [&str; 4] =
+    [LaplaceKernelRidge::KIND, LaplaceRegressor::KIND, LaplaceClassifier::KIND, GridRidge::KIND];
+
 const N_ROWS: usize = 24;
 
 fn coordinates(seed: u64, n_rows: usize, scale: f64) -> Vec<f64> {
     (0..2 * n_rows as u64).map(|i| scale * NodeKey::root(seed, i).draw(0).uniform()).collect()
+}
+
+/// Two inputs with some cells missing, and a category.
+fn with_gaps(x: &[f64]) -> Vec<f64> {
+    let cell = |i: usize, x: f64| if i % 5 == 3 { f64::NAN } else { x };
+    x.chunks(2).enumerate().flat_map(|(i, row)| [cell(i, row[0]), row[1], (i % 4) as f64]).collect()
+}
+
+/// Few steps, and a metric although rows are few.
+fn tuning() -> KernelTuning {
+    KernelTuning { metric: KernelMetric::Full, steps: 4, ..KernelTuning::default() }
 }
 
 /// The bytes of a small model of a kind.
@@ -75,6 +93,16 @@ fn written(kind: &str) -> Result<Vec<u8>> {
             .to_bytes(),
         KernelRidge::KIND => KernelRidge::params().trees(trees).lifetime(two).alpha(0.1).fit(points, &y)?.to_bytes(),
         LaplaceKernelRidge::KIND => LaplaceKernelRidgeParams::default().fit(points, &y)?.to_bytes(),
+        LaplaceRegressor::KIND => {
+            let params = LaplaceRegressorParams { tuning: tuning(), ..LaplaceRegressorParams::default() };
+            let (table, y) = (with_gaps(&x), y.iter().map(|y| 3.0 + y).collect::<Vec<f64>>());
+            LaplaceRegressor::fit(Cells::row_major(&table, 3)?, &[false, false, true], &y, None, &params)?.to_bytes()
+        }
+        LaplaceClassifier::KIND => {
+            let labels: Vec<usize> = classes.iter().map(|class| *class as usize).collect();
+            let (table, codes) = (with_gaps(&x), [false, false, true]);
+            LaplaceClassifier::fit(Cells::row_major(&table, 3)?, &codes, &labels, 3, None, &tuning())?.to_bytes()
+        }
         GridRidge::KIND => GridRidgeParams { n_grids: 6, ..GridRidgeParams::default() }.fit(points, &y)?.to_bytes(),
         GridSolution::KIND => GridSolution::fit(grid, points, &y, &[2.0, 1.0], 0.1, true, Threads::ONE)?.to_bytes(),
         GridFeatures::KIND => GridFeatures::fit(grid, points, &[2.0, 1.0])?.to_bytes(),
@@ -107,6 +135,16 @@ fn said(bytes: &[u8]) -> Result<Vec<f64>> {
         LaplaceKernelRidge::KIND => {
             let said = LaplaceKernelRidge::from_bytes(bytes)?.predict_with_std(points)?;
             [said.mean, said.std].concat()
+        }
+        LaplaceRegressor::KIND => {
+            let (model, table) = (LaplaceRegressor::from_bytes(bytes)?, with_gaps(&queries));
+            let said = model.predict_with_intervals(Cells::row_major(&table, 3)?, &[0.8])?;
+            let ends = said.intervals[0].iter().flat_map(|(lower, upper)| [*lower, *upper]);
+            [said.mean, said.std, ends.collect(), model.importances().to_vec()].concat()
+        }
+        LaplaceClassifier::KIND => {
+            let table = with_gaps(&queries);
+            LaplaceClassifier::from_bytes(bytes)?.predict_proba(Cells::row_major(&table, 3)?)?
         }
         GridRidge::KIND => GridRidge::from_bytes(bytes)?.predict(points)?,
         GridSolution::KIND => GridSolution::from_bytes(bytes)?.predict(points)?,
@@ -179,7 +217,7 @@ fn every_kept_model_opens_and_says_what_it_said() {
 #[test]
 fn models_written_today_are_those_that_were_kept() {
     let here = folder().join(env!("CARGO_PKG_VERSION"));
-    for kind in KINDS.into_iter().filter(|kind| ![LaplaceKernelRidge::KIND, GridRidge::KIND].contains(kind)) {
+    for kind in KINDS.into_iter().filter(|kind| !SEARCHED.contains(kind)) {
         let Ok(kept) = std::fs::read(here.join(format!("{kind}.model"))) else { continue };
         let (today, then) = (said(&written(kind).expect("a model")), said(&kept));
         for (today, then) in today.expect("predictions").iter().zip(&then.expect("predictions")) {

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::models::{ModelArgs, ModelKind};
 use crate::failure::{Failure, Outcome};
-use crate::prepare::{ColumnChoice, Missing, Scaling, Task};
+use crate::prepare::{Categories, ColumnChoice, Missing, Rules, Scaling, Task};
 use crate::table::{DialectOptions, ReadOptions, Source};
 
 /// A table and how to read it.
@@ -58,7 +59,7 @@ pub(super) fn separator(delimiter: Option<&str>) -> Outcome<Option<u8>> {
 /// What to do about missing cells.
 #[derive(Debug, Args)]
 pub(crate) struct MissingArgs {
-    /// Missing cells: refuse them, drop their rows, or fill in the column's mean
+    /// Missing cells: refuse them, drop their rows, fill in the column's mean, or model them (laplace) [default: model for laplace, else refuse]
     #[arg(long, value_enum, help_heading = "Table")]
     pub(crate) missing: Option<Missing>,
 }
@@ -82,12 +83,12 @@ pub(crate) struct DataArgs {
     /// Not these columns as inputs
     #[arg(long, value_name = "COL,...", value_delimiter = ',', help_heading = "Table")]
     exclude: Vec<String>,
-    /// These columns as categories: each value becomes an input of 0 and 1
+    /// These columns as categories, whatever they look like
     #[arg(long, value_name = "COL,...", value_delimiter = ',', help_heading = "Table")]
     categorical: Vec<String>,
-    /// How numeric inputs are scaled; stored in the model
-    #[arg(long, value_enum, default_value = "standard", help_heading = "Table")]
-    pub(crate) scale: Scaling,
+    /// How numeric inputs are scaled; stored in the model [default: none for laplace, which finds its own units, else standard]
+    #[arg(long, value_enum, help_heading = "Table")]
+    scale: Option<Scaling>,
 }
 
 impl DataArgs {
@@ -107,8 +108,21 @@ impl DataArgs {
         }
     }
 
-    /// What to do about missing cells.
-    pub(crate) fn missing(&self) -> Missing {
-        self.missing.missing.unwrap_or(Missing::Refuse)
+    /// How columns are prepared for a kind of model: the tuned Laplace kernel takes them as they are.
+    pub(crate) fn rules(&self, kind: ModelKind, params: &ModelArgs) -> Outcome<Rules> {
+        let is_whole = kind == ModelKind::Laplace && params.tunes_whole_kernel();
+        let (missing, scaling, categories) = if is_whole {
+            (Missing::Model, Scaling::None, Categories::Codes)
+        } else {
+            (Missing::Refuse, Scaling::Standard, Categories::Indicators)
+        };
+        let missing = self.missing.missing.unwrap_or(missing);
+        if missing == Missing::Model && !is_whole {
+            return Err(Failure::input(
+                "--missing model is for the tuned Laplace kernel alone",
+                "use --missing drop or --missing mean",
+            ));
+        }
+        Ok(Rules { missing, scaling: self.scale.unwrap_or(scaling), categories })
     }
 }

@@ -9,7 +9,7 @@ use mondrian::Validation;
 /// The kinds of model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModelKind {
-    /// The exact Laplace kernel, one tuned lifetime per input
+    /// The Laplace kernel, tuned: the most accurate
     Laplace,
     /// A Mondrian forest: learns online, knows its uncertainty
     Forest,
@@ -184,7 +184,7 @@ pub(crate) struct ModelArgs {
     /// Prior weight γ of classes and densities: a number, or auto [default: auto]
     #[arg(long, value_name = "γ", allow_negative_numbers = true, help_heading = "Model")]
     pub(crate) gamma: Option<NumberArg>,
-    /// How the grid model searches for its lifetimes
+    /// How the grid model searches for its lifetimes; laplace: auto tunes the whole kernel, gradient and coordinate the report's
     #[arg(long, value_enum, default_value = "auto", help_heading = "Model")]
     pub(crate) search: SearchArg,
     /// Evaluations of the error that the search may take
@@ -196,4 +196,11 @@ pub(crate) struct ModelArgs {
     /// Seed of all randomness: the same seed and data give the same model
     #[arg(long, default_value_t = 0, help_heading = "Model")]
     pub(crate) seed: u64,
+}
+
+impl ModelArgs {
+    /// Whether a laplace model is the whole tuned kernel, not the report's with its lifetimes alone.
+    pub(crate) fn tunes_whole_kernel(&self) -> bool {
+        self.lifetime == LifetimeArg::Auto && self.search == SearchArg::Auto
+    }
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &DescribeArgs, screen: Screen) -> Outcome<()> {
     let exclude = unreadable.iter().map(|(name, _)| (*name).to_owned()).collect();
     let selection = Selection::new(&source, &ColumnChoice { exclude, ..ColumnChoice::default() })?;
     // Means are taken over what is there; nothing is refused, missing cells are what one wants to see.
-    let summary = summarise(&source, &selection, Missing::Mean, screen)?;
+    let summary = summarise(&source, &selection, Missing::Mean, MOST_CLASSES, screen)?;
     let width = summary.columns.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).clamp(6, 40);
     let mut text = format!("{}: {}, {} rows\n", source.place(), source.describe(), summary.n_rows);
     let _ = writeln!(

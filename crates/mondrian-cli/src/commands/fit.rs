@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::args::{FitArgs, ModelKind};
+use crate::args::FitArgs;
 use crate::commands::describe::short;
 use crate::failure::{Failure, Outcome};
 use crate::lock::ModelLock;
 use crate::model::{Facts, Fitted, Model, Opened, Record};
-use crate::prepare::{Besides, PreparedRows, Task};
+use crate::prepare::{Besides, PreparedRows};
 use crate::save::{check_not_input, check_place, is_standard};
 use crate::screen::Screen;
 use crate::stages::{self, Stage};
@@ -82,14 +82,13 @@ fn timings_text(timings: &Value) -> String {
 
 /// A new model with its own preparation.
 fn anew(args: &FitArgs, screen: Screen) -> Outcome<Fitted> {
-    let opened = Opened::new(&args.data, screen)?;
-    let kind = model_kind(args.model, &opened)?;
+    let opened = Opened::new(&args.data, args.model, &args.params, screen)?;
     if let Some(out) = &args.report {
         let _stage = Stage::new("reporting");
-        super::path::write_report(kind, &args.params, args.data.missing(), &opened, out, screen)?;
+        super::path::write_report(&args.params, &opened, out, screen)?;
     }
     let stage = Stage::new("fitting");
-    let model = Model::fit(kind, &opened.training(args.data.missing()), &args.params, screen)?;
+    let model = Model::fit(opened.kind, &opened.training(), &args.params, screen)?;
     drop(stage);
     let data = opened.source.place().to_owned();
     Ok(Fitted { model, record: Record { preparation: opened.preparation, seed: args.params.seed, data } })
@@ -116,23 +115,6 @@ fn alike(args: &FitArgs, like: &std::path::Path, screen: Screen) -> Outcome<Fitt
     Ok(Fitted { model, record })
 }
 
-/// The kind asked for, or the default for the task.
-pub(crate) fn model_kind(asked: Option<ModelKind>, opened: &Opened) -> Outcome<ModelKind> {
-    match (asked, opened.preparation.task()) {
-        (Some(ModelKind::Density), _) => Ok(ModelKind::Density),
-        (_, None) => Err(Failure::input(
-            "--target is missing",
-            format!(
-                "name the column to predict, one of {}",
-                crate::table::listed(opened.source.columns().iter().map(|c| c.name.as_str()))
-            ),
-        )),
-        (Some(kind), _) => Ok(kind),
-        (None, Some(Task::Regression)) => Ok(ModelKind::Laplace),
-        (None, Some(Task::Classification)) => Ok(ModelKind::Forest),
-    }
-}
-
 /// The facts as lines.
 fn described(fitted: &Fitted, facts: &[(&'static str, Value)]) -> String {
     let mut text = format!("fitted a {} model", fitted.model.kind().name());
@@ -146,7 +128,7 @@ fn described(fitted: &Fitted, facts: &[(&'static str, Value)]) -> String {
                         .into_iter()
                         .flatten()
                         .filter(|(key, _)| *key != "input")
-                        .map(|(key, v)| format!("{key} {}", value_text(v)))
+                        .map(|(key, v)| format!("{} {}", key.replace('_', " "), value_text(v)))
                         .collect();
                     let _ = write!(text, "\n  {input:<24} {}", parts.join(", "));
                 }

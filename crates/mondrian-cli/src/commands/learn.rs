@@ -228,7 +228,7 @@ impl Learner<'_> {
         }
         let points = prepared.points(&self.fitted.record.preparation)?;
         let coverage = self.args.intervals.then_some(self.args.coverage);
-        let answer = self.fitted.model.predict(points, coverage)?;
+        let answer = self.fitted.model.predict(prepared.inputs(&self.fitted.record.preparation), coverage)?;
         let density = matches!(self.fitted.model, Model::Density(_));
         let y = if has_target { prepared.y.first().copied().unwrap_or(f64::NAN) } else { f64::NAN };
         self.scores.add(&answer, &[y], density);

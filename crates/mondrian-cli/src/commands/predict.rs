@@ -38,7 +38,7 @@ pub(crate) fn run(args: &PredictArgs, screen: Screen) -> Outcome<()> {
     let (mut n_rows, mut n_empty, mut n_unseen) = (0, 0, 0);
     let mut scores = Scores::default();
     while let Some(batch) = rows.next_batch()? {
-        let answer = fitted.model.predict(batch.points(preparation)?, coverage)?;
+        let answer = fitted.model.predict(batch.inputs(preparation), coverage)?;
         if rows.has_target() {
             scores.add(&answer, &batch.y, false);
         }
@@ -101,7 +101,7 @@ pub(crate) fn evaluate(args: &EvaluateArgs, screen: Screen) -> Outcome<()> {
     let (mut n_dropped, mut n_unseen) = (0, 0);
     let mut progress = screen.progress("evaluating", source.n_bytes());
     while let Some(batch) = rows.next_batch()? {
-        let answers = fitted.model.predict_at(batch.points(preparation)?, &coverages)?;
+        let answers = fitted.model.predict_at(batch.inputs(preparation), &coverages)?;
         for (scores, answer) in scores.iter_mut().zip(&answers) {
             scores.add(answer, &batch.y, density);
         }

@@ -17,8 +17,8 @@ use super::tour::is_held_out;
 use crate::args::StudioArgs;
 use crate::failure::{Failure, Outcome};
 use crate::prepare::{
-    Besides, ColumnChoice, ColumnSummary, Encoding, Missing, Preparation, PreparedRows, Scaling, Selection, Task,
-    summarise,
+    Besides, Categories, ColumnChoice, ColumnSummary, Encoding, MOST_CLASSES, Missing, Preparation, PreparedRows,
+    Rules, Scaling, Selection, Task, summarise,
 };
 use crate::screen::Screen;
 use crate::table::{Kind as Cells, ReadOptions, Source};
@@ -162,7 +162,7 @@ impl Table for File {
         let summary = loop {
             let choice = ColumnChoice { exclude: exclude.clone(), ..ColumnChoice::default() };
             let found = Selection::new(&source, &choice)
-                .and_then(|selection| summarise(&source, &selection, Missing::Mean, QUIET));
+                .and_then(|selection| summarise(&source, &selection, Missing::Mean, MOST_CLASSES, QUIET));
             let failure = match found {
                 Ok(summary) => break summary,
                 Err(failure) => failure,
@@ -301,9 +301,10 @@ fn prepared(source: &Source, choice: &Choice) -> Outcome<Data> {
         ..ColumnChoice::default()
     };
     let selection = Selection::new(source, &columns)?;
-    let summary = summarise(source, &selection, missing, QUIET)?;
-    summary.check(source.place(), &selection, missing, Scaling::Standard)?;
-    let preparation = Preparation::new(&selection, &summary, missing, Scaling::Standard)?;
+    let summary = summarise(source, &selection, missing, MOST_CLASSES, QUIET)?;
+    let rules = Rules { missing, scaling: Scaling::Standard, categories: Categories::Indicators };
+    summary.check(source.place(), &selection, rules)?;
+    let preparation = Preparation::new(&selection, &summary, rules)?;
     let rows = PreparedRows::new(source, &preparation, missing, &Besides::learning())?.all()?;
     let width = preparation.n_features();
     let (mut train, mut held_out) = (Part::default(), Part::default());
@@ -335,7 +336,7 @@ fn prepared(source: &Source, choice: &Choice) -> Outcome<Data> {
 
 fn input_info(input: &crate::prepare::Input, column: &ColumnSummary) -> InputInfo {
     let levels = match &input.encoding {
-        Encoding::Category { levels } => Some(levels.clone()),
+        Encoding::Category { levels } | Encoding::Level { levels } => Some(levels.clone()),
         Encoding::Number { .. } => None,
     };
     let mut sample = column.sample.clone();
@@ -360,6 +361,10 @@ impl Encoder for Prepares {
                         column: Some(input.name.clone()),
                     })?;
                     row.push(map.apply(number));
+                }
+                Encoding::Level { levels } => {
+                    let code = |text: &str| levels.iter().position(|level| level == text).unwrap_or(levels.len());
+                    row.push(cell.as_str().map_or(f64::NAN, |text| code(text) as f64));
                 }
                 Encoding::Category { levels } => {
                     let text = cell.as_str();

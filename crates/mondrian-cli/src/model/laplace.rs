@@ -1,97 +1,144 @@
-//! The exact Laplace kernel, tuned: the default for regression.
+//! The whole tuned Laplace kernel, for numbers and classes: the default model.
 
-use mondrian::{FitOptions, Progress};
-use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
-use mondrian::{Lifetime, Points};
-use serde_json::json;
+use mondrian::internals::linalg::Threads;
+use mondrian::{KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, Matrix, TargetMap};
+use serde_json::{Value, json};
 
-use super::{Facts, Training};
-use crate::args::{LifetimeArg, ModelArgs, NumberArg};
+use super::training::MOST_EXACT;
+use super::{Facts, Training, classifier, ranked};
+use crate::args::{ModelArgs, NumberArg};
 use crate::failure::{Failure, Outcome};
-use crate::prepare::Task;
+use crate::prepare::Prepared;
 use crate::screen::Screen;
 
-pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<LaplaceKernelRidge> {
-    check(training)?;
-    let rows = training.rows()?.all()?;
-    fit_rows(training, rows.points(training.preparation)?, &rows.y, args, screen)
+/// All threads of the pool.
+pub(crate) fn threads() -> Threads {
+    Threads::up_to(rayon::current_num_threads())
 }
 
 /// Refuses what the exact kernel cannot fit, before rows are read.
 fn check(training: &Training<'_>) -> Outcome<()> {
-    if training.preparation.task() != Some(Task::Regression) {
-        return Err(Failure::input("the laplace model predicts numbers, not classes", "use --model forest"));
-    }
-    let most = LaplaceKernelRidgeParams::default().exact_rows;
-    if training.summary.n_used > most as u64 {
+    let n = training.summary.n_used;
+    if n > MOST_EXACT {
         return Err(Failure::input(
-            format!("{} rows are more than the {most} of an exact solve", training.summary.n_used),
+            format!("{n} rows are more than the {MOST_EXACT} of an exact solve"),
             "use --model forest",
         ));
     }
     Ok(())
 }
 
-/// Fits to these rows, which need not be all of the table's.
-pub(crate) fn fit_rows(
-    training: &Training<'_>,
-    points: Points<'_>,
-    y: &[f64],
-    args: &ModelArgs,
-    screen: Screen,
-) -> Outcome<LaplaceKernelRidge> {
-    check(training)?;
-    let lifetime = match args.lifetime {
-        LifetimeArg::Auto => LifetimesChoice::Auto,
-        LifetimeArg::Fixed(lifetime) => LifetimesChoice::Common(lifetime),
-    };
-    let tuning = TuningParams { seed: args.seed, ..TuningParams::default() };
-    let params = LaplaceKernelRidgeParams { lifetime, alpha: fixed_alpha(args), tuning, ..Default::default() };
-    let mut progress = screen.progress("tuning", 0);
-    let model = {
-        let mut counting = progress.counting();
-        params.fit_with(points, y, FitOptions::watched(Progress::new(&mut counting)))?
-    };
-    progress.finish();
-    Ok(model)
-}
-
-/// The kernel with these lifetimes and this α, nothing tuned.
-pub(crate) fn fit_at(
-    points: Points<'_>,
-    y: &[f64],
-    lifetimes: Vec<Lifetime>,
-    alpha: f64,
-    seed: u64,
-) -> Outcome<LaplaceKernelRidge> {
-    let tuning = TuningParams { seed, ..TuningParams::default() };
-    let lifetime = LifetimesChoice::Each(lifetimes);
-    let params = LaplaceKernelRidgeParams { lifetime, alpha: Some(alpha), tuning, ..Default::default() };
-    Ok(params.fit(points, y)?)
-}
-
-/// α where it is given; none: it is tuned.
-fn fixed_alpha(args: &ModelArgs) -> Option<f64> {
-    match args.alpha {
+fn tuning(args: &ModelArgs) -> KernelTuning {
+    let alpha = match args.alpha {
         None | Some(NumberArg::Auto) => None,
         Some(NumberArg::Value(alpha)) => Some(alpha),
-    }
+    };
+    KernelTuning { alpha, seed: args.seed, threads: threads(), ..KernelTuning::default() }
 }
 
-pub(super) fn facts(model: &LaplaceKernelRidge, features: &[String]) -> Facts {
-    let relevance: Vec<_> = model
-        .ranking()
-        .into_iter()
-        .map(
-            |d| json!({ "input": features[d], "lifetime": model.lifetimes()[d], "importance": model.importances()[d] }),
-        )
-        .collect();
-    let best = model.trajectory().best();
-    Facts(vec![
+pub(super) fn fit_numbers(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<LaplaceRegressor> {
+    check(training)?;
+    numbers(training, &training.rows()?.all()?, args, screen)
+}
+
+/// Fits to these rows, which need not be all of the table's.
+pub(crate) fn numbers(
+    training: &Training<'_>,
+    rows: &Prepared,
+    args: &ModelArgs,
+    screen: Screen,
+) -> Outcome<LaplaceRegressor> {
+    check(training)?;
+    let cells = rows.inputs(training.preparation).cells()?;
+    let params = LaplaceRegressorParams { tuning: tuning(args), ..LaplaceRegressorParams::default() };
+    let targets = Matrix::from_column(rows.y.clone());
+    let codes = training.preparation.is_code();
+    Ok(screen.watch("tuning", |progress| {
+        LaplaceRegressor::fit_many(cells, &codes, &targets, None, &params, progress.part(0.0, 1.0))
+    })?)
+}
+
+pub(super) fn fit_classes(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<LaplaceClassifier> {
+    check(training)?;
+    classes(training, &training.rows()?.all()?, args, screen)
+}
+
+/// Fits to these rows, which need not be all of the table's.
+pub(crate) fn classes(
+    training: &Training<'_>,
+    rows: &Prepared,
+    args: &ModelArgs,
+    screen: Screen,
+) -> Outcome<LaplaceClassifier> {
+    check(training)?;
+    if !args.tunes_whole_kernel() {
+        return Err(Failure::input(
+            "--lifetime and --search of a laplace model are for numbers, not classes",
+            "leave them out, or use --model forest",
+        ));
+    }
+    let cells = rows.inputs(training.preparation).cells()?;
+    let labels: Vec<usize> = rows.y.iter().map(|class| *class as usize).collect();
+    let (n_classes, codes) = (classifier::n_classes(training.preparation), training.preparation.is_code());
+    let tuning = tuning(args);
+    Ok(screen.watch("tuning", |progress| {
+        let progress = progress.part(0.0, 1.0);
+        LaplaceClassifier::fit_with_progress(cells, &codes, &labels, n_classes, None, &tuning, progress)
+    })?)
+}
+
+/// Inputs by importance. A lifetime is a roughness: how fast the target changes along the input, not how much it matters.
+pub(crate) fn inputs(importances: &[f64], lifetimes: &[f64], ranks: &[f64], features: &[String]) -> Value {
+    let one = |d: usize| {
+        let (importance, roughness) = (importances[d], lifetimes[d]);
+        json!({ "input": features[d], "importance": importance, "roughness": roughness, "rank_roughness": ranks[d] })
+    };
+    json!(ranked(importances).into_iter().map(one).collect::<Vec<_>>())
+}
+
+pub(super) fn facts_of_numbers(model: &LaplaceRegressor, features: &[String]) -> Facts {
+    let mut facts = Vec::new();
+    if let Some(worth) = model.leave_one_out().first() {
+        facts.extend([
+            ("leave_one_out_rmse", json!(worth.rmse)),
+            ("rmse_of_predicting_the_mean", json!(worth.rmse_of_mean)),
+            ("leave_one_out_mae", json!(worth.mae)),
+            ("leave_one_out_r2", json!(worth.r2())),
+        ]);
+    }
+    facts.extend([
+        ("target_map", map_name(model.target_map())),
         ("alpha", json!(model.alpha())),
-        ("leave_one_out_rmse", json!(best.map(|step| step.error))),
-        ("tuned_on_rows", json!(best.map(|step| step.rows))),
+        ("exponent", exponent(model.exponent(), &model.metric())),
         ("evaluations", json!(model.trajectory().len())),
-        ("relevance", json!(relevance)),
+        ("relevance", inputs(model.importances(), &model.lifetimes(), &model.rank_lifetimes(), features)),
+    ]);
+    Facts(facts)
+}
+
+pub(super) fn facts_of_classes(model: &LaplaceClassifier, features: &[String]) -> Facts {
+    let worth = model.leave_one_out();
+    Facts(vec![
+        ("classes", json!(model.n_classes())),
+        ("leave_one_out_accuracy", json!(worth.accuracy)),
+        ("leave_one_out_log_loss", json!(worth.log_loss)),
+        ("log_loss_of_predicting_shares", json!(worth.log_loss_of_shares)),
+        ("alpha", json!(model.alpha())),
+        ("exponent", exponent(model.exponent(), &model.metric())),
+        ("evaluations", json!(model.trajectory().len())),
+        ("relevance", inputs(model.importances(), &model.lifetimes(), &model.rank_lifetimes(), features)),
     ])
+}
+
+/// The exponent of the metric's term, where there is one.
+fn exponent(exponent: f64, metric: &Matrix) -> Value {
+    if metric.n_rows() == 0 { Value::Null } else { json!(exponent) }
+}
+
+fn map_name(map: TargetMap) -> Value {
+    match map {
+        TargetMap::Identity => Value::Null,
+        TargetMap::Sqrt => json!("square root"),
+        TargetMap::Log => json!("logarithm"),
+    }
 }

@@ -1,5 +1,6 @@
 //! The models behind one face: fitted, saved, loaded, asked.
 
+pub(crate) mod axes;
 pub(crate) mod classifier;
 pub(crate) mod density;
 pub(crate) mod forest;
@@ -23,13 +24,14 @@ use mondrian::Saved;
 use mondrian::internals::model_file::Archive;
 use mondrian::internals::normal;
 use mondrian::{ClassificationForest, LifetimeChoice, RegressionForest};
+use mondrian::{LaplaceClassifier, LaplaceRegressor, PredictedIntervals};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::args::{ModelArgs, ModelKind};
 use crate::failure::{Failure, Outcome};
 use crate::journal::{self, Entry, Identified, Identity};
-use crate::prepare::{Preparation, Prepared, Task};
+use crate::prepare::{Inputs, Preparation, Prepared, Task};
 use crate::save::{AtomicFile, is_standard};
 use crate::screen::Screen;
 
@@ -39,7 +41,10 @@ const ATTEMPTS: usize = 20;
 /// A fitted model of any kind.
 #[derive(Debug)]
 pub(crate) enum Model {
-    Laplace(LaplaceKernelRidge),
+    Laplace(Box<LaplaceRegressor>),
+    LaplaceClasses(Box<LaplaceClassifier>),
+    /// The report's kernel: lifetimes alone.
+    Axes(LaplaceKernelRidge),
     Forest(RegressionForest),
     Classifier(ClassificationForest),
     Grid(GridRidge),
@@ -81,7 +86,13 @@ impl Model {
     /// Fits a model of this kind.
     pub(crate) fn fit(kind: ModelKind, training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<Self> {
         match (kind, training.preparation.task()) {
-            (ModelKind::Laplace, _) => laplace::fit(training, args, screen).map(Self::Laplace),
+            (ModelKind::Laplace, Some(Task::Classification)) => {
+                laplace::fit_classes(training, args, screen).map(|model| Self::LaplaceClasses(Box::new(model)))
+            }
+            (ModelKind::Laplace, _) if args.tunes_whole_kernel() => {
+                laplace::fit_numbers(training, args, screen).map(|model| Self::Laplace(Box::new(model)))
+            }
+            (ModelKind::Laplace, _) => axes::fit(training, args, screen).map(Self::Axes),
             (ModelKind::Kernel, _) => kernel::fit(training, args, screen).map(|model| Self::Kernel(Box::new(model))),
             (ModelKind::Grid, _) => grid::fit(training, args, screen).map(Self::Grid),
             (ModelKind::Density, _) => density::fit(training, args, screen).map(|model| Self::Density(Box::new(model))),
@@ -91,10 +102,23 @@ impl Model {
     }
 
     /// Predictions for prepared rows; intervals of this coverage, or only the means without one.
-    pub(crate) fn predict(&self, points: Points<'_>, coverage: Option<f64>) -> Outcome<Answer> {
+    pub(crate) fn predict(&self, rows: Inputs<'_>, coverage: Option<f64>) -> Outcome<Answer> {
         match (self, coverage) {
-            (Self::Laplace(model), None) => Ok(Answer::Mean(model.predict(points)?)),
+            (Self::Laplace(model), None) => Ok(Answer::Mean(model.predict(rows.cells()?)?)),
             (Self::Laplace(model), Some(coverage)) => {
+                let found = model.predict_with_intervals(rows.cells()?, &[coverage])?;
+                Ok(interval_answer(&found, 0))
+            }
+            (Self::LaplaceClasses(model), _) => Ok(Answer::Classes(model.predict_proba(rows.cells()?)?)),
+            _ => self.predict_points(rows.points()?, coverage),
+        }
+    }
+
+    fn predict_points(&self, points: Points<'_>, coverage: Option<f64>) -> Outcome<Answer> {
+        match (self, coverage) {
+            (Self::Laplace(_) | Self::LaplaceClasses(_), _) => unreachable!("these take cells"),
+            (Self::Axes(model), None) => Ok(Answer::Mean(model.predict(points)?)),
+            (Self::Axes(model), Some(coverage)) => {
                 let predicted = model.predict_with_std(points)?;
                 Ok(normal_answer(predicted.mean, predicted.std, coverage))
             }
@@ -119,15 +143,23 @@ impl Model {
     }
 
     /// Predictions with intervals of several coverages, where it has intervals.
-    pub(crate) fn predict_at(&self, points: Points<'_>, coverages: &[f64]) -> Outcome<Vec<Answer>> {
-        let Self::Forest(model) = self else {
-            let first = self.predict(points, Some(coverages.first().copied().unwrap_or(0.9)))?;
-            let widened = |&coverage: &f64| match &first {
-                Answer::Regression { mean, std, .. } => normal_answer(mean.clone(), std.clone(), coverage),
-                other => other.clone(),
-            };
-            return Ok(coverages.iter().map(widened).collect());
+    pub(crate) fn predict_at(&self, rows: Inputs<'_>, coverages: &[f64]) -> Outcome<Vec<Answer>> {
+        let model = match self {
+            Self::Forest(model) => model,
+            Self::Laplace(model) => {
+                let found = model.predict_with_intervals(rows.cells()?, coverages)?;
+                return Ok((0..coverages.len()).map(|k| interval_answer(&found, k)).collect());
+            }
+            _ => {
+                let first = self.predict(rows, Some(coverages.first().copied().unwrap_or(0.9)))?;
+                let widened = |&coverage: &f64| match &first {
+                    Answer::Regression { mean, std, .. } => normal_answer(mean.clone(), std.clone(), coverage),
+                    other => other.clone(),
+                };
+                return Ok(coverages.iter().map(widened).collect());
+            }
         };
+        let points = rows.points()?;
         let prediction = model.predict_with_std(points)?;
         let levels: Vec<f64> = coverages.iter().flat_map(|c| [0.5 - c / 2.0, 0.5 + c / 2.0]).collect();
         let ends = model.predict_quantiles(points, &levels)?;
@@ -144,10 +176,10 @@ impl Model {
         match self {
             Self::Density(_) => "log_density".to_owned(),
             _ if mean_only || matches!(self, Self::Grid(_)) => "prediction".to_owned(),
-            Self::Laplace(_) | Self::Forest(_) | Self::Kernel(_) | Self::Grid(_) => {
+            Self::Laplace(_) | Self::Axes(_) | Self::Forest(_) | Self::Kernel(_) | Self::Grid(_) => {
                 "prediction,std,lower,upper".to_owned()
             }
-            Self::Classifier(_) => {
+            Self::Classifier(_) | Self::LaplaceClasses(_) => {
                 let names = classes.iter().map(|class| quoted(&format!("p_{class}")));
                 std::iter::once("prediction".to_owned()).chain(names).collect::<Vec<_>>().join(",")
             }
@@ -160,7 +192,9 @@ impl Model {
             Self::Forest(model) => Ok(model.learn(points, &rows.y)?),
             Self::Classifier(model) => Ok(model.learn(points, &rows.classes())?),
             Self::Density(model) => Ok(model.learn(points)?),
-            Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_) => Err(self.not_online("learn more rows")),
+            Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Kernel(_) | Self::Grid(_) => {
+                Err(self.not_online("learn more rows"))
+            }
         }
     }
 
@@ -170,7 +204,9 @@ impl Model {
             Self::Forest(model) => Ok(model.forget(points, &rows.y)?),
             Self::Classifier(model) => Ok(model.forget(points, &rows.classes())?),
             Self::Density(model) => Ok(model.forget(points)?),
-            Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_) => Err(self.not_online("forget rows")),
+            Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Kernel(_) | Self::Grid(_) => {
+                Err(self.not_online("forget rows"))
+            }
         }
     }
 
@@ -180,7 +216,9 @@ impl Model {
             (Self::Forest(model), Self::Forest(other)) => Ok(model.merge(other)?),
             (Self::Classifier(model), Self::Classifier(other)) => Ok(model.merge(other)?),
             (Self::Density(model), Self::Density(other)) => Ok(model.merge(other)?),
-            (Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_), _) => Err(self.not_online("be merged")),
+            (Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Kernel(_) | Self::Grid(_), _) => {
+                Err(self.not_online("be merged"))
+            }
             _ => {
                 Err(Failure::input("two models of different kinds cannot be merged", "fit the second --like the first"))
             }
@@ -205,7 +243,9 @@ impl Model {
                 params.forest.lifetime = LifetimeChoice::Value(model.lifetime());
                 Ok(Self::Density(Box::new(params.fit(points)?)))
             }
-            Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_) => Err(self.not_online("be grown alike")),
+            Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Kernel(_) | Self::Grid(_) => {
+                Err(self.not_online("be grown alike"))
+            }
         }
     }
 
@@ -213,7 +253,9 @@ impl Model {
     pub(crate) fn check_online(&self) -> Outcome<()> {
         match self {
             Self::Forest(_) | Self::Classifier(_) | Self::Density(_) => Ok(()),
-            Self::Laplace(_) | Self::Kernel(_) | Self::Grid(_) => Err(self.not_online("learn more rows")),
+            Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Kernel(_) | Self::Grid(_) => {
+                Err(self.not_online("learn more rows"))
+            }
         }
     }
 
@@ -224,7 +266,7 @@ impl Model {
     /// The kind's name.
     pub(crate) fn kind(&self) -> ModelKind {
         match self {
-            Self::Laplace(_) => ModelKind::Laplace,
+            Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) => ModelKind::Laplace,
             Self::Forest(_) | Self::Classifier(_) => ModelKind::Forest,
             Self::Grid(_) => ModelKind::Grid,
             Self::Kernel(_) => ModelKind::Kernel,
@@ -235,7 +277,9 @@ impl Model {
     /// What is worth saying about it.
     pub(crate) fn facts(&self, features: &[String]) -> Facts {
         match self {
-            Self::Laplace(model) => laplace::facts(model, features),
+            Self::Laplace(model) => laplace::facts_of_numbers(model, features),
+            Self::LaplaceClasses(model) => laplace::facts_of_classes(model, features),
+            Self::Axes(model) => axes::facts(model, features),
             Self::Forest(model) => forest::facts(model, features),
             Self::Classifier(model) => classifier::facts(model, features),
             Self::Grid(model) => grid::facts(model, features),
@@ -246,7 +290,9 @@ impl Model {
 
     fn n_inputs(&self) -> usize {
         match self {
-            Self::Laplace(model) => model.lifetimes().len(),
+            Self::Laplace(model) => model.n_inputs(),
+            Self::LaplaceClasses(model) => model.n_inputs(),
+            Self::Axes(model) => model.lifetimes().len(),
             Self::Forest(model) => model.forest().n_dims(),
             Self::Classifier(model) => model.forest().n_dims(),
             Self::Grid(model) => model.lifetimes().len(),
@@ -259,6 +305,8 @@ impl Model {
     fn has_classes(&self, preparation: &Preparation) -> bool {
         match self {
             Self::Classifier(model) => model.n_classes() == classifier::n_classes(preparation),
+            Self::LaplaceClasses(model) => model.n_classes() == classifier::n_classes(preparation),
+            Self::Laplace(model) if model.n_targets() > 1 => false,
             _ => preparation.task() != Some(Task::Classification),
         }
     }
@@ -266,6 +314,8 @@ impl Model {
     fn to_archive(&self) -> mondrian::Result<Archive> {
         match self {
             Self::Laplace(model) => model.to_archive(),
+            Self::LaplaceClasses(model) => model.to_archive(),
+            Self::Axes(model) => model.to_archive(),
             Self::Forest(model) => model.to_archive(),
             Self::Classifier(model) => model.to_archive(),
             Self::Grid(model) => model.to_archive(),
@@ -283,7 +333,9 @@ impl Model {
 
     fn from_archive(archive: &Archive) -> mondrian::Result<Option<Self>> {
         Ok(Some(match archive.kind() {
-            LaplaceKernelRidge::KIND => Self::Laplace(LaplaceKernelRidge::from_archive(archive)?),
+            LaplaceRegressor::KIND => Self::Laplace(Box::new(LaplaceRegressor::from_archive(archive)?)),
+            LaplaceClassifier::KIND => Self::LaplaceClasses(Box::new(LaplaceClassifier::from_archive(archive)?)),
+            LaplaceKernelRidge::KIND => Self::Axes(LaplaceKernelRidge::from_archive(archive)?),
             ClassificationForest::KIND => Self::Classifier(ClassificationForest::from_archive(archive)?),
             KernelRidge::KIND => Self::Kernel(Box::new(KernelRidge::from_archive(archive)?)),
             GridRidge::KIND => Self::Grid(GridRidge::from_archive(archive)?),
@@ -418,6 +470,12 @@ fn write_beside(archive: &Archive, path: &Path) -> Outcome<(AtomicFile, Identity
     archive.write_to(&mut file)?.map_err(|e| file.inner.failure(&e))?;
     let identity = file.identity();
     Ok((file.inner, identity))
+}
+
+/// The intervals of one of several coverages.
+fn interval_answer(found: &PredictedIntervals, which: usize) -> Answer {
+    let (lower, upper) = found.intervals[which].iter().copied().unzip();
+    Answer::Regression { mean: found.mean.clone(), std: found.std.clone(), lower, upper }
 }
 
 /// Means and deviations with the ends of a normal interval.

@@ -1,8 +1,11 @@
 //! A table to learn from: opened, looked at once, ready to be read by a model.
 
-use crate::args::DataArgs;
-use crate::failure::Outcome;
-use crate::prepare::{Besides, Missing, Preparation, PreparedRows, Selection, TableSummary, Task, summarise};
+use crate::args::{DataArgs, LifetimeArg, ModelArgs, ModelKind};
+use crate::failure::{Failure, Outcome};
+use crate::prepare::{
+    Besides, Categories, MOST_CLASSES, MOST_CODES, Missing, Preparation, PreparedRows, Selection, TableSummary, Task,
+    summarise,
+};
 use crate::screen::Screen;
 use crate::stages::Stage;
 use crate::table::{Kind, Source, listed};
@@ -10,8 +13,12 @@ use crate::table::{Kind, Source, listed};
 /// Distinct whole numbers below which a numeric target might be meant as classes.
 const FEW: usize = 12;
 
-/// A table looked at once, ready to be learned from.
+/// Rows up to which the default model is the exact kernel.
+pub(crate) const MOST_EXACT: u64 = 20_000;
+
+/// A table looked at once, ready to be learned from by a model of this kind.
 pub(crate) struct Opened {
+    pub(crate) kind: ModelKind,
     pub(crate) source: Source,
     pub(crate) summary: TableSummary,
     pub(crate) preparation: Preparation,
@@ -35,13 +42,21 @@ impl<'a> Training<'a> {
 
 impl Opened {
     /// Opens a table and looks at all of it.
-    pub(crate) fn new(args: &DataArgs, screen: Screen) -> Outcome<Self> {
+    pub(crate) fn new(args: &DataArgs, model: Option<ModelKind>, params: &ModelArgs, screen: Screen) -> Outcome<Self> {
         let source = args.open()?;
         let selection = Selection::new(&source, &args.choice())?;
+        let mut kind = kind_for(model, params, &source, &selection)?;
+        let mut rules = args.rules(kind, params)?;
         let stage = Stage::new("looking");
-        let summary = summarise(&source, &selection, args.missing(), screen)?;
-        summary.check(source.place(), &selection, args.missing(), args.scale)?;
-        let preparation = Preparation::new(&selection, &summary, args.missing(), args.scale)?;
+        let most_levels = if rules.categories == Categories::Codes { MOST_CODES } else { MOST_CLASSES };
+        let summary = summarise(&source, &selection, rules.missing, most_levels, screen)?;
+        if model.is_none() && kind == ModelKind::Laplace && summary.n_used > MOST_EXACT {
+            kind = ModelKind::Forest;
+            screen.say(format!("{} rows: a forest; --model laplace takes up to {MOST_EXACT}", summary.n_used));
+            rules = args.rules(kind, params)?;
+        }
+        summary.check(source.place(), &selection, rules)?;
+        let preparation = Preparation::new(&selection, &summary, rules)?;
         drop(stage);
         screen.say(format!(
             "{}: {}; {} of {} rows, {} inputs{}",
@@ -54,12 +69,34 @@ impl Opened {
         ));
         say_dates(&summary, screen);
         hint_at_classes(&selection, &summary, args, screen);
-        Ok(Self { source, summary, preparation })
+        Ok(Self { kind, source, summary, preparation })
     }
 
     /// What models are fitted to.
-    pub(crate) fn training(&self, missing: Missing) -> Training<'_> {
-        Training { source: &self.source, summary: &self.summary, preparation: &self.preparation, missing }
+    pub(crate) fn training(&self) -> Training<'_> {
+        let (preparation, missing) = (&self.preparation, self.preparation.missing);
+        Training { source: &self.source, summary: &self.summary, preparation, missing }
+    }
+}
+
+/// The kind asked for, or the default, which needs a target: the tuned kernel, but a forest for classes with options that only
+/// a forest of classes has.
+fn kind_for(
+    asked: Option<ModelKind>,
+    params: &ModelArgs,
+    source: &Source,
+    selection: &Selection,
+) -> Outcome<ModelKind> {
+    let is_forest = params.trees.is_some() || params.gamma.is_some() || params.lifetime != LifetimeArg::Auto;
+    match (asked, &selection.target) {
+        (Some(ModelKind::Density), _) => Ok(ModelKind::Density),
+        (_, None) => Err(Failure::input(
+            "--target is missing",
+            format!("name the column to predict, one of {}", listed(source.columns().iter().map(|c| c.name.as_str()))),
+        )),
+        (Some(asked), Some(_)) => Ok(asked),
+        (None, Some((.., Task::Classification))) if is_forest => Ok(ModelKind::Forest),
+        (None, Some(_)) => Ok(ModelKind::Laplace),
     }
 }
 

@@ -7,7 +7,7 @@ mod scale;
 mod select;
 mod summary;
 
-pub(crate) use rows::{Besides, Fed, Prepared, PreparedRows, RowPreparer, TargetUse};
+pub(crate) use rows::{Besides, Fed, Inputs, Prepared, PreparedRows, RowPreparer, TargetUse};
 pub(crate) use scale::Scaling;
 pub(crate) use select::{ColumnChoice, Selection};
 pub(crate) use summary::{ColumnSummary, TableSummary, summarise};
@@ -19,8 +19,10 @@ use scale::Map;
 use crate::failure::{Failure, Outcome};
 use crate::table::Kind;
 
-/// Categories a column may have at most: each becomes an input of its own.
+/// Categories a column may have at most where each becomes an input of its own.
 pub(crate) const MOST_LEVELS: usize = 100;
+/// Categories a column may have at most where a column is one input: codes of the library are below 2²⁴.
+pub(crate) const MOST_CODES: usize = (1 << 24) - 2;
 /// Classes a target may have at most.
 pub(crate) const MOST_CLASSES: usize = 1000;
 
@@ -34,6 +36,35 @@ pub(crate) enum Missing {
     Drop,
     /// Put the column's mean in the place of a missing number; a missing category belongs to none.
     Mean,
+    /// Leave them missing: the tuned Laplace kernel knows what a missing cell is.
+    Model,
+}
+
+/// What a column of categories becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Categories {
+    /// One input per category, of 0 and 1.
+    Indicators,
+    /// One input: the number of the category.
+    Codes,
+}
+
+/// How columns are prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rules {
+    pub(crate) missing: Missing,
+    pub(crate) scaling: Scaling,
+    pub(crate) categories: Categories,
+}
+
+impl Rules {
+    /// Categories that a column may have at most.
+    fn most_levels(self) -> usize {
+        match self.categories {
+            Categories::Indicators => MOST_LEVELS,
+            Categories::Codes => MOST_CODES,
+        }
+    }
 }
 
 /// Regression or classification.
@@ -75,6 +106,9 @@ pub(crate) enum Encoding {
     Number { fill: Option<f64>, map: Map },
     /// One input a category, sorted: 1 for the cell's own, 0 for all others; all 0 for one never seen.
     Category { levels: Vec<String> },
+    /// One input: the place of the cell's category in this list, and the list's length for one never seen. A missing cell is
+    /// NaN.
+    Level { levels: Vec<String> },
 }
 
 /// The column to be predicted.
@@ -87,12 +121,8 @@ pub(crate) struct Target {
 
 impl Preparation {
     /// What to do to rows of this table, and to new ones.
-    pub(crate) fn new(
-        selection: &Selection,
-        summary: &TableSummary,
-        missing: Missing,
-        scaling: Scaling,
-    ) -> Outcome<Self> {
+    pub(crate) fn new(selection: &Selection, summary: &TableSummary, rules: Rules) -> Outcome<Self> {
+        let Rules { missing, scaling, categories } = rules;
         let inputs = summary
             .columns
             .iter()
@@ -104,7 +134,11 @@ impl Preparation {
                         map: Map::new(scaling, column.mean, column.deviation, &column.sample),
                     },
                     Kind::Text | Kind::Unreadable(_) => {
-                        Encoding::Category { levels: column.levels.keys().cloned().collect() }
+                        let levels = column.levels.keys().cloned().collect();
+                        match categories {
+                            Categories::Indicators => Encoding::Category { levels },
+                            Categories::Codes => Encoding::Level { levels },
+                        }
                     }
                 };
                 Input { name: name.clone(), encoding, date: wanted.kind == Kind::Date }
@@ -135,6 +169,10 @@ impl Preparation {
                     lower.extend(levels.iter().map(|_| 0.0));
                     upper.extend(levels.iter().map(|_| 1.0));
                 }
+                Encoding::Level { levels } => {
+                    lower.push(0.0);
+                    upper.push(levels.len() as f64);
+                }
             }
         }
         (lower, upper)
@@ -145,7 +183,7 @@ impl Preparation {
         let mut names = Vec::new();
         for input in &self.inputs {
             match &input.encoding {
-                Encoding::Number { .. } => names.push(input.name.clone()),
+                Encoding::Number { .. } | Encoding::Level { .. } => names.push(input.name.clone()),
                 Encoding::Category { levels } => names.extend(levels.iter().map(|l| format!("{}={l}", input.name))),
             }
         }
@@ -157,11 +195,18 @@ impl Preparation {
         let sound = self.inputs.iter().all(|input| match &input.encoding {
             Encoding::Number { fill, map } => fill.is_none_or(f64::is_finite) && map.is_sound(),
             Encoding::Category { levels } => levels.len() <= MOST_LEVELS && levels.is_sorted(),
+            Encoding::Level { levels } => levels.len() <= MOST_CODES,
         });
         if sound && !self.inputs.is_empty() {
             return Ok(());
         }
         Err(Failure::input("the model file's preparation of rows contradicts itself", "fit the model again"))
+    }
+
+    /// Which of the model's inputs are numbers of categories.
+    pub(crate) fn is_code(&self) -> Vec<bool> {
+        let one = |input: &Input| vec![matches!(input.encoding, Encoding::Level { .. }); input.width()];
+        self.inputs.iter().flat_map(one).collect()
     }
 
     /// How many dimensions.
@@ -181,7 +226,7 @@ impl Preparation {
             if feature < at + input.width() {
                 return match &input.encoding {
                     Encoding::Number { map, .. } => Some(map.undo(scaled)),
-                    Encoding::Category { .. } => None,
+                    Encoding::Category { .. } | Encoding::Level { .. } => None,
                 };
             }
             at += input.width();
@@ -193,7 +238,7 @@ impl Preparation {
 impl Input {
     fn width(&self) -> usize {
         match &self.encoding {
-            Encoding::Number { .. } => 1,
+            Encoding::Number { .. } | Encoding::Level { .. } => 1,
             Encoding::Category { levels } => levels.len(),
         }
     }

@@ -1,5 +1,7 @@
 //! Prepared rows, batch by batch: what the models see.
 
+use std::collections::HashMap;
+
 use mondrian::Points;
 
 use super::{Encoding, Missing, Preparation};
@@ -33,9 +35,14 @@ impl Prepared {
         self.y.iter().map(|&y| y as u32).collect()
     }
 
-    /// The inputs as the library takes them.
+    /// The inputs, for models that take every cell as a number.
     pub(crate) fn points(&self, preparation: &Preparation) -> Outcome<Points<'_>> {
-        Ok(Points::row_major(&self.x, preparation.n_features())?)
+        self.inputs(preparation).points()
+    }
+
+    /// The inputs.
+    pub(crate) fn inputs(&self, preparation: &Preparation) -> Inputs<'_> {
+        Inputs { x: &self.x, width: preparation.n_features() }
     }
 
     fn append(&mut self, mut other: Self) {
@@ -46,6 +53,40 @@ impl Prepared {
         self.n_read += other.n_read;
         self.n_unseen += other.n_unseen;
         self.n_classes = self.n_classes.max(other.n_classes);
+    }
+}
+
+/// Prepared inputs of some rows; NaN is a missing cell, where that is allowed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Inputs<'a> {
+    x: &'a [f64],
+    width: usize,
+}
+
+impl<'a> Inputs<'a> {
+    /// Rows of so many inputs, one after the other.
+    pub(crate) fn new(x: &'a [f64], width: usize) -> Self {
+        Self { x, width }
+    }
+
+    /// As models take them that need every cell.
+    pub(crate) fn points(self) -> Outcome<Points<'a>> {
+        Ok(Points::row_major(self.x, self.width)?)
+    }
+
+    /// As the tuned Laplace kernel takes them.
+    pub(crate) fn cells(self) -> Outcome<mondrian::Cells<'a>> {
+        Ok(mondrian::Cells::row_major(self.x, self.width)?)
+    }
+
+    /// The rows.
+    pub(crate) fn rows(self) -> std::slice::ChunksExact<'a, f64> {
+        self.x.chunks_exact(self.width)
+    }
+
+    /// How many inputs.
+    pub(crate) fn width(self) -> usize {
+        self.width
     }
 }
 
@@ -85,6 +126,8 @@ pub(crate) struct RowPreparer<'a> {
     place: String,
     target: TargetUse,
     targets: TargetMap,
+    /// The numbers of the categories of each column that is coded.
+    codes: Vec<HashMap<&'a str, usize>>,
     n_kept: usize,
     new_classes: bool,
 }
@@ -116,7 +159,12 @@ impl<'a> RowPreparer<'a> {
         };
         let target = if preparation.target.is_some() { besides.target } else { TargetUse::None };
         let (n_kept, new_classes) = (besides.keep.len(), besides.new_classes);
-        Self { preparation, missing, place: place.to_owned(), target, targets, n_kept, new_classes }
+        let codes = preparation.inputs.iter().map(|input| match &input.encoding {
+            Encoding::Level { levels } => levels.iter().enumerate().map(|(code, name)| (name.as_str(), code)).collect(),
+            _ => HashMap::new(),
+        });
+        let codes = codes.collect();
+        Self { preparation, missing, place: place.to_owned(), target, targets, codes, n_kept, new_classes }
     }
 
     /// The columns that raw rows must have, by name: the inputs with their kinds, as prepared.
@@ -125,7 +173,7 @@ impl<'a> RowPreparer<'a> {
             let kind = match &input.encoding {
                 Encoding::Number { .. } if input.date => Kind::Date,
                 Encoding::Number { .. } => Kind::Number,
-                Encoding::Category { .. } => Kind::Text,
+                Encoding::Category { .. } | Encoding::Level { .. } => Kind::Text,
             };
             (input.name.as_str(), kind)
         })
@@ -163,7 +211,7 @@ impl<'a> RowPreparer<'a> {
                 match self.missing {
                     Missing::Refuse => return Err(self.refuse(batch, row)),
                     Missing::Drop => continue,
-                    Missing::Mean => {}
+                    Missing::Mean | Missing::Model => {}
                 }
             }
             self.encode(batch, row, &mut prepared)?;
@@ -186,8 +234,19 @@ impl<'a> RowPreparer<'a> {
     }
 
     fn encode(&self, batch: &RawBatch, row: usize, prepared: &mut Prepared) -> Outcome<()> {
-        for (input, cells) in self.preparation.inputs.iter().zip(&batch.columns) {
+        for ((input, codes), cells) in self.preparation.inputs.iter().zip(&self.codes).zip(&batch.columns) {
             match (&input.encoding, cells) {
+                (Encoding::Number { .. }, Cells::Numbers(x))
+                    if self.missing == Missing::Model && !x[row].is_finite() =>
+                {
+                    prepared.x.push(f64::NAN);
+                }
+                (Encoding::Level { levels }, Cells::Texts(texts)) => {
+                    let code = |text: &str| codes.get(text).copied().unwrap_or(levels.len());
+                    let code = texts[row].as_deref().map(code);
+                    prepared.n_unseen += u64::from(code == Some(levels.len()));
+                    prepared.x.push(code.map_or(f64::NAN, |code| code as f64));
+                }
                 (Encoding::Number { fill, map }, Cells::Numbers(x)) => {
                     let present = Some(x[row]).filter(|x| x.is_finite());
                     let number = present.or(*fill).ok_or_else(|| self.refuse(batch, row))?;

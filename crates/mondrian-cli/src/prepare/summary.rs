@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::rows::gaps;
-use super::{MOST_CLASSES, MOST_LEVELS, Missing, Scaling, Selection, Task};
+use super::{MOST_CLASSES, Missing, Rules, Scaling, Selection, Task};
 use crate::failure::{Failure, Outcome};
 use crate::screen::Screen;
 use crate::table::{Cells, Kind, Source, batch_rows};
@@ -35,6 +35,9 @@ pub(crate) struct TableSummary {
 pub(crate) struct ColumnSummary {
     pub(crate) name: String,
     pub(crate) missing: u64,
+    /// The first row without a value.
+    #[serde(skip)]
+    first_missing: Option<u64>,
     pub(crate) count: u64,
     pub(crate) min: f64,
     pub(crate) max: f64,
@@ -43,7 +46,7 @@ pub(crate) struct ColumnSummary {
     pub(crate) deviation: f64,
     /// Categories and how often each occurs.
     pub(crate) levels: BTreeMap<String, u64>,
-    /// Whether there are more categories than [`MOST_CLASSES`]; those counted are the first ones met.
+    /// Whether there are more categories than were asked for; those counted are the first ones met.
     pub(crate) more_levels: bool,
     /// Whether the numbers are days since 1970-01-01.
     pub(crate) date: bool,
@@ -52,6 +55,9 @@ pub(crate) struct ColumnSummary {
     /// Values that the sample may hold.
     #[serde(skip)]
     most_sampled: usize,
+    /// Categories that are counted.
+    #[serde(skip)]
+    most_levels: usize,
     /// Every so many values are kept in the sample.
     #[serde(skip)]
     stride: u64,
@@ -88,7 +94,7 @@ impl ColumnSummary {
         self.count += 1;
         if let Some(n) = self.levels.get_mut(text) {
             *n += 1;
-        } else if self.levels.len() <= MOST_CLASSES {
+        } else if self.levels.len() <= self.most_levels {
             self.levels.insert(text.to_owned(), 1);
         } else {
             self.more_levels = true;
@@ -107,11 +113,13 @@ impl ColumnSummary {
     }
 }
 
-/// Reads the whole table once. Nothing is refused here; see [`TableSummary::check`].
+/// Reads the whole table once, counting at most so many categories per input. Nothing is refused here; see
+/// [`TableSummary::check`].
 pub(crate) fn summarise(
     source: &Source,
     selection: &Selection,
     missing: Missing,
+    most_levels: usize,
     screen: Screen,
 ) -> Outcome<TableSummary> {
     let wanted = selection.wanted();
@@ -127,6 +135,10 @@ pub(crate) fn summarise(
         ..Default::default()
     };
     let mut columns: Vec<ColumnSummary> = names.iter().zip(&wanted).map(new).collect();
+    let n_inputs = selection.inputs.len();
+    for (i, column) in columns.iter_mut().enumerate() {
+        column.most_levels = if i < n_inputs { most_levels.max(MOST_CLASSES) } else { MOST_CLASSES };
+    }
     let mut found = TableSummary { n_rows: 0, n_used: 0, n_missing: 0, columns: Vec::new(), first_missing: None };
     let mut reader = source.read(&wanted)?;
     let mut progress = screen.progress("reading", source.n_bytes());
@@ -142,6 +154,7 @@ pub(crate) fn summarise(
                 };
                 if !present {
                     column.missing += 1;
+                    column.first_missing.get_or_insert(batch.first_row + row as u64);
                     found.n_missing += 1;
                     let at = (batch.first_row + row as u64, i);
                     found.first_missing = Some(found.first_missing.map_or(at, |first| std::cmp::min(first, at)));
@@ -169,7 +182,8 @@ pub(crate) fn summarise(
 
 impl TableSummary {
     /// Refuses a table that no model can be fitted to as it is.
-    pub(crate) fn check(&self, place: &str, selection: &Selection, missing: Missing, scaling: Scaling) -> Outcome<()> {
+    pub(crate) fn check(&self, place: &str, selection: &Selection, rules: Rules) -> Outcome<()> {
+        let Rules { missing, scaling, .. } = rules;
         if let (Missing::Refuse, Some((row, column))) = (missing, self.first_missing) {
             let name = &self.columns[column].name;
             let cells = if self.n_missing == 1 { "the only one".into() } else { format!("one of {}", self.n_missing) };
@@ -178,16 +192,17 @@ impl TableSummary {
                 "correct it, or choose --missing drop or --missing mean",
             ));
         }
-        if let (Missing::Mean, Some((name, ..)), Some(target)) =
+        if let (Missing::Mean | Missing::Model, Some((name, ..)), Some(target)) =
             (missing, &selection.target, self.columns.get(selection.inputs.len()))
             && target.missing > 0
         {
             return Err(Failure::input(
                 format!(
-                    "{place}: the target {name:?} is missing in {} rows, and a target cannot be filled in",
-                    target.missing
+                    "{place}: the target {name:?} is missing in {} rows, first in row {}, and a target cannot be filled in",
+                    target.missing,
+                    target.first_missing.unwrap_or(1)
                 ),
-                "drop those rows with --missing drop",
+                "leave those rows out, or every row with a missing cell: --missing drop",
             ));
         }
         if self.n_used == 0 {
@@ -195,9 +210,9 @@ impl TableSummary {
         }
         for (i, column) in self.columns.iter().enumerate() {
             let is_input = i < selection.inputs.len();
-            if is_input && column.levels.len() > MOST_LEVELS {
+            if is_input && column.levels.len() > rules.most_levels() {
                 return Err(Failure::input(
-                    format!("{place}: column {:?} has more than {MOST_LEVELS} categories", column.name),
+                    format!("{place}: column {:?} has more than {} categories", column.name, rules.most_levels()),
                     format!("leave it out with --exclude {:?} or group its values", column.name),
                 ));
             }

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use mondrian::internals::normal;
-use mondrian::{Loss, Points, RegularizationPath};
+use mondrian::{Loss, RegularizationPath};
 use serde_json::{Value, json};
 
 use super::{Axis, Block, Column, Mark, Section, Series};
-use crate::prepare::{Preparation, TableSummary};
+use crate::failure::Outcome;
+use crate::prepare::{Inputs, Preparation, TableSummary};
 
 /// Points of a curve kept in a report.
 const CURVE_POINTS: usize = 1500;
@@ -151,17 +152,32 @@ pub(crate) fn count(n: u64) -> String {
     out
 }
 
-/// Predictions of held-out rows with intervals, and how often intervals hold the truth.
+/// Coverages of the intervals that a page looks at.
+pub(crate) fn nominal_coverages() -> Vec<f64> {
+    (1..20).map(|k| f64::from(k) / 20.0).collect()
+}
+
+/// Predictions of held-out rows with normal intervals, and how often intervals hold the truth.
 pub(crate) fn prediction_sections(truth: &[f64], mean: &[f64], std: &[f64]) -> Vec<Section> {
+    let ends = |share: f64| {
+        let half = normal::quantile(0.5 + share / 2.0);
+        mean.iter().zip(std).map(|(m, s)| (m - half * s, m + half * s)).collect()
+    };
+    let intervals: Vec<Vec<(f64, f64)>> = nominal_coverages().into_iter().map(ends).collect();
+    interval_sections(truth, mean, &intervals)
+}
+
+/// The same with given intervals, one list for each of [`nominal_coverages`].
+pub(crate) fn interval_sections(truth: &[f64], mean: &[f64], intervals: &[Vec<(f64, f64)>]) -> Vec<Section> {
     const COVERAGE: f64 = 0.9;
-    let half = normal::quantile(0.5 + COVERAGE / 2.0);
     let stride = truth.len().div_ceil(INTERVAL_ROWS).max(1);
+    let nominal = nominal_coverages();
+    let shown = nominal.iter().position(|share| *share == COVERAGE).unwrap_or(0);
     let rows = (0..truth.len())
         .step_by(stride)
-        .map(|i| [truth[i], mean[i], mean[i] - half * std[i], mean[i] + half * std[i]])
+        .map(|i| [truth[i], mean[i], intervals[shown][i].0, intervals[shown][i].1])
         .collect();
-    let nominal: Vec<f64> = (1..20).map(|k| f64::from(k) / 20.0).collect();
-    let observed: Vec<f64> = nominal.iter().map(|&share| coverage(truth, mean, std, share)).collect();
+    let observed: Vec<f64> = intervals.iter().map(|ends| share_held(truth, ends)).collect();
     let mut seen = Series::new("observed", nominal.clone(), observed);
     seen.dots = true;
     let mut ideal = Series::new("ideal", nominal.clone(), nominal);
@@ -190,6 +206,12 @@ pub(crate) fn prediction_sections(truth: &[f64], mean: &[f64], std: &[f64]) -> V
             }],
         ),
     ]
+}
+
+/// The share of truths within their intervals.
+pub(crate) fn share_held(truth: &[f64], intervals: &[(f64, f64)]) -> f64 {
+    let held = truth.iter().zip(intervals).filter(|(y, ends)| ends.0 <= **y && **y <= ends.1).count();
+    held as f64 / truth.len().max(1) as f64
 }
 
 /// The share of truths within the central normal interval of this coverage.
@@ -231,23 +253,22 @@ pub(crate) fn residual_section(truth: &[f64], mean: &[f64]) -> Section {
 /// The mean prediction over rows, where one input is set to each of some values: how predictions move with it.
 ///
 /// For the first inputs of `order`; categories are left out.
-pub(crate) fn dependence_section<E>(
+pub(crate) fn dependence_section(
     preparation: &Preparation,
-    points: Points<'_>,
+    inputs: Inputs<'_>,
     order: &[usize],
-    predict: impl Fn(Points<'_>) -> Result<Vec<f64>, E>,
-) -> Result<Option<Section>, E>
-where
-    E: From<mondrian::Error>,
-{
-    let stride = points.n_rows().div_ceil(DEPENDENCE_ROWS).max(1);
-    let width = points.n_columns();
-    let rows: Vec<f64> =
-        (0..points.n_rows()).step_by(stride).flat_map(|row| (0..width).map(move |d| points.get(row, d))).collect();
+    predict: impl Fn(Inputs<'_>) -> Outcome<Vec<f64>>,
+) -> Outcome<Option<Section>> {
+    let stride = inputs.rows().len().div_ceil(DEPENDENCE_ROWS).max(1);
+    let width = inputs.width();
+    let rows: Vec<f64> = inputs.rows().step_by(stride).flatten().copied().collect();
     let names = preparation.features();
     let mut blocks = Vec::new();
     for &dim in order.iter().filter(|&&d| preparation.in_units(d, 0.0).is_some()).take(DEPENDENCE_INPUTS) {
-        let mut values: Vec<f64> = points.column(dim).collect();
+        let mut values: Vec<f64> = inputs.rows().map(|row| row[dim]).filter(|x| !x.is_nan()).collect();
+        if values.is_empty() {
+            continue;
+        }
         values.sort_unstable_by(f64::total_cmp);
         values.dedup();
         // Quantiles: where rows are. A column of few values is shown at each of them.
@@ -257,7 +278,7 @@ where
         let mut set = rows.clone();
         for value in at {
             set.iter_mut().skip(dim).step_by(width).for_each(|cell| *cell = value);
-            let means = predict(Points::row_major(&set, width)?)?;
+            let means = predict(Inputs::new(&set, width))?;
             x.push(preparation.in_units(dim, value).unwrap_or(value));
             y.push(means.iter().sum::<f64>() / means.len().max(1) as f64);
         }
@@ -280,7 +301,7 @@ where
     Ok((!blocks.is_empty()).then(|| Section::new("Predictions against inputs", &text, blocks)))
 }
 
-/// How sure the forest was against how often it was right, in ten bins.
+/// How sure the model was against how often it was right, in ten bins.
 pub(crate) fn reliability_block(confidence: &[f64], right: &[bool]) -> Block {
     let (mut sure, mut hits) = (vec![Vec::new(); 10], vec![0.0; 10]);
     for (&c, &r) in confidence.iter().zip(right) {

@@ -10,8 +10,10 @@ use crate::harness::Place;
 use crate::models::table;
 
 /// A file of each kind, and what fits it.
-const RECIPES: [(&str, &str); 6] = [
-    ("laplace", "--target target"),
+const RECIPES: [(&str, &str); 8] = [
+    ("tuned", "--target target"),
+    ("tuned-classes", "--target colour --exclude target"),
+    ("laplace", "--target target --search gradient"),
     ("forest", "--target target --model forest --trees 4 --lifetime inf"),
     ("classes", "--target colour --trees 4 --lifetime 3 --scale quantile"),
     ("kernel", "--target target --model kernel --trees 6 --lifetime 1"),

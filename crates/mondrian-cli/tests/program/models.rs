@@ -104,20 +104,93 @@ fn missing_cells_are_refused_dropped_or_filled() {
     let gap = table(40).replacen("red", "", 1).replacen("\n0.3663366336633663,", "\n,", 1);
     place.write("gap.csv", &gap);
     place.write("t.csv", table(40));
-    place.run("fit gap.csv --target target --out m").refused(2, &["row 1, column \"colour\"", "--missing drop"]);
+    let forest = "--target target --model forest --trees 3 --lifetime 3";
+    place.run(&format!("fit gap.csv {forest} --out m")).refused(2, &["row 1, column \"colour\"", "--missing drop"]);
     assert!(!place.path("m").exists());
-    place.run("fit gap.csv --target target --missing drop --out dropped --quiet").succeeded();
-    place.run("fit gap.csv --target target --missing mean --out filled --quiet").succeeded();
+    place.run(&format!("fit gap.csv {forest} --missing model --out m")).refused(2, &["Laplace kernel alone"]);
+    place.run(&format!("fit gap.csv {forest} --missing drop --out dropped --quiet")).succeeded();
+    place.run(&format!("fit gap.csv {forest} --missing mean --out filled --quiet")).succeeded();
     place.run("predict dropped gap.csv --out p.csv").succeeded();
     let lines: Vec<String> = place.read("p.csv").lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 41, "one line per row");
     assert_eq!(lines[1], ",,,");
     place.run("predict filled gap.csv --out p.csv").succeeded();
     assert!(place.read("p.csv").lines().all(|line| !line.starts_with(',')));
-    place.run("fit t.csv --target target --out m --quiet").succeeded();
+    place.run(&format!("fit t.csv {forest} --out m --quiet")).succeeded();
     place.run("predict m gap.csv").refused(2, &["row 1, column \"colour\""]);
     place.write("hole.csv", table(40) + "0.5,0.5,0.5,red,\n");
     place.run("fit hole.csv --target target --missing mean --out m").refused(2, &["target", "--missing drop"]);
+}
+
+/// The tuned kernel takes a table as it is: missing cells, categories of any number, dates.
+#[test]
+fn the_tuned_kernel_takes_a_table_as_it_is() {
+    let place = Place::new();
+    let mut text = "when,x,city,y\n".to_owned();
+    for i in 0..150_u32 {
+        let x = f64::from(i * 37 % 101) / 101.0;
+        let cell = if i % 7 == 0 { String::new() } else { x.to_string() };
+        let y = (5.0 * x).sin() + f64::from(i % 3) + if i % 7 == 0 { 3.0 } else { 0.0 };
+        let _ = writeln!(text, "2024-{:02}-{:02},{cell},city {},{y}", 1 + i % 12, 1 + i % 28, i % 120);
+    }
+    place.write("t.csv", &text);
+    let ran = place.run("fit t.csv --target y --out m --json");
+    assert!(ran.succeeded().stderr.contains("days since 1970-01-01: when"), "{}", ran.stderr);
+    let told = ran.json();
+    assert_eq!(told["inputs"].to_string(), r#"["when","x","city"]"#, "120 categories are one input");
+    assert!(told["leave_one_out_rmse"].as_f64().unwrap() < told["rmse_of_predicting_the_mean"].as_f64().unwrap());
+    assert!(told["leave_one_out_r2"].as_f64().is_some() && told["leave_one_out_mae"].as_f64().is_some());
+    assert!(told["relevance"][0]["roughness"].as_f64().is_some());
+    place.run("predict m t.csv --out p.csv --quiet").succeeded();
+    let lines = place.read("p.csv");
+    assert!(lines.lines().skip(1).all(|line| line.split(',').all(|cell| cell.parse::<f64>().is_ok())), "{lines}");
+    place.write("new.csv", "when,x,city\n2025-01-01,,city 7\n,0.5,nowhere\n");
+    assert!(place.run("predict m new.csv").succeeded().stderr.contains("1 cells have a category"));
+    place.run("predict m new.csv --missing refuse").refused(2, &["row 1, column \"x\""]);
+    // What is missing in the target cannot be modelled.
+    place.write("hole.csv", text + "2024-01-01,0.5,city 1,\n");
+    place.run("fit hole.csv --target y --out h").refused(2, &["target \"y\" is missing in 1 rows"]);
+    let told = place.run("path t.csv --target y --out r.html --json --quiet").succeeded().json();
+    assert!(told["rmse"].as_f64().is_some_and(|e| e > 0.0));
+}
+
+/// Classes by the tuned kernel, from a table to a page.
+#[test]
+fn classes_by_the_tuned_kernel() {
+    let place = Place::new();
+    let mut text = "x,y,kind\n".to_owned();
+    for i in 0..120_u32 {
+        let (x, y) = (f64::from(i * 37 % 101) / 101.0, f64::from(i * 61 % 89) / 89.0);
+        let kind = if x + y < 0.7 {
+            "low"
+        } else if x > y {
+            "right"
+        } else {
+            "left"
+        };
+        let _ = writeln!(text, "{x},{y},{kind}");
+    }
+    place.write("t.csv", &text);
+    let told = place.run("fit t.csv --target kind --out m --json --quiet --report r.html").succeeded().json();
+    assert_eq!((&told["model"], &told["classes"]), (&"laplace".into(), &3.into()));
+    assert!(told["leave_one_out_accuracy"].as_f64().unwrap() > 0.8);
+    assert!(told["leave_one_out_log_loss"].as_f64().unwrap() < told["log_loss_of_predicting_shares"].as_f64().unwrap());
+    let page = place.read("r.html");
+    for part in ["Error against lifetimes", "Truth and prediction", "Calibration", "Which inputs matter"] {
+        assert!(page.contains(part), "{part}");
+    }
+    place.run("predict m t.csv --out p.csv --quiet").succeeded();
+    assert!(place.read("p.csv").starts_with("prediction,p_left,p_low,p_right\n"));
+    let found = place.run("evaluate m t.csv --json").succeeded().json();
+    assert!(found["accuracy"].as_f64().unwrap() > 0.9 && found["log_loss"].as_f64().unwrap() < 0.5);
+    place.run("update m t.csv").refused(2, &["laplace model cannot learn more rows"]);
+    place.run("fit t.csv --target kind --model laplace --lifetime 2 --out x").refused(2, &["not classes"]);
+    place.run("fit t.csv --target kind --alpha 0.5 --out a --json --quiet").succeeded();
+    let models = ["1", "2"].map(|threads| {
+        place.run(&format!("fit t.csv --target kind --out n{threads} --threads {threads} --quiet")).succeeded();
+        std::fs::read(place.path(&format!("n{threads}"))).unwrap()
+    });
+    assert_eq!(models[0], models[1], "equal models are equal files, whatever the threads");
 }
 
 #[test]
@@ -130,7 +203,8 @@ fn columns_are_chosen_by_name() {
     };
     assert_eq!(inputs("--columns y,x"), r#"["y","x"]"#);
     assert_eq!(inputs("--exclude noise,colour"), r#"["x","y"]"#);
-    assert_eq!(inputs("--columns colour"), r#"["colour=blue","colour=red","colour=yellow"]"#);
+    assert_eq!(inputs("--columns colour"), r#"["colour"]"#);
+    assert_eq!(inputs("--columns colour --search gradient"), r#"["colour=blue","colour=red","colour=yellow"]"#);
     place.run("fit t.csv --target targt --out m").refused(2, &["no column \"targt\"", "did you mean \"target\"?"]);
     place.run("fit t.csv --target target --exclude q --out m").refused(2, &["no column \"q\"", "it has x, y"]);
     place.run("fit t.csv --target target --columns target --out m").refused(2, &["no input columns"]);
@@ -219,7 +293,7 @@ fn forests_learn_in_any_pieces() {
     place.write("bad.csv", part(&["0.1,0.2,0.3,red,1", "0.1,0.2,0.3,red,"]));
     place.run("update updated.mondrian bad.csv").refused(2, &["row 2", "target"]);
     assert_eq!(std::fs::read(place.path("updated.mondrian")).unwrap(), before);
-    place.run("fit all.csv --target colour --model laplace --out x").refused(2, &["numbers, not classes"]);
+    place.run("fit all.csv --target colour --model laplace --search gradient --out x").refused(2, &["not classes"]);
 }
 
 #[test]
@@ -571,6 +645,13 @@ fn searches_and_priors_are_chosen_as_asked() {
     assert_eq!(kernel["alpha"], 0.25);
     place.run(&format!("{fit} --model kernel --trees 5 --alpha auto")).succeeded();
     place.run(&format!("{fit} --alpha auto")).succeeded();
+    assert_eq!(place.run(&format!("{fit} --alpha 0.25")).succeeded().json()["alpha"], 0.25);
+    // The report's kernel: lifetimes alone, along derivatives or one at a time, or given.
+    for options in ["--search gradient", "--search coordinate", "--lifetime 2"] {
+        let told = place.run(&format!("{fit} --model laplace {options}")).succeeded().json();
+        assert!(told["relevance"][0]["lifetime"].as_f64().is_some(), "{options}: {told}");
+    }
+    place.run(&format!("{fit} --model laplace --search spsa")).refused(2, &["no such --search"]);
     place.run(&format!("{fit} --alpha some")).refused(2, &["give a number or auto"]);
     let classes = "fit t.csv --target colour --trees 3 --lifetime 2 --out c --json --quiet --gamma";
     assert_eq!(place.run(&format!("{classes} 1.5")).succeeded().json()["gamma"], 1.5);

@@ -11,7 +11,7 @@ use crate::laplace::objective::Loss;
 use crate::laplace::regression::{metric_of_inputs, transform};
 use crate::laplace::search::{KernelTuning, Search};
 use crate::laplace::solve::{Solution, solve};
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, Threads};
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::NodeKey;
 use crate::progress::Progress;
@@ -147,6 +147,26 @@ impl LaplaceClassifier {
     /// As for [`crate::laplace::LaplaceRegressor::lifetimes`].
     pub fn lifetimes(&self) -> Vec<f64> {
         self.model.lifetimes()
+    }
+
+    /// As for [`crate::laplace::LaplaceRegressor::rank_lifetimes`].
+    pub fn rank_lifetimes(&self) -> Vec<f64> {
+        self.model.rank_lifetimes()
+    }
+
+    /// As for [`crate::laplace::LaplaceRegressor::at_factor`]; the link is fitted anew.
+    ///
+    /// # Errors
+    /// Those of [`crate::laplace::LaplaceRegressor::at_factor`].
+    pub fn at_factor(&self, factor: f64, most_rows: usize, threads: Threads) -> Result<Self> {
+        let (model, residuals) = self.model.scaled(factor, most_rows, threads)?;
+        let (n, c) = (model.n_rows(), self.n_classes());
+        // One-hot targets again: what was centred comes back up to rounding.
+        let targets = Matrix::from_fn(n, c, |i, k| (model.targets[(i, k)] + model.centre[k]).round());
+        let scores = Matrix::from_fn(n, c, |i, k| targets[(i, k)] - residuals[(i, k)]);
+        let link = Link::fit(&scores, &targets, &model.weights);
+        let worth = worth(link, &scores, &targets, &model.weights);
+        Ok(Self { model, link, worth })
     }
 
     /// α.

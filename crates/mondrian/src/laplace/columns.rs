@@ -268,6 +268,11 @@ impl Columns {
         self.axes.iter().map(unit).collect()
     }
 
+    /// For each axis its input, and whether the axis holds ranks or their normal scores.
+    pub(crate) fn rank_axes(&self) -> Vec<(usize, bool)> {
+        self.axes.iter().map(|column| (column.input, matches!(column.map, Map::Knots { .. }))).collect()
+    }
+
     /// ln λ of each axis, then ln ν of each categorical term, for lifetimes of the inputs in their own units.
     pub(crate) fn logarithms(&self, lifetimes: &[f64]) -> Vec<f64> {
         let axis = |column: &Column| match column.map {

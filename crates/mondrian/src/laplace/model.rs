@@ -6,8 +6,8 @@ use crate::parallel::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::laplace::columns::Columns;
-use crate::laplace::search::lifetimes_of_inputs;
-use crate::laplace::solve::factor;
+use crate::laplace::search::{lifetimes_of_inputs, rank_lifetimes_of_inputs};
+use crate::laplace::solve::{factor, solve};
 use crate::laplace::tiles::Tiles;
 use crate::laplace::values::Values;
 use crate::laplace::{Cells, KernelRows};
@@ -85,6 +85,58 @@ impl KernelModel {
 
     pub(crate) fn lifetimes(&self) -> Vec<f64> {
         lifetimes_of_inputs(&self.columns, &self.values)
+    }
+
+    pub(crate) fn rank_lifetimes(&self) -> Vec<f64> {
+        rank_lifetimes_of_inputs(&self.columns, &self.values)
+    }
+
+    /// The model with λ, ν and the metric's term multiplied by one factor, solved again on the first rows of the keyed
+    /// order, which are a sample; and its leave-one-out residuals. Importances and trajectory stay.
+    pub(crate) fn scaled(&self, factor: f64, most_rows: usize, threads: Threads) -> Result<(Self, Matrix)> {
+        if !(factor > 0.0 && factor.is_finite()) {
+            return Err(Error::InvalidParameter { name: "factor", value: factor, expected: "a finite number above 0" });
+        }
+        let n = self.n_rows().min(most_rows.max(1));
+        let first: Vec<usize> = (0..n).collect();
+        let times = |numbers: &[f64], by: f64| numbers.iter().map(|x| by * x).collect::<Vec<f64>>();
+        let inside = factor.powf(1.0 / self.values.exponent);
+        let metric = &self.values.metric;
+        let values = Values {
+            lifetimes: times(&self.values.lifetimes, factor),
+            level_weights: times(&self.values.level_weights, factor),
+            metric: Matrix::from_fn(metric.n_rows(), metric.n_columns(), |i, j| inside * metric[(i, j)]),
+            ..self.values.clone()
+        };
+        let own = self.rows.select(&first);
+        let mut rows = KernelRows::without_columns(n);
+        if own.n_axes() > 0 {
+            rows = rows.with_axes(times(own.axes(), factor), own.n_axes())?;
+        }
+        if own.n_levels() > 0 {
+            rows = rows.with_levels(own.levels().to_vec(), values.level_weights.clone())?;
+        }
+        if own.n_directions() > 0 {
+            rows = rows.with_directions(times(own.directions(), inside), own.n_directions(), values.exponent)?;
+        }
+        let weights = self.weights[..n].to_vec();
+        let targets = Matrix::from_fn(n, self.n_outputs(), |i, c| self.targets[(i, c)] + self.centre[c]);
+        let solution = solve(&rows, &targets, &weights, self.is_centred, values.alpha, threads)?;
+        let places = if n == self.n_rows() { self.places.clone() } else { (0..n as u32).map(|i| (i, 1.0)).collect() };
+        let parts = (solution.centre, solution.dual, solution.targets);
+        let (importances, trajectory) = (self.importances.clone(), self.trajectory.clone());
+        let model = Self::new(
+            self.columns.clone(),
+            values,
+            rows,
+            weights,
+            places,
+            self.is_centred,
+            parts,
+            importances,
+            trajectory,
+        );
+        Ok((model, solution.residuals))
     }
 
     /// Rows as the kernel sees them.

@@ -44,6 +44,17 @@ impl LeaveOneOut {
     }
 }
 
+/// What [`LaplaceRegressor::predict_with_intervals`] finds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PredictedIntervals {
+    /// Predictions.
+    pub mean: Vec<f64>,
+    /// Standard deviations of new targets.
+    pub std: Vec<f64>,
+    /// Lower and upper ends, one list per coverage.
+    pub intervals: Vec<Vec<(f64, f64)>>,
+}
+
 /// Ridge regression with k(x, x') = exp(−Σ λ|u| − Σ ν·1\[u ≠ 0\] − ‖Au‖^p), everything tuned by leave-one-out.
 ///
 /// ```
@@ -145,7 +156,7 @@ impl LaplaceRegressor {
             key,
         )?;
         let smear = if c == 1 { residual_quantiles(solution.residuals.column(0)) } else { Vec::new() };
-        let worth = (0..c).map(|k| worth(map, &targets, &weights, &solution, k, &smear)).collect();
+        let worth = (0..c).map(|k| worth(map, &targets, &weights, solution.residuals.column(k), k, &smear)).collect();
         let Solution { dual, targets: centred, centre, residuals } = solution;
         let model = KernelModel::new(
             kernel.columns,
@@ -166,6 +177,11 @@ impl LaplaceRegressor {
     /// The lifetime of x of each input, in its own units; ν for a categorical one. A roughness, no relevance.
     pub fn lifetimes(&self) -> Vec<f64> {
         self.model.lifetimes()
+    }
+
+    /// The lifetime of the ranks of each input (of 4·F(x), or of normal scores), 0 where ranks are not used.
+    pub fn rank_lifetimes(&self) -> Vec<f64> {
+        self.model.rank_lifetimes()
     }
 
     /// α.
@@ -245,13 +261,8 @@ impl LaplaceRegressor {
     /// # Errors
     /// Those of [`LaplaceRegressor::predict`].
     pub fn predict_with_std(&self, cells: Cells<'_>) -> Result<(Vec<f64>, Vec<f64>)> {
-        let pairs = self.with_deviations(cells, |z, deviation, calibration| {
-            let shape = &calibration.shape;
-            let values: Vec<f64> = shape.iter().map(|e| self.map.invert(z + deviation * e)).collect();
-            let mean = values.iter().sum::<f64>() / values.len() as f64;
-            let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64;
-            (self.map.smear(z, &self.smear), variance.sqrt())
-        })?;
+        let pairs =
+            self.with_deviations(cells, |z, deviation, calibration| self.mean_and_std(z, deviation, calibration))?;
         Ok(pairs.into_iter().unzip())
     }
 
@@ -260,21 +271,66 @@ impl LaplaceRegressor {
     /// # Errors
     /// Those of [`LaplaceRegressor::predict`], and [`Error::InvalidParameter`] unless the coverage lies within 0 and 1.
     pub fn predict_interval(&self, cells: Cells<'_>, coverage: f64) -> Result<(Vec<f64>, Vec<f64>)> {
-        if !(coverage > 0.0 && coverage < 1.0) {
-            return Err(Error::InvalidParameter { name: "coverage", value: coverage, expected: "between 0 and 1" });
-        }
-        let pairs = self.with_deviations(cells, |z, deviation, calibration| {
-            let reach = calibration.width(coverage) * deviation;
-            (self.map.invert(z - reach), self.map.invert(z + reach))
-        })?;
+        check_coverage(coverage)?;
+        let pairs =
+            self.with_deviations(cells, |z, deviation, calibration| self.ends(z, deviation, calibration, coverage))?;
         Ok(pairs.into_iter().unzip())
     }
 
-    fn with_deviations(
+    /// Predictions, standard deviations, and intervals of several coverages, all from one pass over the rows. Row-major; one
+    /// table of interval ends per coverage.
+    ///
+    /// # Errors
+    /// Those of [`LaplaceRegressor::predict_interval`].
+    pub fn predict_with_intervals(&self, cells: Cells<'_>, coverages: &[f64]) -> Result<PredictedIntervals> {
+        coverages.iter().try_for_each(|coverage| check_coverage(*coverage))?;
+        let rows = self.with_deviations(cells, |z, deviation, calibration| {
+            let (mean, std) = self.mean_and_std(z, deviation, calibration);
+            let ends: Vec<(f64, f64)> = coverages.iter().map(|c| self.ends(z, deviation, calibration, *c)).collect();
+            (mean, std, ends)
+        })?;
+        let end = |k: usize| rows.iter().map(|(_, _, ends)| ends[k]).collect();
+        Ok(PredictedIntervals {
+            mean: rows.iter().map(|row| row.0).collect(),
+            std: rows.iter().map(|row| row.1).collect(),
+            intervals: (0..coverages.len()).map(end).collect(),
+        })
+    }
+
+    /// The model with all lifetimes multiplied by one factor (λ, μ, ν and the metric's term), solved again on at most so many
+    /// of its rows, a random sample. Nothing is tuned; importances and trajectory are this model's.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] for a factor that is not above 0, and those of the solve.
+    pub fn at_factor(&self, factor: f64, most_rows: usize, threads: Threads) -> Result<Self> {
+        let (model, residuals) = self.model.scaled(factor, most_rows, threads)?;
+        let c = self.n_targets();
+        let targets =
+            Matrix::from_fn(model.n_rows(), c, |i, k| self.map.invert(model.targets[(i, k)] + model.centre[k]));
+        let smear = if c == 1 { residual_quantiles(residuals.column(0)) } else { Vec::new() };
+        let worth = (0..c).map(|k| worth(self.map, &targets, &model.weights, residuals.column(k), k, &smear)).collect();
+        let calibrate = |k: usize| Calibration::learn(&model, residuals.column(k), k);
+        let calibrations = (0..c).map(calibrate).collect::<Result<Vec<_>>>()?;
+        Ok(Self { map: self.map, smear, calibrations, worth, model })
+    }
+
+    fn mean_and_std(&self, z: f64, deviation: f64, calibration: &Calibration) -> (f64, f64) {
+        let values: Vec<f64> = calibration.shape.iter().map(|e| self.map.invert(z + deviation * e)).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64;
+        (self.map.smear(z, &self.smear), variance.sqrt())
+    }
+
+    fn ends(&self, z: f64, deviation: f64, calibration: &Calibration, coverage: f64) -> (f64, f64) {
+        let reach = calibration.width(coverage) * deviation;
+        (self.map.invert(z - reach), self.map.invert(z + reach))
+    }
+
+    fn with_deviations<T: Send>(
         &self,
         cells: Cells<'_>,
-        make: impl Fn(f64, f64, &Calibration) -> (f64, f64) + Sync,
-    ) -> Result<Vec<(f64, f64)>> {
+        make: impl Fn(f64, f64, &Calibration) -> T + Sync,
+    ) -> Result<Vec<T>> {
         let queries = self.model.query(cells)?;
         let rows = self.model.for_each(&queries, |_, kernel| {
             let one = |c: usize| {
@@ -283,7 +339,7 @@ impl LaplaceRegressor {
             };
             (0..self.n_targets()).map(one).collect::<Result<Vec<_>>>()
         })?;
-        Ok(rows.concat())
+        Ok(rows.into_iter().flatten().collect())
     }
 
     /// The smoothing matrix of the (mapped) target, row-major, one row per query and one column per row given.
@@ -293,6 +349,13 @@ impl LaplaceRegressor {
     pub fn equivalent_kernel(&self, cells: Cells<'_>, threads: Threads) -> Result<Vec<f64>> {
         self.model.equivalent_kernel(cells, threads)
     }
+}
+
+fn check_coverage(coverage: f64) -> Result<()> {
+    if coverage > 0.0 && coverage < 1.0 {
+        return Ok(());
+    }
+    Err(Error::InvalidParameter { name: "coverage", value: coverage, expected: "between 0 and 1" })
 }
 
 fn check_targets(cells: Cells<'_>, targets: &Matrix) -> Result<()> {
@@ -410,21 +473,14 @@ fn best_map(maps: &[TargetMap], targets: &Matrix, weights: &[f64], solution: &So
     (maps[best], kept)
 }
 
-fn worth(
-    map: TargetMap,
-    targets: &Matrix,
-    weights: &[f64],
-    solution: &Solution,
-    k: usize,
-    smear: &[f64],
-) -> LeaveOneOut {
+fn worth(map: TargetMap, targets: &Matrix, weights: &[f64], residuals: &[f64], k: usize, smear: &[f64]) -> LeaveOneOut {
     let total: f64 = weights.iter().sum();
     let n = targets.n_rows();
     let mean = (0..n).map(|i| weights[i] / total * targets[(i, k)]).sum::<f64>();
     let (mut square, mut absolute, mut spread) = (0.0, 0.0, 0.0);
     for i in 0..n {
         let (y, share) = (targets[(i, k)], weights[i] / total);
-        let off = y - map.smear(map.apply(y) - solution.residuals[(i, k)], smear);
+        let off = y - map.smear(map.apply(y) - residuals[i], smear);
         square += share * off * off;
         absolute += share * off.abs();
         // The mean of the others, as leaving out has it.

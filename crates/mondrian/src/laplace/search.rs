@@ -434,6 +434,18 @@ fn descend_all(start: &Start, batch: &Batch, loss: Loss) -> Result<(Vec<f64>, To
     Ok((found.point, told))
 }
 
+/// The lifetime of the ranks of each input, 0 where it has no column of ranks.
+pub(crate) fn rank_lifetimes_of_inputs(columns: &Columns, values: &Values) -> Vec<f64> {
+    let mut lifetimes = vec![0.0; columns.n_inputs()];
+    let ranked = columns.rank_axes();
+    for ((input, is_ranked), lifetime) in ranked.into_iter().zip(&values.lifetimes) {
+        if is_ranked {
+            lifetimes[input] = *lifetime;
+        }
+    }
+    lifetimes
+}
+
 /// The lifetime of each input in its own units; ν of a categorical one; zero for one that does not vary.
 pub(crate) fn lifetimes_of_inputs(columns: &Columns, values: &Values) -> Vec<f64> {
     let mut lifetimes = vec![0.0; columns.n_inputs()];

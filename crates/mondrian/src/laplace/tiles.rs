@@ -245,6 +245,12 @@ impl Tiles {
     }
 }
 
+/// Σ_{i>j} h_ij·|a_id − a_jd| for every axis d, then Σ h_ij·ν·1\[c ≠ c'\] for every categorical term: the sums that the
+/// derivatives of a kernel need. `h` is read below the diagonal.
+pub fn contract(rows: &KernelRows, h: &Matrix) -> Vec<f64> {
+    Tiles::new(rows).contract(h)
+}
+
 /// Σ_k Σ_i w_ki·|x_i − y_k| in strands of fixed shape.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]

@@ -1,5 +1,6 @@
 //! `mondrian path`: a model's error against its lifetime, and a page about it; the same page for `mondrian fit --report`.
 
+mod laplace;
 mod models;
 mod tree;
 
@@ -9,12 +10,11 @@ use mondrian::RegularizationPath;
 use serde_json::{Map, Value, json};
 
 use super::describe::short;
-use super::fit::model_kind;
 use super::tour::is_held_out;
 use crate::args::{LifetimeArg, ModelArgs, ModelKind, PathArgs};
 use crate::failure::{Failure, Outcome};
 use crate::model::{Opened, Training, number};
-use crate::prepare::{Missing, Prepared, Task};
+use crate::prepare::{Prepared, Task};
 use crate::report::parts::{CurveKind, count, data_section, figure, file_name, path_block, repeat_section};
 use crate::report::{Block, Report, Section};
 use crate::screen::Screen;
@@ -67,22 +67,15 @@ struct Plan<'a> {
 pub(crate) fn run(args: &PathArgs, screen: Screen) -> Outcome<()> {
     crate::save::check_place(&args.out)?;
     crate::save::check_not_input(&args.out, &[&args.data.read.data])?;
-    let opened = Opened::new(&args.data, screen)?;
-    let kind = model_kind(args.model.map(crate::args::PathKind::kind), &opened)?;
-    let object = write_report(kind, &args.params, args.data.missing(), &opened, &args.out, screen)?;
+    let opened = Opened::new(&args.data, args.model.map(crate::args::PathKind::kind), &args.params, screen)?;
+    let object = write_report(&args.params, &opened, &args.out, screen)?;
     screen.result(&args.out.display().to_string(), &object)
 }
 
-/// Fits a model of this kind to three quarters of the rows, judges it by the others, and writes a page about it.
-pub(crate) fn write_report(
-    kind: ModelKind,
-    params: &ModelArgs,
-    missing: Missing,
-    opened: &Opened,
-    out: &Path,
-    screen: Screen,
-) -> Outcome<Value> {
-    let training = opened.training(missing);
+/// Fits a model of the table's kind to three quarters of the rows, judges it by the others, and writes a page about it.
+pub(crate) fn write_report(params: &ModelArgs, opened: &Opened, out: &Path, screen: Screen) -> Outcome<Value> {
+    let kind = opened.kind;
+    let training = opened.training();
     let split = Split::new(&training, params.seed)?;
     let plan = Plan { kind, params, training, split, screen };
     let found = match (kind, opened.preparation.task()) {
@@ -90,6 +83,8 @@ pub(crate) fn write_report(
             return Err(Failure::input("the grid model has no report", "use --model laplace, forest or kernel"));
         }
         (ModelKind::Density, _) => models::density(&plan)?,
+        (ModelKind::Laplace, Some(Task::Classification)) => laplace::classes(&plan)?,
+        (ModelKind::Laplace, _) if params.tunes_whole_kernel() => laplace::numbers(&plan)?,
         (ModelKind::Laplace, _) => models::laplace(&plan)?,
         (ModelKind::Kernel, _) => models::kernel(&plan)?,
         (ModelKind::Forest, Some(Task::Classification)) => models::classifier(&plan)?,

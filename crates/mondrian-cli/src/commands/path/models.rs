@@ -9,7 +9,8 @@ use super::{Curve, Found, Plan};
 use crate::args::LifetimeArg;
 use crate::failure::Outcome;
 use crate::model::{Answer, classifier as class_model, density as density_model, forest as forest_model};
-use crate::model::{kernel as kernel_model, laplace as laplace_model, ranked};
+use crate::model::{axes as axes_model, kernel as kernel_model, ranked};
+use crate::prepare::Inputs;
 use crate::report::parts::{
     CurveKind, confusion_block, coverage, dependence_section, figure, path_block, prediction_sections,
     reliability_block, residual_section, rmse,
@@ -18,23 +19,27 @@ use crate::report::{Block, Mark, Section, Series};
 use crate::scores::Scores;
 
 /// Training rows on which the errors at factors of the lifetimes are computed, at most: each factor is a solve of its own.
-const FACTOR_ROWS: usize = 2000;
+pub(super) const FACTOR_ROWS: usize = 2000;
 /// Halves of a power of two on both sides of the chosen lifetimes.
 const FACTOR_STEPS: i32 = 10;
 
 const RELEVANCE: &str = "The share of error that the cuts of each input remove, over all trees.";
 
 /// Predictions of the held-out rows: figures at the top, for machines, and the sections about them.
-struct Judged {
-    headline: Vec<(&'static str, String, String)>,
-    figures: Vec<(&'static str, Value)>,
-    sections: Vec<Section>,
+pub(super) struct Judged {
+    pub(super) headline: Vec<(&'static str, String, String)>,
+    pub(super) figures: Vec<(&'static str, Value)>,
+    pub(super) sections: Vec<Section>,
 }
 
 fn judged(truth: &[f64], mean: &[f64], std: &[f64]) -> Judged {
+    judged_by(truth, mean, coverage(truth, mean, std, 0.9), prediction_sections(truth, mean, std))
+}
+
+/// The same where intervals have been looked at already: the share that those of 90 % hold, and the sections about them.
+pub(super) fn judged_by(truth: &[f64], mean: &[f64], held: f64, mut sections: Vec<Section>) -> Judged {
     let mut scores = Scores::default();
     scores.add(&Answer::Mean(mean.to_vec()), truth, false);
-    let held = coverage(truth, mean, std, 0.9);
     let r2 = scores.r2();
     let headline = vec![
         ("Error held out", figure(scores.rmse()), format!("RMSE; predicting the mean: {}", figure(scores.baseline()))),
@@ -49,7 +54,6 @@ fn judged(truth: &[f64], mean: &[f64], std: &[f64]) -> Judged {
         ("r2", json!(r2)),
         ("baseline_rmse", json!(scores.baseline())),
     ];
-    let mut sections = prediction_sections(truth, mean, std);
     sections.insert(1, residual_section(truth, mean));
     Judged { headline, figures, sections }
 }
@@ -80,8 +84,8 @@ pub(super) fn forest(plan: &Plan<'_>) -> Outcome<Found> {
     let mut sections = vec![tree];
     sections.extend(predictions);
     sections.push(relevance_section(preparation, &relevance, RELEVANCE));
-    let predict = |points: Points<'_>| -> Outcome<Vec<f64>> { Ok(model.predict(points)?) };
-    sections.extend(dependence_section(preparation, train, &order, predict)?);
+    let predict = |rows: Inputs<'_>| -> Outcome<Vec<f64>> { Ok(model.predict(rows.points()?)?) };
+    sections.extend(dependence_section(preparation, split.train.inputs(preparation), &order, predict)?);
     let curve = Curve::of_path(&path, CurveKind::Exact, plan);
     Ok(Found { curve, sections, headline, figures, n_trees: Some(model.forest().n_trees()) })
 }
@@ -162,8 +166,8 @@ pub(super) fn kernel(plan: &Plan<'_>) -> Outcome<Found> {
     let bounds = model.features().forest().domain().first_box();
     let mut sections = vec![tree_section(plan, bounds, train, Some(&split.train.y), &relevance, path.best_lifetime())?];
     sections.extend(predictions);
-    let predict = |points: Points<'_>| -> Outcome<Vec<f64>> { Ok(model.predict(points)?.column(0).to_vec()) };
-    sections.extend(dependence_section(preparation, train, &ranked(&relevance), predict)?);
+    let predict = |rows: Inputs<'_>| -> Outcome<Vec<f64>> { Ok(model.predict(rows.points()?)?.column(0).to_vec()) };
+    sections.extend(dependence_section(preparation, split.train.inputs(preparation), &ranked(&relevance), predict)?);
     let curve = Curve::of_path(&path, CurveKind::Exact, plan);
     Ok(Found { curve, sections, headline, figures, n_trees: Some(model.features().n_trees()) })
 }
@@ -198,7 +202,7 @@ pub(super) fn laplace(plan: &Plan<'_>) -> Outcome<Found> {
     let preparation = plan.training.preparation;
     let split = &plan.split;
     let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
-    let model = laplace_model::fit_rows(&plan.training, train, &split.train.y, plan.params, plan.screen)?;
+    let model = axes_model::fit_rows(&plan.training, train, &split.train.y, plan.params, plan.screen)?;
     let truth = &split.held_out.y;
     let Prediction { mean, std } = model.predict_with_std(held_out)?;
     let Judged { headline, mut figures, sections: predictions } = judged(truth, &mean, &std);
@@ -216,8 +220,8 @@ pub(super) fn laplace(plan: &Plan<'_>) -> Outcome<Found> {
         &importances,
         "The importance of each input as the fitted kernel has it; an input whose lifetime is zero is ignored.",
     ));
-    let predict = |points: Points<'_>| -> Outcome<Vec<f64>> { Ok(model.predict(points)?) };
-    sections.extend(dependence_section(preparation, train, &order, predict)?);
+    let predict = |rows: Inputs<'_>| -> Outcome<Vec<f64>> { Ok(model.predict(rows.points()?)?) };
+    sections.extend(dependence_section(preparation, split.train.inputs(preparation), &order, predict)?);
     let curve = factor_curve(plan, &model, train, held_out)?;
     Ok(Found { curve, sections, headline, figures, n_trees: None })
 }
@@ -238,28 +242,52 @@ fn factor_curve(
     let some = Points::row_major(&x, width)?;
     let (mut factors, mut fitted, mut held) = (Vec::new(), Vec::new(), Vec::new());
     let mut progress = plan.screen.progress("factors", 2 * FACTOR_STEPS as u64 + 1);
-    for step in -FACTOR_STEPS..=FACTOR_STEPS {
-        let factor = 2.0_f64.powf(f64::from(step) / 2.0);
+    for (done, factor) in self::factors().into_iter().enumerate() {
         let scaled = model.lifetimes().iter().map(|lifetime| Lifetime::new(lifetime * factor));
         let lifetimes = scaled.collect::<mondrian::Result<Vec<_>>>()?;
-        let scaled = laplace_model::fit_at(some, &targets, lifetimes, model.alpha(), plan.params.seed)?;
+        let scaled = axes_model::fit_at(some, &targets, lifetimes, model.alpha(), plan.params.seed)?;
         factors.push(factor);
         fitted.push(rmse(&targets, &scaled.predict(some)?));
         held.push(rmse(truth, &scaled.predict(held_out)?));
-        progress.set((step + FACTOR_STEPS) as u64);
+        progress.set(done as u64);
     }
     progress.finish();
+    Ok(factor_curve_of(
+        Factors { factors, first: ("training", "train", fitted), held, rows: rows.len(), loss: "rmse" },
+        train.n_rows(),
+    ))
+}
+
+/// Errors at factors on all lifetimes.
+pub(super) struct Factors {
+    pub(super) factors: Vec<f64>,
+    /// Another curve beside the held-out one: its name on the page and for machines.
+    pub(super) first: (&'static str, &'static str, Vec<f64>),
+    pub(super) held: Vec<f64>,
+    /// Training rows of each solve.
+    pub(super) rows: usize,
+    pub(super) loss: &'static str,
+}
+
+/// The factors that are looked at.
+pub(super) fn factors() -> Vec<f64> {
+    (-FACTOR_STEPS..=FACTOR_STEPS).map(|step| 2.0_f64.powf(f64::from(step) / 2.0)).collect()
+}
+
+/// The curve of errors at factors, through the fitted lifetimes at factor 1.
+pub(super) fn factor_curve_of(found: Factors, n_train: usize) -> Curve {
+    let Factors { factors, first: (name, key, values), held, rows, loss } = found;
     let at_one = FACTOR_STEPS as usize;
     let best = (0..held.len()).min_by(|&a, &b| held[a].total_cmp(&held[b])).unwrap_or(at_one);
     let mut object = Map::new();
     object.insert("factors".to_owned(), json!(factors));
-    object.insert("train".to_owned(), json!(fitted));
+    object.insert(key.to_owned(), json!(values));
     object.insert("validation".to_owned(), json!(held));
     object.insert("best_factor".to_owned(), json!(factors[best]));
-    object.insert("rows_of_the_curve".to_owned(), json!(rows.len()));
+    object.insert("rows_of_the_curve".to_owned(), json!(rows));
     let dots = |series: Series| Series { dots: true, ..series };
     let series = vec![
-        dots(Series::new("training", factors.clone(), fitted)),
+        dots(Series::new(name, factors.clone(), values)),
         dots(Series::new("held out", factors.clone(), held.clone())),
     ];
     let mut text = vec![
@@ -267,15 +295,16 @@ fn factor_curve(
             .to_owned(),
         format!("Marked: factor 1, the fitted lifetimes. The least held-out error is at {}.", figure(factors[best])),
     ];
-    if rows.len() < train.n_rows() {
-        text.push(format!("The curve is computed on {} of the {} training rows.", rows.len(), train.n_rows()));
+    if rows < n_train {
+        text.push(format!("The curve is computed on {rows} of the {n_train} training rows."));
     }
     let n_values = factors.len();
-    Ok(Curve {
+    let y_label = if loss == "rmse" { "RMSE" } else { "log loss" };
+    Curve {
         block: Block::Curve {
             heading: None,
             x_label: "factor on all lifetimes".to_owned(),
-            y_label: "RMSE".to_owned(),
+            y_label: y_label.to_owned(),
             x_short: "factor".to_owned(),
             log_x: true,
             steps: false,
@@ -285,12 +314,12 @@ fn factor_curve(
         },
         text,
         what: "factor on the lifetimes",
-        loss: "rmse",
+        loss,
         chosen: 1.0,
         tried: "lifetimes as tuned".to_owned(),
         value: held[at_one],
         n_values,
         object,
         further: None,
-    })
+    }
 }

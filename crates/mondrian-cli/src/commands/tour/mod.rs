@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use crate::args::TourArgs;
 use crate::failure::{Failure, Outcome};
 use crate::prepare::{
-    Besides, ColumnChoice, Missing, Preparation, PreparedRows, Scaling, Selection, TableSummary, summarise,
+    Besides, Categories, ColumnChoice, MOST_CLASSES, Missing, Preparation, PreparedRows, Rules, Scaling, Selection,
+    TableSummary, summarise,
 };
 use crate::report::parts::{data_section, repeat_section};
 use crate::report::{Block, Report, Section};
@@ -119,8 +120,11 @@ impl Data {
         let source = Source::embedded("the embedded table", TABLE)?;
         let choice = ColumnChoice { target: Some("height".to_owned()), ..ColumnChoice::default() };
         let selection = Selection::new(&source, &choice)?;
-        let summary = summarise(&source, &selection, Missing::Refuse, Screen { json: false, quiet: true })?;
-        let preparation = Preparation::new(&selection, &summary, Missing::Refuse, Scaling::Standard)?;
+        let screen = Screen { json: false, quiet: true };
+        let summary = summarise(&source, &selection, Missing::Refuse, MOST_CLASSES, screen)?;
+        let categories = Categories::Indicators;
+        let rules = Rules { missing: Missing::Refuse, scaling: Scaling::Standard, categories };
+        let preparation = Preparation::new(&selection, &summary, rules)?;
         let rows = PreparedRows::new(&source, &preparation, Missing::Refuse, &Besides::learning())?.all()?;
         let n_columns = preparation.n_features();
         let empty = || Part { n_columns, ..Part::default() };
