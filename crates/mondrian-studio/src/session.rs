@@ -204,7 +204,7 @@ impl Session {
             observed: which.iter().filter_map(|&row| data.held_out.y.get(row)).copied().collect(),
             kinds: match data.task {
                 Some(Task::Regression) => vec![Kind::Laplace, Kind::Forest, Kind::Kernel, Kind::Grid, Kind::Density],
-                Some(Task::Classification) => vec![Kind::Forest, Kind::Density],
+                Some(Task::Classification) => vec![Kind::Laplace, Kind::Forest, Kind::Density],
                 None => vec![Kind::Density],
             },
         };

@@ -60,6 +60,13 @@ pub trait Encoder: Send + Sync {
     /// Which cell is not usable.
     fn encode(&self, cells: &Map<String, Value>) -> Result<Vec<f64>, Problem>;
 
+    /// Prepared rows as the tuned Laplace kernel takes them: one cell per input column, numbers in the file's units,
+    /// categories by number.
+    fn cells(&self, x: &[f64]) -> Vec<f64>;
+
+    /// Which input columns are categories.
+    fn codes(&self) -> Vec<bool>;
+
     /// A dimension's value in the file's units; none for categories.
     fn in_units(&self, feature: usize, scaled: f64) -> Option<f64>;
 }
@@ -106,6 +113,24 @@ impl Data {
     /// Number of dimensions.
     pub fn width(&self) -> usize {
         self.features.len()
+    }
+
+    /// Standard deviations of the input columns over the rows to learn from, as cells; 1 for categories and constants.
+    pub(crate) fn deviations(&self) -> Vec<f64> {
+        let (cells, codes) = (self.encoder.cells(&self.train.x), self.encoder.codes());
+        let n = self.train.rows.len().max(1) as f64;
+        let one = |(d, is_code): (usize, &bool)| {
+            let column = || cells.iter().skip(d).step_by(codes.len().max(1));
+            let mean = column().sum::<f64>() / n;
+            let deviation = (column().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n).sqrt();
+            if *is_code || !(deviation > 0.0) { 1.0 } else { deviation }
+        };
+        codes.iter().enumerate().map(one).collect()
+    }
+
+    /// Lifetimes per standard deviation of an input column, per unit of the file.
+    pub(crate) fn in_file_units(&self, lifetimes: &[f64]) -> Vec<f64> {
+        lifetimes.iter().zip(self.deviations()).map(|(lifetime, deviation)| lifetime / deviation).collect()
     }
 
     /// The medians of some rows, dimension by dimension.

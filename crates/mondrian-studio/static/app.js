@@ -179,7 +179,8 @@ async function activate(id) {
   if (app.active === id && relevance) {
     showInputs(model, relevance);
     contents();
-    const order = relevance.relevance.map((r, i) => [r, i]).sort((a, b) => b[0] - a[0]).map(([, i]) => i);
+    // A categorical column is several dimensions of a plane, or none.
+    const order = relevance.relevance.map((r, i) => [r, data.features.indexOf(relevance.names[i])]).filter(([, i]) => i >= 0).sort((a, b) => b[0] - a[0]).map(([, i]) => i);
     if (app.fresh && order.length > 1) {
       app.fresh = false;
       app.axes = [order[0], order[1]];

@@ -2,7 +2,7 @@
 import { $, attempt, del, h, number, percent, post } from "./dom.js";
 
 const WORDS = {
-  laplace: "The exact Laplace kernel, one tuned lifetime per input. Usually the most accurate.",
+  laplace: "The Laplace kernel with tuned lifetimes and a learned metric, for numbers and classes. Usually the most accurate.",
   forest: "A Mondrian forest: learns online, knows its uncertainty, and holds every lifetime.",
   kernel: "Ridge regression on Mondrian features, solved at every cut of the path.",
   grid: "Ridge regression on a Mondrian grid, one searched lifetime per input.",
@@ -64,18 +64,19 @@ export function showInputs(model, inputs) {
   if (section.hidden) return;
   const tuned = inputs.lifetimes.length > 0;
   $("inputs-text").textContent = tuned
-    ? "One lifetime per input. Beside each: the held-out error if it were halved or doubled, all else as it is, on a sample of the rows. Move a bar and fit: the model with those lifetimes joins the comparison."
+    ? "One lifetime per input: its roughness, how fast the target changes along it. Beside its name its relevance, and beside the bar the held-out error if the lifetime were halved or doubled, all else as it is, with lifetimes alone on a sample of the rows. Move a bar and fit: the model with those lifetimes joins the comparison."
+    : model.request.kind === "laplace" ? "How much worse the model becomes when an input is shuffled."
     : "The share of error that the cuts of each input remove, over all trees.";
   const order = inputs.names.map((_, i) => i).sort((a, b) => inputs.relevance[b] - inputs.relevance[a]).slice(0, 24);
   const top = Math.max(...inputs.relevance, 1e-12), longest = Math.max(...inputs.lifetimes, 1e-6);
-  const moved = [...inputs.lifetimes];
+  const moved = [...inputs.lifetimes], total = inputs.relevance.reduce((sum, r) => sum + Math.max(r, 0), 0) || 1;
   const change = (value) => {
     if (value === null || value === undefined) return "–";
     const share = value / inputs.error - 1;
     return h("span", { class: share < -0.001 ? "better" : null, text: `${share > 0 ? "+" : share < 0 ? "−" : ""}${(100 * Math.abs(share)).toFixed(1)} %` });
   };
   const cells = order.flatMap((d) => {
-    const name = h("span", { class: "name", text: inputs.names[d] });
+    const name = h("span", { class: "name" }, inputs.names[d], ...(tuned ? [h("span", { class: "soft", text: ` ${percent(inputs.relevance[d] / total)}` })] : []));
     const bar = h("div", { class: "bar" }, h("b"));
     bar.firstChild.style.width = `${(100 * inputs.relevance[d]) / top}%`;
     if (!tuned) return [name, bar, h("span", { class: "n", text: percent(inputs.relevance[d]) }), h("span")];

@@ -95,6 +95,14 @@ impl Encoder for Plain {
         Ok(["a", "b"].map(|name| cells.get(name).and_then(Value::as_f64).unwrap_or(0.0)).to_vec())
     }
 
+    fn cells(&self, x: &[f64]) -> Vec<f64> {
+        x.to_vec()
+    }
+
+    fn codes(&self) -> Vec<bool> {
+        vec![false; 2]
+    }
+
     fn in_units(&self, _: usize, scaled: f64) -> Option<f64> {
         Some(scaled)
     }

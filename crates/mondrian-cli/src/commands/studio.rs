@@ -375,6 +375,29 @@ impl Encoder for Prepares {
         Ok(row)
     }
 
+    fn cells(&self, x: &[f64]) -> Vec<f64> {
+        let mut cells = Vec::with_capacity(x.len() / self.0.n_features().max(1) * self.0.inputs.len());
+        for row in x.chunks_exact(self.0.n_features()) {
+            let mut rest = row;
+            for input in &self.0.inputs {
+                let (own, others) = rest.split_at(input.width());
+                rest = others;
+                cells.push(match &input.encoding {
+                    Encoding::Number { map, .. } => map.undo(own[0]),
+                    Encoding::Level { .. } => own[0],
+                    Encoding::Category { levels } => {
+                        own.iter().position(|indicator| *indicator == 1.0).unwrap_or(levels.len()) as f64
+                    }
+                });
+            }
+        }
+        cells
+    }
+
+    fn codes(&self) -> Vec<bool> {
+        self.0.inputs.iter().map(|input| !matches!(input.encoding, Encoding::Number { .. })).collect()
+    }
+
     fn in_units(&self, feature: usize, scaled: f64) -> Option<f64> {
         self.0.in_units(feature, scaled)
     }

@@ -236,7 +236,7 @@ impl Preparation {
 }
 
 impl Input {
-    fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         match &self.encoding {
             Encoding::Number { .. } | Encoding::Level { .. } => 1,
             Encoding::Category { levels } => levels.len(),

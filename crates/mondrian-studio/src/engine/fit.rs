@@ -2,11 +2,13 @@
 
 use std::ops::ControlFlow;
 
+use mondrian::internals::linalg::Threads;
 use mondrian::process::Bounds;
 use mondrian::{
-    ClassificationParams, DensityParams, Error, FeatureMap, FitOptions, ForestParams, GridRidgeParams, KernelRidge,
-    LaplaceKernelRidgeParams, Lifetime, LifetimeChoice, LifetimesChoice, MondrianFeatures, PathMethod, Points,
-    Progress, RegressionParams, Result, TuningParams, WeightsChoice,
+    Cells, ClassificationParams, DensityParams, Error, FeatureMap, FitOptions, ForestParams, GridRidgeParams,
+    KernelMeasure, KernelMetric, KernelRidge, KernelTuning, LaplaceClassifier, LaplaceRegressor,
+    LaplaceRegressorParams, Lifetime, LifetimeChoice, LifetimesChoice, Matrix, MondrianFeatures, PathMethod, Points,
+    Progress, RegressionParams, Result, WeightsChoice,
 };
 
 use super::{Model, points, problem};
@@ -15,8 +17,6 @@ use crate::tables::Data;
 
 /// Features at which a kernel's path ends.
 const MOST_FEATURES: usize = 1200;
-/// Rows of an exact Laplace kernel at most: memory grows with their square.
-const EXACT_ROWS: usize = 20_000;
 
 /// Stage and fraction (none where the end is not known); `Break` cancels.
 pub(crate) type Watch<'a> = &'a mut dyn FnMut(&'static str, Option<f64>) -> ControlFlow<()>;
@@ -27,7 +27,8 @@ pub(crate) fn fit(data: &Data, request: &FitRequest, watch: Watch<'_>) -> std::r
     let train = points(&data.train.x, data.width())?;
     let held_out = points(&data.held_out.x, data.width())?;
     let found = match (request.kind, data.task) {
-        (Kind::Laplace, _) => laplace(data, request, train, watch),
+        (Kind::Laplace, Some(Task::Classification)) => laplace_classes(data, request, watch),
+        (Kind::Laplace, _) => laplace(data, request, watch),
         (Kind::Grid, _) => grid(data, request, train, watch),
         (Kind::Kernel, _) => kernel(data, request, train, held_out, watch),
         (Kind::Density, _) => density(data, request, train, held_out, watch),
@@ -42,17 +43,15 @@ fn check(data: &Data, request: &FitRequest) -> std::result::Result<(), Problem> 
     if request.kind != Kind::Density && data.task.is_none() {
         return Err(Problem::with_hint(format!("a {name} model needs a target"), "choose the column to predict"));
     }
-    if data.task == Some(Task::Classification) && !matches!(request.kind, Kind::Forest | Kind::Density) {
+    if data.task == Some(Task::Classification) && !matches!(request.kind, Kind::Laplace | Kind::Forest | Kind::Density)
+    {
         return Err(Problem::with_hint(format!("the {name} model predicts numbers, not classes"), "fit a forest"));
     }
-    if request.kind == Kind::Laplace && data.train.rows.len() > EXACT_ROWS {
-        let rows = data.train.rows.len();
-        let message = format!("{rows} rows are more than the {EXACT_ROWS} of an exact solve");
-        return Err(Problem::with_hint(message, "fit a forest"));
-    }
     if let Some(lifetimes) = &request.lifetimes {
-        if !matches!(request.kind, Kind::Laplace | Kind::Grid) || lifetimes.len() != data.width() {
-            return Err(Problem::new("lifetimes are one number per input of a laplace or grid model"));
+        let n_inputs = if request.kind == Kind::Laplace { data.inputs.len() } else { data.width() };
+        let is_class = data.task == Some(Task::Classification);
+        if !matches!(request.kind, Kind::Laplace | Kind::Grid) || lifetimes.len() != n_inputs || is_class {
+            return Err(Problem::new("lifetimes are one number per input of a laplace or grid model for numbers"));
         }
         if lifetimes.iter().any(|l| !(*l >= 0.0 && l.is_finite())) {
             return Err(Problem::new("every lifetime is a finite number ≥ 0"));
@@ -175,12 +174,43 @@ pub(super) fn lifetimes(asked: Option<&[f64]>) -> Result<LifetimesChoice> {
     asked.iter().map(|l| Lifetime::new(*l)).collect::<Result<_>>().map(LifetimesChoice::Each)
 }
 
-fn laplace(data: &Data, request: &FitRequest, train: Points<'_>, mut watch: Watch<'_>) -> Result<Model> {
-    let tuning = TuningParams { seed: request.seed, ..TuningParams::default() };
-    let lifetime = lifetimes(request.lifetimes.as_deref())?;
-    let params = LaplaceKernelRidgeParams { lifetime, tuning, ..Default::default() };
-    let model = staged(&mut watch, "tuning", |p| params.fit_with(train, &data.train.y, watched(p)))?;
+/// All threads of this machine.
+fn threads() -> Threads {
+    Threads::up_to(std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// The parameters that `mondrian fit` takes; with lifetimes, the report's kernel with those and nothing else tuned but α.
+pub(super) fn tuning(seed: u64, lifetimes: Option<Vec<f64>>, alpha: Option<f64>) -> KernelTuning {
+    let common = KernelTuning { seed, alpha, threads: threads(), ..KernelTuning::default() };
+    if lifetimes.is_none() {
+        return common;
+    }
+    KernelTuning { lifetimes, metric: KernelMetric::None, measure: KernelMeasure::Uniform, ..common }
+}
+
+fn laplace(data: &Data, request: &FitRequest, mut watch: Watch<'_>) -> Result<Model> {
+    let (cells, codes) = (data.encoder.cells(&data.train.x), data.encoder.codes());
+    let cells = Cells::row_major(&cells, codes.len())?;
+    let lifetimes = request.lifetimes.as_ref().map(|scaled| data.in_file_units(scaled));
+    let tuning = tuning(request.seed, lifetimes, None);
+    let params = LaplaceRegressorParams { tuning, ..LaplaceRegressorParams::default() };
+    let targets = Matrix::from_column(data.train.y.clone());
+    let model = staged(&mut watch, "tuning", |p| {
+        LaplaceRegressor::fit_many(cells, &codes, &targets, None, &params, p.part(0.0, 1.0))
+    })?;
     Ok(Model::Laplace(Box::new(model)))
+}
+
+fn laplace_classes(data: &Data, request: &FitRequest, mut watch: Watch<'_>) -> Result<Model> {
+    let (cells, codes) = (data.encoder.cells(&data.train.x), data.encoder.codes());
+    let cells = Cells::row_major(&cells, codes.len())?;
+    let labels: Vec<usize> = data.train.y.iter().map(|class| *class as usize).collect();
+    let n_classes = data.classes.as_ref().map_or(0, Vec::len);
+    let tuning = tuning(request.seed, None, None);
+    let model = staged(&mut watch, "tuning", |p| {
+        LaplaceClassifier::fit_with_progress(cells, &codes, &labels, n_classes, None, &tuning, p.part(0.0, 1.0))
+    })?;
+    Ok(Model::LaplaceClasses(Box::new(model)))
 }
 
 fn grid(data: &Data, request: &FitRequest, train: Points<'_>, mut watch: Watch<'_>) -> Result<Model> {

@@ -1,6 +1,6 @@
 //! Lifetimes per input, and what moving one would do to the held-out error (report, chapter 5).
 
-use mondrian::{GridRidgeParams, LaplaceKernelRidgeParams, Points, Result};
+use mondrian::{Cells, GridRidgeParams, LaplaceRegressor, LaplaceRegressorParams, Points, Result, TargetMap};
 
 use super::{Model, fit, problem, rows_of};
 use crate::api::{Inputs, Problem};
@@ -10,6 +10,8 @@ use crate::tables::{Data, Part};
 const TRIAL_ROWS: usize = 700;
 /// Inputs with a what-if at most, the most relevant ones.
 const TRIAL_INPUTS: usize = 16;
+/// How much 4·F(x) changes over one standard deviation in the middle of a normal distribution.
+const RANK_UNITS: f64 = 1.4;
 
 impl Model {
     /// Relevance and lifetimes of the inputs, with the what-ifs of models that have one lifetime per input.
@@ -24,8 +26,17 @@ impl Model {
                 found.relevance = best.relevance();
             }
             Self::Laplace(model) => {
-                found.relevance = model.importances();
-                found.lifetimes = model.lifetimes().to_vec();
+                found.names = input_names(data);
+                found.relevance = model.importances().to_vec();
+                // Ranks count four units from end to end, so about 1.4 per standard deviation in the middle.
+                let ranks = model.rank_lifetimes();
+                let per_deviation = |((l, deviation), rank): ((&f64, f64), &f64)| l * deviation + RANK_UNITS * rank;
+                let lifetimes = model.lifetimes();
+                found.lifetimes = lifetimes.iter().zip(data.deviations()).zip(&ranks).map(per_deviation).collect();
+            }
+            Self::LaplaceClasses(model) => {
+                found.names = input_names(data);
+                found.relevance = model.importances().to_vec();
             }
             Self::Grid(model) => {
                 let lifetimes = model.lifetimes();
@@ -43,10 +54,11 @@ impl Model {
 
     fn what_if(&self, data: &Data, found: &mut Inputs, cancelled: &dyn Fn() -> bool) -> Result<()> {
         let (train, held_out) = (sample(&data.train, data.width()), sample(&data.held_out, data.width()));
-        let error = |lifetimes: &[f64]| self.error_with(lifetimes, data.width(), &train, &held_out);
+        let error = |lifetimes: &[f64]| self.error_with(lifetimes, data, &train, &held_out);
         found.error = Some(error(&found.lifetimes)?);
-        (found.halved, found.doubled) = (vec![None; data.width()], vec![None; data.width()]);
-        let mut order: Vec<usize> = (0..data.width()).collect();
+        let n = found.lifetimes.len();
+        (found.halved, found.doubled) = (vec![None; n], vec![None; n]);
+        let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|&a, &b| found.relevance[b].total_cmp(&found.relevance[a]));
         for d in order.into_iter().take(TRIAL_INPUTS) {
             if cancelled() {
@@ -65,7 +77,8 @@ impl Model {
     }
 
     /// The held-out error of a model like this one with these lifetimes, on a sample of the rows.
-    fn error_with(&self, lifetimes: &[f64], width: usize, train: &Part, held_out: &Part) -> Result<f64> {
+    fn error_with(&self, lifetimes: &[f64], data: &Data, train: &Part, held_out: &Part) -> Result<f64> {
+        let width = data.width();
         let points = Points::row_major(&train.x, width)?;
         let judge = Points::row_major(&held_out.x, width)?;
         let mean = match self {
@@ -78,18 +91,23 @@ impl Model {
                 params.fit(points, &train.y)?.predict(judge)?
             }
             Self::Laplace(model) => {
-                let params = LaplaceKernelRidgeParams {
-                    lifetime: fit::lifetimes(Some(lifetimes))?,
-                    alpha: Some(model.alpha()),
-                    ..LaplaceKernelRidgeParams::default()
-                };
-                params.fit(points, &train.y)?.predict(judge)?
+                let tuning = fit::tuning(0, Some(data.in_file_units(lifetimes)), Some(model.alpha()));
+                let params = LaplaceRegressorParams { tuning, target_map: Some(TargetMap::Identity) };
+                let codes = data.encoder.codes();
+                let (cells, judged) = (data.encoder.cells(&train.x), data.encoder.cells(&held_out.x));
+                let cells = Cells::row_major(&cells, codes.len())?;
+                let fitted = LaplaceRegressor::fit(cells, &codes, &train.y, None, &params)?;
+                fitted.predict(Cells::row_major(&judged, codes.len())?)?
             }
             _ => Vec::new(),
         };
         let squares: f64 = mean.iter().zip(&held_out.y).map(|(m, y)| (m - y) * (m - y)).sum();
         Ok((squares / mean.len().max(1) as f64).sqrt())
     }
+}
+
+fn input_names(data: &Data) -> Vec<String> {
+    data.inputs.iter().map(|input| input.name.clone()).collect()
 }
 
 fn sample(part: &Part, width: usize) -> Part {

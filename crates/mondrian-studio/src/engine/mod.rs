@@ -12,8 +12,8 @@ pub(crate) use stream::Stream;
 
 use mondrian::process::Bounds;
 use mondrian::{
-    ClassificationPath, DensityForest, Error, GridRidge, KernelRidge, LaplaceKernelRidge, Lifetime, Points,
-    RegressionForest, RegularizationPath,
+    ClassificationPath, DensityForest, Error, GridRidge, KernelRidge, LaplaceClassifier, LaplaceRegressor, Lifetime,
+    Points, RegressionForest, RegularizationPath,
 };
 
 use crate::api::{Curve, Problem};
@@ -26,7 +26,8 @@ const SHOWN_ROWS: usize = 1000;
 
 /// A fitted model of any kind.
 pub(crate) enum Model {
-    Laplace(Box<LaplaceKernelRidge>),
+    Laplace(Box<LaplaceRegressor>),
+    LaplaceClasses(Box<LaplaceClassifier>),
     Forest { model: RegressionForest, path: RegularizationPath },
     Classifier(Box<ClassificationPath>),
     Kernel { model: Box<KernelRidge>, path: RegularizationPath },
@@ -40,7 +41,7 @@ impl Model {
         match self {
             Self::Forest { path, .. } | Self::Kernel { path, .. } | Self::Density { path, .. } => Some(path),
             Self::Classifier(found) => Some(found.log_loss()),
-            Self::Laplace(_) | Self::Grid(_) => None,
+            Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Grid(_) => None,
         }
     }
 
@@ -85,7 +86,7 @@ impl Model {
             Self::Forest { model, .. } => Some(model.forest().domain().first_box()),
             Self::Kernel { model, .. } => Some(model.features().forest().domain().first_box()),
             Self::Density { model, .. } => Some(model.forest().domain().first_box()),
-            Self::Laplace(_) | Self::Grid(_) | Self::Classifier(_) => None,
+            Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Grid(_) | Self::Classifier(_) => None,
         }
     }
 }

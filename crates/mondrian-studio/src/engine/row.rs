@@ -1,7 +1,7 @@
 //! One row: what the model says of it, and which training rows speak for that.
 
-use mondrian::Error;
-use mondrian::internals::normal;
+use mondrian::internals::{linalg::Threads, normal};
+use mondrian::{Cells, Error};
 
 use super::view::Said;
 use super::{Model, points, problem};
@@ -22,7 +22,7 @@ impl Model {
             outside: x.iter().zip(data.lower.iter().zip(&data.upper)).any(|(x, (low, high))| x < low || x > high),
             ..RowAnswer::default()
         };
-        match self.say(&x, data.width(), at, true)? {
+        match self.say(&x, data, at, true)? {
             Said::Numbers { mean, std } => {
                 answer.mean = mean.first().copied();
                 answer.std = std.first().copied();
@@ -48,7 +48,13 @@ impl Model {
         let points = points(x, data.width())?;
         let found: Result<Option<Vec<f64>>, Error> = match (self, at) {
             (Self::Forest { model, .. }, Some(at)) => model.at(at).and_then(|m| m.equivalent_kernel(points)).map(Some),
-            (Self::Laplace(model), _) if model.is_exact() => model.equivalent_kernel(points).map(Some),
+            (Self::Laplace(model), _) => {
+                let cells = data.encoder.cells(x);
+                let kernel = Cells::row_major(&cells, data.inputs.len())
+                    .and_then(|cells| model.equivalent_kernel(cells, Threads::ONE));
+                // A model of many rows predicts from its nearest rows and has no such matrix.
+                Ok(kernel.ok())
+            }
             (Self::Kernel { model, .. }, Some(at)) => {
                 model.at(at).and_then(|model| Ok(Some(model.equivalent_kernel(points)?.into_vec())))
             }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use mondrian::internals::normal;
-use mondrian::{Lifetime, Prediction};
+use mondrian::{Cells, Lifetime, Prediction};
 
 use super::{Classified, Model, points, problem, rows_of, shown};
 use crate::api::{PlaneRequest, Problem, Score, Surface, View};
@@ -27,16 +27,24 @@ fn spread(p: Prediction) -> Said {
 
 impl Model {
     /// Answers for prepared rows at a lifetime (of the path's models); deviations only where asked for.
-    pub(super) fn say(&self, x: &[f64], width: usize, at: Option<Lifetime>, with_std: bool) -> Result<Said, Problem> {
-        let points = points(x, width)?;
+    pub(super) fn say(&self, x: &[f64], data: &Data, at: Option<Lifetime>, with_std: bool) -> Result<Said, Problem> {
+        let points = points(x, data.width())?;
+        let cells = || data.encoder.cells(x);
         let at = at.unwrap_or(Lifetime::INFINITE);
         let said = match self {
             Self::Forest { model, .. } => model.at(at).and_then(|m| m.predict_with_std(points)).map(spread),
             Self::Classifier(found) => found.at(at).and_then(|m| m.predict_proba(points)).map(Said::Classes),
             Self::Density { model, .. } => model.at(at).and_then(|view| view.log_density(points)).map(Said::LogDensity),
             Self::Grid(model) => model.predict(points).map(|mean| Said::Numbers { mean, std: Vec::new() }),
-            Self::Laplace(model) if with_std && model.is_exact() => model.predict_with_std(points).map(spread),
-            Self::Laplace(model) => model.predict(points).map(|mean| Said::Numbers { mean, std: Vec::new() }),
+            Self::Laplace(model) => Cells::row_major(&cells(), data.inputs.len()).and_then(|cells| {
+                if with_std {
+                    return model.predict_with_std(cells).map(|(mean, std)| Said::Numbers { mean, std });
+                }
+                model.predict(cells).map(|mean| Said::Numbers { mean, std: Vec::new() })
+            }),
+            Self::LaplaceClasses(model) => {
+                Cells::row_major(&cells(), data.inputs.len()).and_then(|c| model.predict_proba(c)).map(Said::Classes)
+            }
             Self::Kernel { model, .. } => model.at(at).and_then(|model| {
                 let mean = model.predict(points)?.column(0).to_vec();
                 let std = if with_std {
@@ -66,7 +74,7 @@ impl Model {
         let mut view = View { lifetime: at.map(Lifetime::get).filter(|l| l.is_finite()), ..View::default() };
         if !which.is_empty() {
             let asked = Instant::now();
-            match self.say(&x, data.width(), at, settled)? {
+            match self.say(&x, data, at, settled)? {
                 Said::Numbers { mean, std } => numbers(&mut view, &truth, mean, std),
                 Said::Classes(p) => classes(&mut view, &truth, &p, Classified::of(data).n_classes),
                 Said::LogDensity(logs) => {
@@ -97,7 +105,7 @@ impl Model {
             }
             Self::Density { .. } => view.score.log_loss = Some(value),
             // The classes' path is known at some lifetimes only; the shown rows say it at this one.
-            Self::Classifier(_) | Self::Laplace(_) | Self::Grid(_) => {}
+            Self::Classifier(_) | Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Grid(_) => {}
         }
     }
 
@@ -115,7 +123,7 @@ impl Model {
             }
         }
         let mut surface = Surface { n, ..Surface::default() };
-        match self.say(&lattice, data.width(), at, false)? {
+        match self.say(&lattice, data, at, false)? {
             Said::Numbers { mean, .. } => surface.values = mean,
             Said::LogDensity(logs) => surface.values = logs.into_iter().map(|l| l.max(-1e6)).collect(),
             Said::Classes(p) => {
