@@ -21,6 +21,7 @@ mod path;
 mod process;
 mod regression;
 mod searched;
+mod summary;
 mod threads;
 mod trees;
 mod tuned;
@@ -51,6 +52,8 @@ mod _mondrian {
     use crate::process::{PyInfiniteMondrian, PyPartition, py_poisson};
     #[pymodule_export]
     use crate::regression::PyRegressionForest;
+    #[pymodule_export]
+    use crate::summary::{PyDomain, PyMoments, PySummary};
     #[pymodule_export]
     use crate::tuned::{PyLaplaceClassifier, PyLaplaceRegressor};
 

@@ -302,7 +302,7 @@ macro_rules! grown_forest {
             }
 
             fn size(&self) -> (usize, usize) {
-                (self.forest().n_trees(), self.forest().store().n_rows())
+                (self.forest().n_trees(), self.forest().n_rows())
             }
         }
     };

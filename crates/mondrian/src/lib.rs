@@ -40,6 +40,7 @@
 //! | other features of the kernel | [`RandomBinning`], [`RandomFourier`], [`GridFeatures`] |
 //! | lifetimes searched for on a grid | [`GridRidge`] |
 //! | the error at every lifetime, from one fit | `path` of a model: [`RegularizationPath`] |
+//! | forests trained in parts, on many machines | [`Moments`], [`TrainingDomain`], [`Summary`] |
 //! | model files | [`Saved`] |
 //!
 //! # Features
@@ -87,7 +88,8 @@ pub use features::{FeatureMap, Features, GridFeatures, MondrianFeatures, Mondria
 pub use forest::{
     BulkBuilder, ClassPrior, ClassificationForest, ClassificationParams, ClassificationPath, DensityClassifier,
     DensityClassifierParams, DensityForest, DensityParams, DensityPath, DensityView, ForestParams, GammaChoice,
-    LeafModel, LifetimeChoice, MeasureChoice, Prior, RegressionForest, RegressionParams, Unseen, WeightsChoice,
+    LeafModel, LifetimeChoice, MeasureChoice, Moments, Prior, RegressionForest, RegressionParams, Summary,
+    TrainingDomain, Unseen, WeightsChoice,
 };
 pub use grid::search::{SearchKind, SearchLimits};
 pub use grid::{GridRidge, GridRidgeParams};

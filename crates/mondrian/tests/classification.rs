@@ -175,7 +175,7 @@ fn a_smaller_lifetime_is_a_view_and_a_larger_one_refines() {
                 let expected = fit(&data, &ClassificationParams { gamma, ..params(value, 3) });
                 let bits = probabilities(&expected, &data.queries());
                 assert_eq!(probabilities(&full.at(lifetime(value)).unwrap(), &data.queries()), bits, "view at {value}");
-                raised.raise_lifetime(lifetime(value));
+                raised.raise_lifetime(lifetime(value)).unwrap();
                 assert_eq!(probabilities(&raised, &data.queries()), bits, "raised to {value}");
                 assert_eq!(
                     raised.apply(data.points()).unwrap(),

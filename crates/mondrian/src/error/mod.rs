@@ -150,6 +150,14 @@ pub enum Error {
     /// Something that only an exact solution gives was asked of one on random features.
     #[error("standard deviations and the equivalent kernel need an exact solution; this one is on random features")]
     NotExact,
+    /// Something that needs the training rows was asked of a forest finished from summaries of them.
+    #[error(
+        "{what} needs the training rows, which a forest finished from a summary does not hold; fit one on the rows"
+    )]
+    WithoutRows {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// Leave-one-out was asked to choose a lifetime where it has no closed form.
     #[error("leave-one-out is available for densities only; use hold-out or k folds")]
     NoLeaveOneOut,

@@ -12,6 +12,7 @@ mod params;
 pub mod regression;
 mod sample;
 mod saved;
+mod summary;
 
 pub use batch::RowBatch;
 pub use bulk::BulkBuilder;
@@ -24,8 +25,9 @@ pub use digest::TreeDigest;
 pub(crate) use params::forest_builder;
 pub use params::{ForestParams, GammaChoice, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
 pub use regression::{Gaussian, LeafModel, Prior, RegressionForest, RegressionParams, Sums, Targets, ValidationSet};
+pub use summary::{Moments, Summary, TrainingDomain};
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::parallel::prelude::*;
 
@@ -93,6 +95,10 @@ pub struct Forest<S = ()> {
     n_on_rung: Vec<u32>,
     /// The points that automatic values come from, once they were asked for.
     sample: OnceLock<PointSample>,
+    /// How many points there are where the store has a sample of them only.
+    n_sampled_of: Option<usize>,
+    /// What the trees were grown from where the store has no rows.
+    summary: Option<Arc<Summary>>,
     scratch: Scratch,
 }
 
@@ -132,6 +138,8 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             trees,
             n_on_rung: Vec::new(),
             sample: OnceLock::new(),
+            n_sampled_of: None,
+            summary: None,
             scratch: Scratch::default(),
         })
     }
@@ -154,8 +162,31 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             trees,
             n_on_rung: Vec::new(),
             sample: OnceLock::new(),
+            n_sampled_of: None,
+            summary: None,
             scratch: Scratch::default(),
         })
+    }
+
+    /// A forest of trees that were grown from a summary, without rows. Their statistics are still to be gathered.
+    pub(crate) fn of_trees(
+        measure: BuiltInMeasure,
+        domain: Domain,
+        store: PointStore,
+        trees: Vec<Tree>,
+        summary: Arc<Summary>,
+    ) -> Self {
+        Self {
+            measure,
+            store,
+            domain,
+            trees: trees.into_iter().map(|tree| (tree, S::default())).collect(),
+            n_on_rung: Vec::new(),
+            sample: OnceLock::new(),
+            n_sampled_of: None,
+            summary: Some(summary),
+            scratch: Scratch::default(),
+        }
     }
 
     /// The same forest, with trees that keep every cut as a node: see [`Domain::storing_every_cut`]. Trees that hold points
@@ -184,6 +215,29 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// Number of trees M.
     pub fn n_trees(&self) -> usize {
         self.trees.len()
+    }
+
+    /// Number of rows learned, held or not.
+    pub fn n_rows(&self) -> usize {
+        self.summary.as_ref().map_or(self.store.n_rows(), |summary| summary.n_rows())
+    }
+
+    /// Number of distinct points, held or not.
+    pub(crate) fn n_points(&self) -> usize {
+        self.n_sampled_of.unwrap_or(self.store.n_points())
+    }
+
+    /// The summary that it was finished from, if it holds no rows.
+    pub(crate) fn summary(&self) -> Option<&Arc<Summary>> {
+        self.summary.as_ref()
+    }
+
+    /// Refuses what cannot be done without rows.
+    ///
+    /// # Errors
+    /// [`Error::WithoutRows`].
+    pub(crate) fn check_rows(&self, what: &'static str) -> Result<()> {
+        if self.summary.is_some() { Err(Error::WithoutRows { what }) } else { Ok(()) }
     }
 
     /// Number of dimensions.
@@ -311,6 +365,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// Takes rows into the store and widens the box to hold them. On error nothing has changed.
     fn take_rows(&mut self, rows: RowBatch) -> Result<Learned> {
+        self.check_rows("learning more rows")?;
         let is_held = rows.are_in(self.domain.root_box());
         let RowBatch { coordinates, hashes, .. } = rows;
         let rung = if is_held { self.domain.rung() } else { self.rung_for(&coordinates)? };
@@ -536,6 +591,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         if rung == self.domain.rung() {
             return Ok(None);
         }
+        self.check_rows("a wider root box, which holds the validation rows,")?;
         let (measure, mut domain, store) = (self.measure.clone(), self.domain.clone(), self.store.clone());
         domain.set_rung(rung)?;
         let trees = empty_trees(&domain, self.n_trees());
@@ -546,6 +602,8 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             trees,
             n_on_rung: Vec::new(),
             sample: OnceLock::new(),
+            n_sampled_of: None,
+            summary: None,
             scratch: Scratch::default(),
         };
         wide.regrow(labels);
@@ -568,8 +626,10 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// Refuses another forest that does not have the same key: seed, number of trees, first box and measure.
     ///
     /// # Errors
-    /// [`Error::Incompatible`] saying what differs.
+    /// [`Error::Incompatible`] saying what differs, [`Error::WithoutRows`].
     pub fn check_mergeable(&self, other: &Self) -> Result<()> {
+        self.check_rows("merging forests")?;
+        other.check_rows("merging forests")?;
         let differs = [
             ("seeds", self.domain.seed() != other.domain.seed()),
             ("numbers of trees", self.n_trees() != other.n_trees()),
@@ -639,7 +699,7 @@ fn update<L: NodeStatistics>(labels: &L, tree: &mut Tree, touched: &Touched, sta
 }
 
 /// A box in measure coordinates.
-fn in_measure(measure: &BuiltInMeasure, raw: &Bounds) -> Result<Bounds> {
+pub(crate) fn in_measure(measure: &BuiltInMeasure, raw: &Bounds) -> Result<Bounds> {
     let map = |corner: &[f64]| -> Vec<f64> {
         corner.iter().enumerate().map(|(dim, x)| measure.coordinate(dim, *x) + 0.0).collect()
     };

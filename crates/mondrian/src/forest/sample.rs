@@ -13,11 +13,13 @@ use crate::tree::{Domain, PointStore};
 use crate::{Lifetime, Result};
 
 /// Points of the largest sample.
-const MOST: usize = 1024;
+pub(crate) const MOST: usize = 1024;
 /// Points of the sample of a small store, if it has so many.
 const LEAST: usize = 256;
 /// A store of so many points has one of them in its sample.
 const SHARE: usize = 16;
+/// From so many points on the sample is the largest, however many there are.
+pub(crate) const ENOUGH: usize = SHARE * MOST;
 
 /// How many points the sample of so many points has: about a sixteenth, in powers of two.
 ///
@@ -143,7 +145,7 @@ impl<L: PointLabels + Clone> Pilot<L> {
         if is_adapted {
             self.forest.gather(&self.labels);
         }
-        let n = sample_size(forest.store().n_points());
+        let n = sample_size(forest.n_points());
         if self.changed.is_empty() && n == self.held.len() {
             return Ok(is_adapted);
         }

@@ -5,11 +5,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::forest::{Forest, RegressionForest, TreeDigest};
+use crate::forest::{Forest, RegressionForest, Summary, TreeDigest};
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::{Bounds, BuiltInMeasure};
 use crate::tree::{Domain, PointStore, Rules};
 use crate::{Lifetime, Result};
+
+/// The part of an archive that holds a summary.
+const SUMMARY: &str = "summary";
 
 #[derive(Serialize, Deserialize)]
 struct GroundParams {
@@ -82,17 +85,43 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     }
 }
 
+impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
+    /// Writes the summary that a forest without rows was finished from; whether it is one. Nothing else is needed.
+    pub(crate) fn write_summary(&self, archive: &mut Archive) -> Result<bool> {
+        let Some(summary) = self.summary() else { return Ok(false) };
+        archive.put(SUMMARY, summary.to_archive()?)?;
+        Ok(true)
+    }
+}
+
+/// The summary of a model's archive, if its forest has no rows.
+pub(crate) fn read_summary(archive: &Archive) -> Result<Option<Summary>> {
+    if !archive.metadata().contains_key(&format!("kind:{SUMMARY}")) {
+        return Ok(None);
+    }
+    let part = archive.part(SUMMARY)?;
+    part.check_kind(Summary::KIND)?;
+    Summary::from_archive(&part).map(Some)
+}
+
 impl Saved for RegressionForest {
     const KIND: &'static str = "forest.regression";
 
     fn to_archive(&self) -> Result<Archive> {
         let mut archive = Archive::new(Self::KIND);
+        if self.forest().write_summary(&mut archive)? {
+            archive.set_params("lifetime", &self.lifetime())?;
+            return Ok(archive);
+        }
         self.forest().write_growth(&mut archive)?;
         self.write_rows(&mut archive)?;
         Ok(archive)
     }
 
     fn into_archive(mut self) -> Result<Archive> {
+        if self.forest().summary().is_some() {
+            return self.to_archive();
+        }
         let mut archive = Archive::new(Self::KIND);
         self.forest().write_growth(&mut archive)?;
         self.drop_trees();
@@ -101,6 +130,9 @@ impl Saved for RegressionForest {
     }
 
     fn from_archive(archive: &Archive) -> Result<Self> {
+        if let Some(summary) = read_summary(archive)? {
+            return summary.grown_regression()?.at(archive.params("lifetime")?);
+        }
         let points: Vec<u32> = archive.vec("row_points")?;
         let y = archive.array("row_targets")?;
         let n_targets = match y.shape() {

@@ -10,6 +10,7 @@ pub(crate) mod arena;
 pub(crate) mod build;
 mod check;
 mod domain;
+mod occupied;
 pub(crate) mod query;
 mod repeats;
 mod store;
@@ -26,6 +27,7 @@ pub(crate) use build::small::bits;
 #[cfg(test)]
 pub(crate) use domain::all_without_chains;
 pub use domain::{Domain, Rules};
+pub(crate) use occupied::{NONE as NO_CELL, OccupiedCells};
 pub(crate) use query::frontier::{FrontierCut, NextCut};
 pub(crate) use query::frozen::SLOTS;
 pub use query::locate::{Landing, Locator};

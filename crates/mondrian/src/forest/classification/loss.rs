@@ -49,6 +49,11 @@ impl Losses {
         self.log_loss_squared += other.log_loss_squared;
     }
 
+    /// Whether no row was looked at.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.n_rows == 0.0
+    }
+
     /// Share of rows put into a wrong class; 0 without rows.
     pub(crate) fn error(&self) -> f64 {
         self.errors / self.n_rows.max(1.0)

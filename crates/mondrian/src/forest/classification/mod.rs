@@ -36,7 +36,7 @@ use crate::forest::{Forest, LifetimeChoice, RowBatch};
 use crate::progress::{FitOptions, Progress};
 use crate::{Error, Lifetime, Points, Result};
 use gamma::FromSample;
-use masks::{PointClasses, check_labels};
+pub(in crate::forest) use masks::{PointClasses, check_labels};
 use predict::{ClassModel, Rows};
 
 /// Trees with their points' classes: what views and clones of a model share.
@@ -105,6 +105,23 @@ impl ClassificationForest {
         // How many classes there are is the model's to know: later rows may bring more.
         let params = ClassificationParams { n_classes: None, ..params.clone() };
         Ok(Self::of_parts(params, trained, view))
+    }
+
+    /// A model without rows, whose automatic γ comes from a forest and classes of some of them.
+    pub(in crate::forest) fn finished(
+        params: ClassificationParams,
+        (forest, classes): (Forest<ClassMasks>, PointClasses),
+        (sample, sampled): (Forest<ClassMasks>, PointClasses),
+    ) -> Self {
+        let gamma = match params.gamma {
+            GammaChoice::Value(gamma) => gamma,
+            GammaChoice::Auto => {
+                gamma::automatic(&TrainedTrees { forest: sample, classes: sampled }, &FromSample::default())
+            }
+        };
+        let view = Some(forest.domain().lifetime());
+        let model = Self::of_parts(params, Arc::new(TrainedTrees { forest, classes }), view);
+        Self { gamma: OnceLock::from(gamma), ..model }
     }
 
     fn of_parts(params: ClassificationParams, trained: Arc<TrainedTrees>, view: Option<Lifetime>) -> Self {
@@ -231,6 +248,7 @@ impl ClassificationForest {
         if labels.len() != points.n_rows() {
             return Err(Error::LengthMismatch { what: "labels", expected: points.n_rows(), found: labels.len() });
         }
+        self.trained.forest.check_rows("forgetting")?;
         let coordinates = self.trained.forest.coordinates(points)?;
         let found = self.find_rows(&coordinates, labels)?;
         let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
@@ -305,8 +323,9 @@ impl ClassificationForest {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] without a number for each class, [`Error::InvalidParameter`] for a number that is no
-    /// class, [`Error::Incompatible`] where two classes would become one.
+    /// class, [`Error::Incompatible`] where two classes would become one, [`Error::WithoutRows`].
     pub fn renumbered(&self, numbers: &[u32], n_classes: usize) -> Result<Self> {
+        self.trained.forest.check_rows("numbering classes anew")?;
         check_labels(self.n_classes(), numbers, n_classes)?;
         let mut taken = vec![false; n_classes];
         if numbers.iter().any(|k| std::mem::replace(&mut taken[*k as usize], true)) {
@@ -338,12 +357,17 @@ impl ClassificationForest {
     }
 
     /// Cuts the trees on until a larger lifetime, if it is larger, and looks at them with it.
-    pub fn raise_lifetime(&mut self, lifetime: Lifetime) {
+    ///
+    /// # Errors
+    /// [`Error::WithoutRows`] for a forest that was finished from a summary; it is as before then.
+    pub fn raise_lifetime(&mut self, lifetime: Lifetime) -> Result<()> {
         if lifetime > self.terminal_lifetime() {
+            self.trained.forest.check_rows("a larger lifetime")?;
             let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
             forest.raise_lifetime(classes, lifetime);
         }
         self.view = Some(lifetime);
+        Ok(())
     }
 
     /// The lifetime the forest is looked at with: the one given, or the automatic one.
@@ -402,7 +426,7 @@ impl ClassificationForest {
 
     /// Number of rows held.
     pub fn n_rows(&self) -> usize {
-        self.trained.forest.store().n_rows()
+        self.trained.forest.n_rows()
     }
 
     /// Bytes that trees and class bits take, the points aside.

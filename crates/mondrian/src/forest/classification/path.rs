@@ -37,18 +37,23 @@ impl ClassificationForest {
     /// Error rate and log loss on the training rows and on validation sets, at a grid of lifetimes up to that of the
     /// trees: those given, or 0, 40 numbers spread over the times at which training points part, and the last.
     ///
+    /// A forest that was finished from a summary does not know its losses on the training rows: they are NaN.
+    ///
     /// The root box is first widened to hold the validation rows; the model evaluated is that one. Lifetime 0 is added to
     /// a given grid that lacks it.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::InvalidParameter`] for a label that is no class or a lifetime beyond that of the
-    /// trees, [`Error::Cancelled`].
+    /// trees, [`Error::Cancelled`], [`Error::WithoutRows`].
     pub fn path(
         &self,
         validation: &[(Points<'_>, &[u32])],
         lifetimes: Option<&[Lifetime]>,
         progress: &mut Progress<'_>,
     ) -> Result<ClassificationPath> {
+        if validation.is_empty() {
+            self.trained.forest.check_rows("a path without validation rows")?;
+        }
         let mut sets = Vec::with_capacity(validation.len());
         for (points, labels) in validation {
             check_labels(points.n_rows(), labels, self.n_classes())?;
@@ -146,7 +151,16 @@ impl ClassificationForest {
 }
 
 fn curve(loss: Loss, lifetimes: &[f64], train: &[Losses], validation: &[Vec<Losses>]) -> RegularizationPath {
-    let value = |losses: &Losses| if loss == Loss::Error { losses.error() } else { losses.log_loss() };
+    // Without rows there is no loss.
+    let value = |losses: &Losses| {
+        if losses.is_empty() {
+            f64::NAN
+        } else if loss == Loss::Error {
+            losses.error()
+        } else {
+            losses.log_loss()
+        }
+    };
     let mut path = PathBuilder::new(loss, validation.len());
     for (at, lifetime) in lifetimes.iter().enumerate() {
         let on_validation: Vec<f64> = validation.iter().map(|set| value(&set[at])).collect();

@@ -2,7 +2,7 @@
 
 use crate::parallel::prelude::*;
 
-use crate::forest::classification::masks::PointClasses;
+use crate::forest::classification::masks::{ClassMasks, PointClasses};
 use crate::forest::classification::{ClassificationForest, TrainedTrees};
 use crate::process::Side;
 use crate::tree::{Child, Kind, Tree};
@@ -15,7 +15,14 @@ impl ClassificationForest {
     pub fn relevance(&self) -> Vec<f64> {
         let (n_dims, lifetime) = (self.trained.forest.n_dims(), self.lifetime().get());
         let trees = self.trained.forest.trees();
-        let by_tree: Vec<Vec<f64>> = trees.par_iter().map(|(tree, _)| removed(&self.trained, tree, lifetime)).collect();
+        let is_summary = self.trained.forest.summary().is_some();
+        let by_tree: Vec<Vec<f64>> = trees
+            .par_iter()
+            .map(|(tree, masks)| match is_summary {
+                true => removed_by_cells(&self.trained, tree, masks, lifetime),
+                false => removed(&self.trained, tree, lifetime),
+            })
+            .collect();
         let mut relevance = vec![0.0; n_dims];
         for of_tree in &by_tree {
             relevance.iter_mut().zip(of_tree).for_each(|(r, t)| *r += t);
@@ -59,6 +66,29 @@ fn removed(trained: &TrainedTrees, tree: &Tree, lifetime: f64) -> Vec<f64> {
     removed
 }
 
+/// As [`removed`] for a tree whose rows are known by their cells.
+fn removed_by_cells(trained: &TrainedTrees, tree: &Tree, masks: &ClassMasks, lifetime: f64) -> Vec<f64> {
+    let TrainedTrees { forest, classes } = trained;
+    let mut removed = vec![0.0; forest.n_dims()];
+    let mut counts = [vec![0_u32; classes.n_classes()], vec![0; classes.n_classes()]];
+    let (mut todo, mut room) = (vec![tree.root()], Vec::new());
+    while let Some(child) = todo.pop() {
+        let Kind::Inner(id) = tree.end_of_run(child).kind() else { continue };
+        let node = tree.node(id);
+        if node.time() > lifetime {
+            continue;
+        }
+        let children = tree.children(node);
+        for (child, counts) in children.into_iter().zip(&mut counts) {
+            counts.fill(0);
+            masks.count_below(tree, classes, child, counts, &mut room);
+        }
+        removed[node.dim()] += gini_removed(&counts);
+        todo.extend(children);
+    }
+    removed
+}
+
 /// Rows times Gini impurity of two sets together, less that of each.
 fn split_impurity(classes: &PointClasses, below: &[u32], above: &[u32], counts: &mut [Vec<u32>; 2]) -> f64 {
     for (points, counts) in [below, above].into_iter().zip(counts.iter_mut()) {
@@ -67,6 +97,11 @@ fn split_impurity(classes: &PointClasses, below: &[u32], above: &[u32], counts: 
             classes.of(*point).iter().for_each(|(k, n)| counts[*k as usize] += n);
         }
     }
+    gini_removed(counts)
+}
+
+/// As [`split_impurity`], of counts by class on both sides.
+fn gini_removed(counts: &[Vec<u32>; 2]) -> f64 {
     let impurity = |count: &dyn Fn(usize) -> u32| {
         let (mut total, mut squares) = (0.0, 0.0);
         for k in 0..counts[0].len() {

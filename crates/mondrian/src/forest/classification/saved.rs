@@ -26,6 +26,9 @@ impl Saved for ClassificationForest {
         archive.set_params("classification", &self.params)?;
         archive.set_params("state", &State { n_classes: self.n_classes(), view: self.view })?;
         let TrainedTrees { forest, classes } = &*self.trained;
+        if forest.write_summary(&mut archive)? {
+            return Ok(archive);
+        }
         forest.write_to(&mut archive)?;
         let mut rows: [Vec<u32>; 3] = Default::default();
         for point in forest.store().points() {
@@ -44,6 +47,10 @@ impl Saved for ClassificationForest {
         let params: ClassificationParams = archive.params("classification")?;
         params.check()?;
         let State { n_classes, view } = archive.params("state")?;
+        if let Some(summary) = crate::forest::saved::read_summary(archive)? {
+            let model = summary.grown_classification()?;
+            return model.at(view.unwrap_or_else(|| model.terminal_lifetime()));
+        }
         let (mut forest, growth) = Forest::read_from(archive)?;
         let class = archive.slice("labels/class")?;
         check_labels(class.len(), class, n_classes)?;

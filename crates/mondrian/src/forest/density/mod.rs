@@ -25,6 +25,7 @@ pub use cells::DensityCell;
 pub use classifier::{ClassPrior, DensityClassifier, DensityClassifierParams};
 pub use params::DensityParams;
 pub use path::DensityPath;
+pub(in crate::forest) use tuning::HELD_OUT;
 pub use view::{DensityScore, DensityView};
 
 use std::sync::OnceLock;
@@ -93,6 +94,26 @@ impl DensityForest {
         Ok(Self { params: params.clone(), bounds, forest, lifetime, resolved_gamma: OnceLock::new() })
     }
 
+    /// A density without rows, whose automatic γ comes from a forest over some of them.
+    pub(in crate::forest) fn finished(
+        params: DensityParams,
+        bounds: Bounds,
+        forest: Forest,
+        sample: Forest,
+    ) -> Result<Self> {
+        let lifetime = forest.domain().lifetime();
+        let sample = sample.storing_every_cut();
+        let of = |forest| Self {
+            params: params.clone(),
+            bounds: bounds.clone(),
+            forest,
+            lifetime,
+            resolved_gamma: OnceLock::new(),
+        };
+        let gamma = OnceLock::from(of(sample).gamma());
+        Ok(Self { resolved_gamma: gamma, ..of(forest) })
+    }
+
     /// The parameters it was fitted with.
     pub fn fitted_params(&self) -> &DensityParams {
         &self.params
@@ -115,7 +136,7 @@ impl DensityForest {
 
     /// Number of rows learned.
     pub fn n_rows(&self) -> usize {
-        self.forest.store().n_rows()
+        self.forest.n_rows()
     }
 
     /// The weight γ of the prior.
@@ -207,6 +228,7 @@ impl DensityForest {
     /// # Errors
     /// [`Error::UnknownRow`] for the first row that is not held (any more); nothing has changed then.
     pub fn forget(&mut self, points: Points<'_>) -> Result<()> {
+        self.forest.check_rows("forgetting")?;
         let coordinates = self.forest.coordinates(points)?;
         let store = self.forest.store();
         let mut found = Vec::with_capacity(points.n_rows());
@@ -231,6 +253,9 @@ impl DensityForest {
     /// [`Error::InvalidParameter`] for an infinite lifetime.
     pub fn set_lifetime(&mut self, lifetime: Lifetime) -> Result<()> {
         check_finite(lifetime)?;
+        if lifetime > self.forest.domain().lifetime() {
+            self.forest.check_rows("a larger lifetime")?;
+        }
         self.forest.raise_lifetime(&(), lifetime);
         self.lifetime = lifetime;
         Ok(())
@@ -239,8 +264,9 @@ impl DensityForest {
     /// Chooses the lifetime anew on the rows held now, as `forest.validation` says, and takes it. See `docs/density.md`.
     ///
     /// # Errors
-    /// [`Error::NotFitted`] without rows.
+    /// [`Error::NotFitted`] without rows, [`Error::WithoutRows`].
     pub fn select_lifetime(&mut self) -> Result<DensityPath> {
+        self.forest.check_rows("choosing the lifetime anew")?;
         let path = tuning::selecting_path(self, &mut Progress::none())?;
         self.set_lifetime(path.path.best_lifetime())?;
         Ok(path)
@@ -292,12 +318,16 @@ impl DensityForest {
 
     /// Mean negative log density of the learned rows, of each validation set and of the learned rows left out one by
     /// one, at every lifetime up to the one that the trees are grown to. The box does not move: rows
-    /// outside it are counted apart.
+    /// outside it are counted apart. A density that was finished from a summary knows the curves of validation sets only; that of
+    /// the learned rows is NaN.
     ///
     /// # Errors
     /// [`Error::NotFitted`] without rows, [`Error::Empty`] for a validation set without rows in the box,
-    /// [`Error::LengthMismatch`], [`Error::Cancelled`].
+    /// [`Error::LengthMismatch`], [`Error::Cancelled`], [`Error::WithoutRows`].
     pub fn path(&self, validation: &[Points<'_>], progress: &mut Progress<'_>) -> Result<DensityPath> {
+        if validation.is_empty() {
+            self.forest.check_rows("a path without validation rows")?;
+        }
         let mut sets = Vec::with_capacity(validation.len());
         let mut n_outside = Vec::with_capacity(validation.len());
         for points in validation {

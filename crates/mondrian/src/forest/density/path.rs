@@ -120,6 +120,8 @@ pub(crate) struct Trace<'v> {
     /// The lifetime up to which cuts have been made.
     reached: f64,
     window: usize,
+    /// Whether the model holds the rows that it learned.
+    has_rows: bool,
 }
 
 /// The path of a model over validation rows given in measure coordinates inside its box.
@@ -128,7 +130,8 @@ pub(crate) fn trace(
     validation: &[Vec<f64>],
     progress: &mut Progress<'_>,
 ) -> Result<RegularizationPath> {
-    let mut trace = Trace::new(model, validation, Curves::All)?;
+    let curves = if model.forest.summary().is_some() { Curves::Validation } else { Curves::All };
+    let mut trace = Trace::new(model, validation, curves)?;
     trace.extend(model, progress)?;
     Ok(trace.path(model))
 }
@@ -179,6 +182,7 @@ impl<'v> Trace<'v> {
             builder: PathBuilder::new(Loss::NegLogDensity, validation.len()),
             reached: 0.0,
             window: WINDOW,
+            has_rows: model.forest.summary().is_none(),
         };
         trace.push(0.0);
         Ok(trace)
@@ -266,7 +270,9 @@ impl<'v> Trace<'v> {
             Curves::LeaveOneOut => {
                 self.builder.push_leave_one_out(lifetime, leave_one_out, validation, leave_one_out);
             }
-            Curves::Validation => self.builder.push(lifetime, losses[1], validation),
+            // The curve of the learned rows is not asked for.
+            Curves::Validation if self.has_rows => self.builder.push(lifetime, losses[1], validation),
+            Curves::Validation => self.builder.push(lifetime, f64::NAN, validation),
         }
     }
 

@@ -21,6 +21,10 @@ impl Saved for DensityForest {
 
     fn to_archive(&self) -> Result<Archive> {
         let mut archive = Archive::new(Self::KIND);
+        if self.forest.write_summary(&mut archive)? {
+            archive.set_params("lifetime", &self.lifetime)?;
+            return Ok(archive);
+        }
         self.forest.write_to(&mut archive)?;
         archive.set_params("density", &State { params: self.params.clone(), lifetime: self.lifetime })?;
         archive.insert_vec("box_lower", self.bounds.lower().to_vec())?;
@@ -29,6 +33,11 @@ impl Saved for DensityForest {
     }
 
     fn from_archive(archive: &Archive) -> Result<Self> {
+        if let Some(summary) = crate::forest::saved::read_summary(archive)? {
+            let (mut model, lifetime) = (summary.grown_density()?, archive.params("lifetime")?);
+            model.set_lifetime(lifetime)?;
+            return Ok(model);
+        }
         let State { params, lifetime } = archive.params("density")?;
         params.check()?;
         let bounds = Bounds::new(archive.slice("box_lower")?, archive.slice("box_upper")?)?;

@@ -127,10 +127,12 @@ fn first_lifetime(model: &DensityForest) -> Lifetime {
     Lifetime::new(lifetime).ok().filter(|lifetime| lifetime.is_finite()).unwrap_or(Lifetime::ZERO)
 }
 
+/// What the keys of rows are forked from.
+pub(in crate::forest) const HELD_OUT: u64 = 0x4865_6C64_4F75_7400;
+
 /// Points in the order of a keyed hash of their coordinates: free of order and repetition (docs/design.md, "Automatic
 /// values").
 fn keyed_order(coordinates: &[f64], n_dims: usize, seed: u64) -> Vec<usize> {
-    const HELD_OUT: u64 = 0x4865_6C64_4F75_7400;
     let root = NodeKey::root(seed, HELD_OUT);
     order_of(coordinates.chunks_exact(n_dims).map(|x| row_key(root, x.iter().copied())))
 }

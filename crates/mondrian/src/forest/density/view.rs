@@ -66,8 +66,9 @@ impl DensityView<'_> {
     /// The log density at each of the given learned rows of the model that was fitted without it (box and γ fixed).
     ///
     /// # Errors
-    /// [`Error::UnknownRow`] for a row that was not learned, [`Error::LengthMismatch`].
+    /// [`Error::UnknownRow`] for a row that was not learned, [`Error::LengthMismatch`], [`Error::WithoutRows`].
     pub fn leave_one_out(&self, points: Points<'_>) -> Result<Vec<f64>> {
+        self.model.forest().check_rows("leaving rows out")?;
         let store = self.model.forest().store();
         let coordinates = self.model.forest().coordinates(points)?;
         for (row, x) in coordinates.chunks_exact(store.n_dims()).enumerate() {
@@ -78,8 +79,12 @@ impl DensityView<'_> {
         Ok(self.logs(&coordinates, Counting::LeftOut))
     }
 
-    /// The sum of the leave-one-out log densities of all learned rows; zero without any.
+    /// The sum of the leave-one-out log densities of all learned rows; zero without any, and NaN for a density that was finished
+    /// from a summary and does not hold them.
     pub fn leave_one_out_score(&self) -> f64 {
+        if self.model.forest().summary().is_some() {
+            return f64::NAN;
+        }
         let (points, coordinates) = self.model.stored();
         let logs = self.logs(&coordinates, Counting::LeftOut);
         logs.iter().zip(points).map(|(log, rows)| log * f64::from(rows)).sum()

@@ -4,6 +4,8 @@
 //! unit is a power of two set by the largest term, so at least 64 bits of every term within 2^-32 of the largest
 //! survive (a float has 53), and 2^31 terms fit.
 
+use std::collections::BTreeMap;
+
 /// Terms up to 2^(32·bucket) in magnitude share a bucket.
 const BUCKET_BITS: i32 = 32;
 /// Bits kept below the largest term's bucket.
@@ -44,6 +46,13 @@ fn bucket(term: f64) -> usize {
 }
 
 impl Scale {
+    /// The unit of terms of which this is the largest in magnitude; none of them is counted.
+    pub(crate) fn of_largest(largest: f64) -> Self {
+        let mut scale = Self::default();
+        scale.set_top(bucket(largest));
+        scale
+    }
+
     /// Counts a term.
     #[cfg(test)]
     fn add(&mut self, term: f64) -> bool {
@@ -131,6 +140,72 @@ impl Scale {
     }
 }
 
+/// A sum of any terms, exact and without a unit to agree on: one integer for each bucket of magnitude.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ExactSum {
+    buckets: BTreeMap<usize, i128>,
+}
+
+impl ExactSum {
+    /// Adds terms; 2^31 of them fit.
+    pub(crate) fn add_all(&mut self, terms: impl Iterator<Item = f64>) {
+        let mut scale = Scale::default();
+        let mut sum = 0;
+        for term in terms {
+            let b = bucket(term);
+            if b != scale.top {
+                *self.buckets.entry(scale.top).or_default() += std::mem::take(&mut sum);
+                scale.set_top(b);
+            }
+            // Every float below 2^(32·b) that is not below 2^(32·(b − 1)) is a multiple of this bucket's unit.
+            sum += scale.integer(term);
+        }
+        *self.buckets.entry(scale.top).or_default() += sum;
+        self.buckets.retain(|_, sum| *sum != 0);
+    }
+
+    /// Adds another sum.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (bucket, sum) in &other.buckets {
+            let own = self.buckets.entry(*bucket).or_default();
+            *own = own.saturating_add(*sum);
+        }
+        self.buckets.retain(|_, sum| *sum != 0);
+    }
+
+    /// The sum as two floats, the first of them the sum rounded, but for bits far below the largest terms.
+    pub(crate) fn pair(&self) -> (f64, f64) {
+        let mut scale = Scale::default();
+        scale.set_top(self.buckets.last_key_value().map_or(0, |(top, _)| *top));
+        let shifted = |(b, sum): (&usize, &i128)| sum >> (BUCKET_BITS as usize * (scale.top - b)).min(127);
+        scale.pair(self.buckets.iter().map(shifted).fold(0_i128, i128::saturating_add))
+    }
+
+    /// Buckets and their sums.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (u32, i128)> + '_ {
+        self.buckets.iter().map(|(bucket, sum)| (*bucket as u32, *sum))
+    }
+
+    /// The sum of saved parts; none where a bucket does not exist.
+    pub(crate) fn of_parts(parts: impl Iterator<Item = (u32, i128)>) -> Option<Self> {
+        let mut buckets = BTreeMap::new();
+        for (bucket, sum) in parts {
+            if bucket as usize >= N_BUCKETS || sum == 0 || buckets.insert(bucket as usize, sum).is_some() {
+                return None;
+            }
+        }
+        Some(Self { buckets })
+    }
+}
+
+/// y² times a weight as the sum of two numbers, exactly but for what no number can hold.
+pub(crate) fn weighted_square(y: f64, weight: f64) -> (f64, f64) {
+    let term = weight * y;
+    let square = (term * y).min(f64::MAX);
+    let rest = libm::fma(term, y, -square) + libm::fma(weight, y, -term) * y;
+    (square, if rest.is_finite() { rest } else { 0.0 })
+}
+
 /// Σ w·y/Σ w and Σ w·(y − mean)²/Σ w of Σ w, Σ w·y and Σ w·y², each given as two floats: the squares may cancel all but a
 /// few bits of a float.
 pub(crate) fn mean_and_variance(weight: (f64, f64), sum: (f64, f64), squares: (f64, f64)) -> (f64, f64) {
@@ -190,6 +265,27 @@ mod tests {
             }
             assert_eq!(scale, Scale::default());
         }
+    }
+
+    #[test]
+    fn exact_sums_do_not_depend_on_order_or_parts() {
+        // From numbers that have no reciprocal to those that overflow when added, of both signs.
+        let term = |i: u64| (NodeKey::root(2, i).draw(0).uniform() - 0.4) * 10_f64.powi((i % 600) as i32 - 300);
+        let terms: Vec<f64> = (0..3000).map(term).chain([0.0, -0.0, f64::MIN_POSITIVE / 64.0]).collect();
+        let mut whole = ExactSum::default();
+        whole.add_all(terms.iter().copied());
+        let mut parts = ExactSum::default();
+        for chunk in terms.rchunks(7) {
+            let mut part = ExactSum::default();
+            part.add_all(chunk.iter().rev().copied());
+            parts.merge(&part);
+        }
+        assert_eq!(parts, whole);
+        assert_eq!(ExactSum::of_parts(whole.parts()).as_ref(), Some(&whole));
+        assert!(ExactSum::of_parts([(99, 1)].into_iter()).is_none());
+        let mut small = ExactSum::default();
+        small.add_all([0.1, 1e20, 0.2, -1e20].into_iter());
+        assert!((small.pair().0 - 0.3).abs() < 1e-15);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Mondrian forest regression (report, chapter 2), batch and online.
 
 mod batch_predict;
-mod fixed;
+pub(crate) mod fixed;
 mod leave_one_out;
 mod mixture;
 mod params;
@@ -49,7 +49,9 @@ impl Clone for Core {
     fn clone(&self) -> Self {
         let Self { params, forest, targets, from_sample, .. } = self;
         let core = Self::new(params.clone(), forest.clone(), targets.clone());
-        Self { from_sample: from_sample.clone(), ..core }
+        // Without rows they cannot be found again.
+        let gaussians = if forest.summary().is_some() { self.gaussians.clone() } else { OnceLock::new() };
+        Self { from_sample: from_sample.clone(), gaussians, ..core }
     }
 }
 
@@ -150,6 +152,18 @@ impl RegressionForest {
         Ok(Self { core: Arc::new(Core::new(params, forest, targets)), view })
     }
 
+    /// A model without rows, whose automatic values come from a forest and targets of some of them.
+    pub(crate) fn finished(
+        params: RegressionParams,
+        forest: Forest<Sums>,
+        targets: Targets,
+        (sample, sampled): (Forest<Sums>, Targets),
+    ) -> Self {
+        let gaussians = OnceLock::from(Core::new(params.clone(), sample, sampled).resolve());
+        let view = forest.domain().lifetime();
+        Self { core: Arc::new(Core { gaussians, ..Core::new(params, forest, targets) }), view }
+    }
+
     /// Learns more rows: the model becomes the one that a batch of all rows would have given.
     ///
     /// # Errors
@@ -239,6 +253,7 @@ impl RegressionForest {
     /// # Errors
     /// [`Error::UnknownRow`] for a row that was not learned with those targets; then nothing has changed.
     pub fn forget(&mut self, points: Points<'_>, targets: &[f64]) -> Result<()> {
+        self.core.forest.check_rows("forgetting")?;
         let rows = Rows::checked(points, targets, None)?;
         let coordinates = self.core.forest.coordinates(points)?;
         let t = self.n_targets();
@@ -293,13 +308,18 @@ impl RegressionForest {
     }
 
     /// Grows the trees on until a larger lifetime and looks at that.
-    pub fn raise_lifetime(&mut self, lifetime: Lifetime) {
+    ///
+    /// # Errors
+    /// [`Error::WithoutRows`] for a forest that was finished from a summary; it is as before then.
+    pub fn raise_lifetime(&mut self, lifetime: Lifetime) -> Result<()> {
         if lifetime > self.core.forest.domain().lifetime() {
+            self.core.forest.check_rows("a larger lifetime")?;
             let core = Arc::make_mut(&mut self.core);
             core.forest.raise_lifetime(&core.targets, lifetime);
             core.touch_all();
         }
         self.view = lifetime;
+        Ok(())
     }
 
     /// The model on a root box widened to hold these rows: what [`RegressionForest::path`] over them evaluates.

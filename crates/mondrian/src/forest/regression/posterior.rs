@@ -132,8 +132,8 @@ impl Reader<'_> {
             match end {
                 Some(end) => mixture.add(stays(block.birth) - end, leaving),
                 // The last block: a point that left it through an empty side gets the same as one that leaves at rate
-                // Δ.
-                None if path.has_left => mixture.add(stays(block.birth), leaving),
+                // Δ, and below the root's so does one that stays.
+                None if path.has_left || at > 0 => mixture.add(stays(block.birth), leaving),
                 None => {
                     mixture.add(stays(block.birth) - stays(lifetime), leaving);
                     mixture.add(stays(lifetime), posterior);

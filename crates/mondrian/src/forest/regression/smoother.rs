@@ -18,6 +18,7 @@ impl RegressionForest {
     /// # Errors
     /// [`crate::Error::LengthMismatch`] for rows of the wrong width, [`crate::Error::TooLarge`] beyond the memory budget.
     pub fn equivalent_kernel(&self, points: Points<'_>) -> Result<Vec<f64>> {
+        self.core.forest.check_rows("the equivalent kernel")?;
         let coordinates = self.core.forest.coordinates(points)?;
         let bytes = 2.0 * memory::bytes_of(points.n_rows(), self.n_rows());
         memory::check("bytes of the smoothing matrix", bytes)?;
@@ -103,8 +104,9 @@ impl RegressionForest {
     /// Effective degrees of freedom: the trace of the smoothing matrix at the training rows.
     ///
     /// # Errors
-    /// Never for a fitted model; the signature is that of the work done.
+    /// [`crate::Error::WithoutRows`].
     pub fn degrees_of_freedom(&self) -> Result<f64> {
+        self.core.forest.check_rows("the degrees of freedom")?;
         let targets: &Targets = &self.core.targets;
         let store = self.core.forest.store();
         let trace: Vec<f64> = targets

@@ -28,6 +28,8 @@ pub struct Targets {
     /// None while all are 1.
     weight: Vec<f64>,
     n_forgotten: usize,
+    /// Rows that are known by their sums only.
+    n_summarized: usize,
     /// The rows of a point as a list: its last, and for each row the one before.
     last_row: Vec<u32>,
     row_before: Vec<u32>,
@@ -77,9 +79,43 @@ impl Targets {
         Self { n_targets, square_scales: scales.clone(), totals: vec![0; 2 * n_targets], scales, ..Self::default() }
     }
 
+    /// Rows known by their sums only: a point stands for all rows of a cell. `totals` are Σ y of each target in the units of
+    /// its largest, then Σ y²; sums come by cell, then target.
+    pub(crate) fn of_cells(
+        largest: &[f64],
+        sums: Vec<i128>,
+        counts: Vec<u32>,
+        totals: Vec<i128>,
+        n_rows: usize,
+    ) -> Self {
+        let mut targets = Self::new(largest.len());
+        let t = targets.n_targets;
+        targets.last_row = vec![NONE; counts.len()];
+        targets.point_floats = vec![0.0; (counts.len() + 1) * t];
+        targets.take_totals(largest, totals, n_rows);
+        for (at, sum) in sums.iter().enumerate() {
+            targets.point_floats[at] = targets.scales[at % t].float(*sum);
+        }
+        (targets.multiplicity, targets.point_sums) = (counts, sums);
+        targets
+    }
+
+    /// Takes these totals for its own: the rows held are a sample of so many.
+    pub(crate) fn take_totals(&mut self, largest: &[f64], totals: Vec<i128>, n_rows: usize) {
+        self.n_summarized = n_rows - (self.point_of.len() - self.n_forgotten);
+        self.scales = largest.iter().map(|y| Scale::of_largest(*y)).collect();
+        self.square_scales = largest.iter().map(|y| Scale::of_largest(fixed::weighted_square(*y, 1.0).0)).collect();
+        self.totals = totals;
+    }
+
     /// Number of targets.
     pub fn n_targets(&self) -> usize {
         self.n_targets
+    }
+
+    /// Points below this number may have rows.
+    pub(crate) fn n_slots(&self) -> usize {
+        self.last_row.len()
     }
 
     /// Whether some row was learned with a weight other than 1.
@@ -114,7 +150,7 @@ impl Targets {
 
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
-        self.point_of.len() - self.n_forgotten
+        self.point_of.len() - self.n_forgotten + self.n_summarized
     }
 
     /// Adds rows; whether units or channels changed, so that all sums must be gathered anew.
@@ -169,11 +205,7 @@ impl Targets {
 
     /// w·y² as the sum of two numbers, exactly but for what no number can hold.
     fn square(&self, row: usize, target: usize) -> (f64, f64) {
-        let (y, weight) = (self.y[row * self.n_targets + target], self.weight_of(row));
-        let term = weight * y;
-        let square = (term * y).min(f64::MAX);
-        let rest = libm::fma(term, y, -square) + libm::fma(weight, y, -term) * y;
-        (square, if rest.is_finite() { rest } else { 0.0 })
+        fixed::weighted_square(self.y[row * self.n_targets + target], self.weight_of(row))
     }
 
     /// Adds a row's terms to the sums over all rows, or takes them away.

@@ -182,7 +182,7 @@ fn raising_the_lifetime_through_a_chain_keeps_statistics_right() {
     let grow = || {
         let mut model = params.fit(data.points(), &data.y).unwrap();
         for lifetime in [5.0, 40.0, 1e4, f64::INFINITY] {
-            model.raise_lifetime(Lifetime::new(lifetime).unwrap());
+            model.raise_lifetime(Lifetime::new(lifetime).unwrap()).unwrap();
         }
         model
     };

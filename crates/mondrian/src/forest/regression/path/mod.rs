@@ -33,9 +33,15 @@ impl RegressionForest {
     /// The root box is first widened to hold all rows, so that the path is piecewise constant; it equals a refit on
     /// that box, evaluated at each lifetime. Prior and noise are those of the model. Unseen cuts are taken from the key.
     ///
+    /// A forest that was finished from a summary does not know its errors on the training rows: they are NaN. It cannot widen
+    /// its box either.
+    ///
     /// # Errors
-    /// [`Error::LengthMismatch`], [`Error::NotFinite`], [`Error::TooLarge`], [`Error::Cancelled`].
+    /// [`Error::LengthMismatch`], [`Error::NotFinite`], [`Error::TooLarge`], [`Error::Cancelled`], [`Error::WithoutRows`].
     pub fn path(&self, validation: &[ValidationSet<'_>], progress: &mut Progress<'_>) -> Result<RegularizationPath> {
+        if validation.is_empty() {
+            self.core.forest.check_rows("a path without validation rows")?;
+        }
         let mut sets = Vec::new();
         for (points, y) in validation {
             let rows = Rows::checked(*points, y, None)?;
@@ -95,7 +101,7 @@ impl<'a> Mover<'a> {
         sets.extend(validation);
         let t = targets.n_targets();
         let sizes: Vec<usize> = sets.iter().map(|set| set.y.len() / t).collect();
-        let rows_of_point = rows_by_point(targets, core.forest.store().n_slots());
+        let rows_of_point = rows_by_point(targets, targets.n_slots());
         let sweeps: Vec<TreeSweep<'a>> = core
             .forest
             .trees()
@@ -191,7 +197,8 @@ struct SumOfSquares {
 
 impl SumOfSquares {
     fn rmse(&self) -> f64 {
-        (self.sum / self.n).max(0.0).sqrt()
+        // Without rows there is no error.
+        if self.n == 0.0 { f64::NAN } else { (self.sum / self.n).max(0.0).sqrt() }
     }
 }
 

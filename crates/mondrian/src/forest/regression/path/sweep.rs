@@ -220,7 +220,8 @@ impl<'a> TreeSweep<'a> {
     /// Where each set's rows divide: training rows lie depth first already, the others are partitioned.
     fn split(&mut self, room: &mut Room, cut: &Cut, below: Child, model: &RegressionForest, sets: &[Set]) {
         let Room { cell: Holding { ranges, .. }, middles, .. } = room;
-        let below = self.tree.rows_of(below, model.core.forest.store());
+        let has_rows = model.core.forest.summary().is_none();
+        let below = if has_rows { self.tree.rows_of(below, model.core.forest.store()) } else { 0 };
         middles.clear();
         middles.push(ranges[0].0 + below);
         let (dim, location) = (cut.dim as usize, cut.location);
