@@ -17,9 +17,11 @@ from ._mondrian import __version__
 from ._path import RegularizationPath
 from ._progressive import Progression, progressive
 from ._regression import MondrianForestRegressor
+from ._summary import Domain, Moments, Summary, summarize
 from ._trajectory import Trajectory
 
 __all__ = [
+    "Domain",
     "LaplaceKernelClassifier",
     "LaplaceKernelRidge",
     "LaplaceMap",
@@ -31,10 +33,12 @@ __all__ = [
     "MondrianGridFeatures",
     "MondrianGridRidge",
     "MondrianKernelRidge",
+    "Moments",
     "Progression",
     "RandomBinningFeatures",
     "RandomFourierFeatures",
     "RegularizationPath",
+    "Summary",
     "Trajectory",
     "__version__",
     "get_config",
@@ -42,6 +46,7 @@ __all__ = [
     "process",
     "progressive",
     "set_config",
+    "summarize",
 ]
 
 set_config()

@@ -148,7 +148,10 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         total : float
         """
         check_is_fitted(self)
-        return self._model.leave_one_out_score(self._threads())
+        score = self._model.leave_one_out_score(self._threads())
+        if np.isnan(score) and self._model.n_rows > 0:
+            raise ValueError("leaving rows out needs the training rows, which a density finished from a summary does not hold")
+        return score
 
     def path(self, X_val=None, progress=None):
         """Mean negative log densities at every lifetime the trees are grown to. The box is fixed.

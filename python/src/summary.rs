@@ -167,6 +167,7 @@ bound!(
 
 /// A finished forest.
 #[derive(IntoPyObject)]
+#[expect(clippy::large_enum_variant, reason = "made once, and moved into an object of Python")]
 enum Finished {
     Regression(PyRegressionForest),
     Classification(PyClassificationForest),

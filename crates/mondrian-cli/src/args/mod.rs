@@ -54,6 +54,7 @@ pub(crate) enum Command {
     Learn(LearnArgs),
     Forget(ForgetArgs),
     Merge(MergeArgs),
+    Summarize(SummarizeArgs),
     Describe(DescribeArgs),
     Inspect(InspectArgs),
     #[cfg(feature = "studio")]
@@ -303,22 +304,49 @@ pub(crate) struct ForgetArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
-/// Merge two forests grown alike into the forest of all their rows
+/// Merge forests grown alike, or summaries of parts, into that of all their rows
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   mondrian fit monday.csv --target delay --model forest --lifetime inf --out monday.mondrian
   mondrian fit tuesday.csv --like monday.mondrian --out tuesday.mondrian
-  mondrian merge monday.mondrian tuesday.mondrian --out both.mondrian")]
+  mondrian merge monday.mondrian tuesday.mondrian --out both.mondrian
+  mondrian merge part*.summary --finish --out forest.mondrian")]
 pub(crate) struct MergeArgs {
-    /// A model file
-    #[arg(value_name = "MODEL", value_hint = ValueHint::FilePath)]
-    pub(crate) first: PathBuf,
-    /// Another, fitted --like the first
-    #[arg(value_name = "MODEL", value_hint = ValueHint::FilePath)]
-    pub(crate) second: PathBuf,
-    /// Where the merged model goes
-    #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    /// Model files, all fitted --like the first, or summaries on one domain
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Make a model of the merged summaries
+    #[arg(long)]
+    pub(crate) finish: bool,
+    /// Where the merged model or summary goes
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
+}
+
+/// Summarize a part of the rows for a forest that is trained in parts
+///
+/// First a domain is made of a table that has all rows: columns, scaling, box, seed, trees and lifetime. Then every part is
+/// summarized on it, wherever it lies. Merged in any order and finished, the summaries give the forest of all rows.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  cat part*.csv | mondrian summarize - --target delay --lifetime 3 --make-domain --out delay.domain
+  mondrian summarize part1.csv --domain delay.domain --out part1.summary
+  mondrian summarize part2.csv --domain delay.domain --out part2.summary
+  mondrian merge part1.summary part2.summary --finish --out delay.mondrian")]
+pub(crate) struct SummarizeArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// The domain, made by --make-domain; what it says about columns and models needs not be said again
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "make_domain")]
+    pub(crate) domain: Option<PathBuf>,
+    /// Make the domain of this table instead: a density's without a target
+    #[arg(long, required_unless_present = "domain")]
+    pub(crate) make_domain: bool,
+    /// Where the summary, or the domain, goes
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) params: ModelArgs,
 }
 
 /// Show how a table is understood: its columns, ranges, categories and missing cells

@@ -9,6 +9,7 @@ mod predict;
 mod sample;
 #[cfg(feature = "studio")]
 mod studio;
+mod summarize;
 mod tour;
 mod update;
 
@@ -26,6 +27,7 @@ pub(crate) fn run(command: Command, screen: Screen) -> Outcome<()> {
         Command::Forget(args) => update::forget(&args, screen),
         Command::Update(args) => update::update(&args, screen),
         Command::Merge(args) => update::merge(&args, screen),
+        Command::Summarize(args) => summarize::run(&args, screen),
         Command::Describe(args) => describe::run(&args, screen),
         Command::Tour(args) => tour::run(&args, screen),
         Command::Sample(args) => sample::run(&args, screen),

@@ -73,23 +73,32 @@ pub(crate) fn add_classes(fitted: &mut Fitted, classes: Option<&[String]>) -> us
     new.len()
 }
 
-/// The forest of all rows of two.
+/// The forest, or the summary, of all rows of several.
 pub(crate) fn merge(args: &MergeArgs, screen: Screen) -> Outcome<()> {
     check_place(&args.out)?;
-    check_not_input(&args.out, &[&args.first, &args.second])?;
+    check_not_input(&args.out, &args.files.iter().map(std::path::PathBuf::as_path).collect::<Vec<_>>())?;
     let _lock = ModelLock::take(&args.out)?;
-    let mut first = Fitted::load(&args.first)?;
-    let second = Fitted::load(&args.second)?;
-    let mut theirs = second.record.preparation.clone();
-    theirs.n_rows = first.record.preparation.n_rows;
-    if theirs != first.record.preparation {
-        return Err(Failure::input(
-            format!("{} and {} prepare rows differently", args.first.display(), args.second.display()),
-            "fit the second with --like the first",
-        ));
+    if super::summarize::is_summary(&args.files[0])? {
+        return super::summarize::merge(args, screen);
     }
-    first.model.merge(&second.model)?;
-    first.record.preparation.n_rows += second.record.preparation.n_rows;
+    if args.finish || args.files.len() < 2 {
+        let hint = "give two models or more, or summaries with --finish";
+        return Err(Failure::input("--finish is for summaries, and one model is merged already", hint));
+    }
+    let mut first = Fitted::load(&args.files[0])?;
+    for path in &args.files[1..] {
+        let other = Fitted::load(path)?;
+        let mut theirs = other.record.preparation.clone();
+        theirs.n_rows = first.record.preparation.n_rows;
+        if theirs != first.record.preparation {
+            return Err(Failure::input(
+                format!("{} and {} prepare rows differently", args.files[0].display(), path.display()),
+                "fit the second with --like the first",
+            ));
+        }
+        first.model.merge(&other.model)?;
+        first.record.preparation.n_rows += other.record.preparation.n_rows;
+    }
     let total = first.record.preparation.n_rows;
     first.save(&args.out)?;
     screen.say(format!("{total} rows in all; wrote {}", args.out.display()));

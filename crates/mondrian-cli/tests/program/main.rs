@@ -5,6 +5,7 @@ mod harness;
 mod kept;
 mod learn;
 mod models;
+mod parts;
 mod safety;
 mod sample;
 mod tables;

@@ -7,7 +7,7 @@
 
 use crate::process::{Cell, NodeKey, Side};
 use crate::tree::arena::chain::LEAST_CUTS;
-use crate::tree::{Arena, Domain, Link, LinkKind, Node, PointStore, Tree};
+use crate::tree::{Arena, Domain, Link, LinkKind, Node, NodeId, PointStore, Tree};
 use crate::{Error, ModelFileError, Result};
 
 /// A cell that is not cut within the lifetime.
@@ -124,7 +124,7 @@ impl OccupiedCells {
         }
         let lifetime = domain.lifetime().get();
         // Nodes whose upper side is still to come, and the depth of the walk there.
-        let mut todo: Vec<(u32, usize)> = Vec::new();
+        let mut todo: Vec<(NodeId, usize)> = Vec::new();
         let mut link = tree.root;
         loop {
             match link.kind() {
@@ -252,7 +252,7 @@ impl OccupiedCells {
         let differ = || ModelFileError::Inconsistent { what: "a tree's cells and the cuts of its key" };
         let (mut arena, mut root) = (Arena::default(), Link::EMPTY);
         let (mut cell, lifetime) = (domain.root_cell(key), domain.lifetime().get());
-        let mut todo: Vec<(u32, usize)> = Vec::new();
+        let mut todo: Vec<(NodeId, usize)> = Vec::new();
         // The side of a node that comes next, and the first node of the current run of cuts with an empty side.
         let (mut parent, mut run) = (None, 0);
         let mut reader = self.reader();
@@ -269,14 +269,14 @@ impl OccupiedCells {
                     while cell.depth() > depth {
                         cell.leave();
                     }
-                    cell.enter(&arena.nodes[node as usize].cut(), Side::Above);
+                    cell.enter(&arena.nodes[node.index()].cut(), Side::Above);
                     (parent, run) = (Some((node, Side::Above)), arena.nodes.len());
                     continue;
                 }
                 (BOTH, Some(cut)) => {
                     let link = close_run(&mut arena, domain, run, None, &cell);
                     attach(&mut arena, &mut root, parent, link);
-                    let node = arena.nodes.len() as u32;
+                    let node = NodeId::next_of(&arena.nodes);
                     arena.nodes.push(Node::new(&cut));
                     todo.push((node, cell.depth()));
                     (parent, run) = (Some((node, Side::Below)), arena.nodes.len());
@@ -284,7 +284,7 @@ impl OccupiedCells {
                 }
                 (BELOW | ABOVE, Some(cut)) => {
                     let side = if code == BELOW { Side::Below } else { Side::Above };
-                    let next = Link::inner(arena.nodes.len() as u32 + 1);
+                    let next = Link::inner(NodeId::next_of(&arena.nodes).plus(1));
                     arena.nodes.push(Node::one_sided(&cut, side, next));
                     (cut, side)
                 }
@@ -310,7 +310,7 @@ fn one_sided(side: Side) -> u8 {
 /// Ends the run of nodes from `run` on with a leaf or the node that comes next, as growing a tree from points does.
 fn close_run(arena: &mut Arena, domain: &Domain, run: usize, leaf: Option<Link>, cell: &Cell) -> Link {
     let Arena { nodes, chains, .. } = arena;
-    let first = Link::inner(run as u32);
+    let first = Link::inner(NodeId::new(run as u32));
     if nodes.len() - run >= LEAST_CUTS && domain.is_chained() {
         let chain = chains.add_nodes(&nodes[run..], leaf.unwrap_or(first), cell);
         nodes.truncate(run);
@@ -322,9 +322,9 @@ fn close_run(arena: &mut Arena, domain: &Domain, run: usize, leaf: Option<Link>,
     first
 }
 
-fn attach(arena: &mut Arena, root: &mut Link, parent: Option<(u32, Side)>, link: Link) {
+fn attach(arena: &mut Arena, root: &mut Link, parent: Option<(NodeId, Side)>, link: Link) {
     match parent {
-        Some((node, side)) => *arena.nodes[node as usize].link_mut(side) = link,
+        Some((node, side)) => *arena.nodes[node.index()].link_mut(side) = link,
         None => *root = link,
     }
 }
@@ -336,7 +336,7 @@ impl Tree {
             let node = arena.nodes[id];
             // Sums of the leaves' counts, which were checked to fit together.
             let rows = node.links().map(|link| match arena.end_of(link).kind() {
-                crate::tree::Kind::Inner(id) => arena.nodes[id as usize].count,
+                crate::tree::Kind::Inner(id) => arena.nodes[id.index()].count,
                 crate::tree::Kind::Leaf(id) => arena.leaves.leaf(id).count(),
                 crate::tree::Kind::Single(_) | crate::tree::Kind::Empty => 0,
             });

@@ -18,9 +18,12 @@ impl ClassificationForest {
         let is_summary = self.trained.forest.summary().is_some();
         let by_tree: Vec<Vec<f64>> = trees
             .par_iter()
-            .map(|(tree, masks)| match is_summary {
-                true => removed_by_cells(&self.trained, tree, masks, lifetime),
-                false => removed(&self.trained, tree, lifetime),
+            .map(|(tree, masks)| {
+                if is_summary {
+                    removed_by_cells(&self.trained, tree, masks, lifetime)
+                } else {
+                    removed(&self.trained, tree, lifetime)
+                }
             })
             .collect();
         let mut relevance = vec![0.0; n_dims];

@@ -95,23 +95,14 @@ impl DensityForest {
     }
 
     /// A density without rows, whose automatic γ comes from a forest over some of them.
-    pub(in crate::forest) fn finished(
-        params: DensityParams,
-        bounds: Bounds,
-        forest: Forest,
-        sample: Forest,
-    ) -> Result<Self> {
+    pub(in crate::forest) fn finished(params: &DensityParams, bounds: &Bounds, forest: Forest, sample: Forest) -> Self {
         let lifetime = forest.domain().lifetime();
-        let sample = sample.storing_every_cut();
-        let of = |forest| Self {
-            params: params.clone(),
-            bounds: bounds.clone(),
-            forest,
-            lifetime,
-            resolved_gamma: OnceLock::new(),
+        let of = |forest, resolved_gamma| {
+            let (params, bounds) = (params.clone(), bounds.clone());
+            Self { params, bounds, forest, lifetime, resolved_gamma }
         };
-        let gamma = OnceLock::from(of(sample).gamma());
-        Ok(Self { resolved_gamma: gamma, ..of(forest) })
+        let gamma = of(sample.storing_every_cut(), OnceLock::new()).gamma();
+        of(forest, OnceLock::from(gamma))
     }
 
     /// The parameters it was fitted with.

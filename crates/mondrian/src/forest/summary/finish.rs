@@ -167,7 +167,7 @@ impl Summary {
         let params = DensityParams { gamma: self.domain.gamma, ..DensityParams::from(forest) };
         params.check()?;
         let forest = self.forest(part, n_trees, &(), true)?;
-        DensityForest::finished(params, self.domain.bounds()?, forest, self.sample_forest()?)
+        Ok(DensityForest::finished(&params, &self.domain.bounds()?, forest, self.sample_forest()?))
     }
 
     /// The trees of cells, with statistics gathered from labels by number of cell over all trees.

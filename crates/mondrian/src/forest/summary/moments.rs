@@ -248,7 +248,7 @@ impl Moments {
         let mut times = Vec::new();
         for index in 0..SAMPLE_TREES {
             let tree = Tree::grown(&domain, domain.tree_key(index), &store);
-            let nodes = (0..tree.n_nodes() as u32).map(|id| tree.node(id));
+            let nodes = tree.node_ids().map(|id| tree.node(id));
             times.extend(nodes.filter(|node| node.separates()).map(crate::tree::Node::time));
         }
         times.sort_unstable_by(f64::total_cmp);

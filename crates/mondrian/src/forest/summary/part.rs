@@ -83,9 +83,10 @@ impl Rows<'_> {
             tree_domain = tree_domain.storing_every_cut();
         }
         let is_all = rows.len() == self.points.n_rows();
-        let raw: std::borrow::Cow<'_, [f64]> = match is_all {
-            true => self.points.as_row_major(),
-            false => rows.iter().flat_map(|row| self.points.row(*row)).collect(),
+        let raw: std::borrow::Cow<'_, [f64]> = if is_all {
+            self.points.as_row_major()
+        } else {
+            rows.iter().flat_map(|row| self.points.row(*row)).collect()
         };
         let coordinates = domain.measure.coordinates(&raw, n_dims);
         drop(raw);

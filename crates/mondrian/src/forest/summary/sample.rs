@@ -61,10 +61,10 @@ impl AutomaticSample {
 
     /// A point's hash; a density has one of its own.
     pub(crate) fn hash(seed: u64, is_density: bool, x: &[f64]) -> u128 {
-        match is_density {
-            true => row_key(NodeKey::root(seed, crate::forest::density::HELD_OUT), x.iter().copied()).to_bits(),
-            false => sample_hash(seed, x),
+        if is_density {
+            return row_key(NodeKey::root(seed, crate::forest::density::HELD_OUT), x.iter().copied()).to_bits();
         }
+        sample_hash(seed, x)
     }
 
     /// How many points there are; where they are many, only that.

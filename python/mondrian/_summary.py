@@ -1,0 +1,481 @@
+"""Training in parts that never meet: moments, a domain that all parts share, and summaries that add up to a forest."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _get_feature_names, check_array
+
+from . import _files, _mondrian
+from . import _parameters as parameters
+from ._base import numbers_of
+
+TASKS = ("regression", "classification", "density")
+
+
+class Moments:
+    """Number, range, exact sums and a keyed sample of rows: one pass that any number of machines share.
+
+    Moments of parts, merged in any order, are those of all rows, bit for bit.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Rows.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
+        Targets or classes; texts, booleans and whole numbers are taken for classes too.
+    task : {{"regression", "classification", "density"}}, default=None
+        What y is: both targets and classes where that is possible without.
+    n_sample : int, default=2048
+        Rows of the sample, from which an automatic lifetime comes; all parts must share it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mondrian import Moments, summarize
+    >>> X = np.random.default_rng(0).uniform(size=(300, 2))
+    >>> y = X[:, 0] + X[:, 1]
+    >>> moments = Moments(X[:100], y[:100]).merge(Moments(X[100:], y[100:]))
+    >>> domain = moments.domain(n_estimators=20, lifetime=5.0, random_state=0)
+    >>> parts = [summarize(X[i : i + 75], y[i : i + 75], domain) for i in range(0, 300, 75)]
+    >>> summary = parts[2]
+    >>> for part in (parts[0], parts[3], parts[1]):
+    ...     summary = summary.merge(part)
+    >>> forest = summary.finish()
+    >>> forest.predict(X[:2]).shape
+    (2,)
+    """
+
+    def __init__(self, X, y=None, *, task=None, n_sample=2048):
+        if task is not None:
+            parameters.choice("task", task, TASKS)
+        names, X = _table(X)
+        n_sample = parameters.integer("n_sample", n_sample, 1, 2**24)
+        targets, self._single, self.classes_ = np.empty(0), True, None
+        if y is not None and task != "density":
+            y = np.asarray(y)
+            if len(y) != len(X):
+                raise ValueError(f"X has {len(X)} rows, but y has {len(y)}")
+            if task != "regression" and y.ndim == 1 and (task == "classification" or y.dtype.kind in "OUSbiu"):
+                self.classes_ = _classes(y)
+            if task != "classification" and y.dtype.kind in "fiu":
+                targets = np.ascontiguousarray(y, dtype=np.float64)
+                self._single = y.ndim == 1
+        self._names = names
+        self._core = _mondrian.Moments.of(X, targets.ravel(), n_sample)
+
+    @property
+    def n_rows_(self):
+        """Number of rows."""
+        return self._core.n_rows
+
+    @property
+    def mean_(self):
+        """Mean of each input."""
+        return np.array([mean for mean, _ in self._core.mean_and_deviation])
+
+    @property
+    def std_(self):
+        """Standard deviation of each input."""
+        return np.array([deviation for _, deviation in self._core.mean_and_deviation])
+
+    @property
+    def sample_(self):
+        """Inputs of the sampled rows, with their targets beside them: shape (n_sample, n_features + n_targets)."""
+        return self._core.sample()
+
+    def merge(self, other):
+        """Take the rows of another part.
+
+        Parameters
+        ----------
+        other : Moments
+            Of rows with the same columns.
+
+        Returns
+        -------
+        self : object
+        """
+        if not isinstance(other, Moments):
+            raise TypeError(f"cannot merge a {type(other).__name__} into moments")
+        if self._names != other._names:
+            raise ValueError(f"cannot combine: columns {self._names} and {other._names}")
+        if (self.classes_ is None) != (other.classes_ is None) or self._single != other._single:
+            raise ValueError("cannot combine: one has classes or several targets, the other not")
+        self._core.merge(other._core)
+        if self.classes_ is not None:
+            self.classes_ = np.union1d(self.classes_, other.classes_)
+        return self
+
+    def domain(
+        self, n_estimators=100, lifetime="auto", *, prior_mean="auto", prior_variance="auto", noise_variance="auto",
+        kappa="auto", leaf_model="hierarchical", gamma="auto", lower=None, upper=None, margin=0.0, measure="uniform",
+        weights="auto", random_state=None,
+    ):  # fmt: skip
+        """What all parts of a training on these rows agree on. Parameters are those of the forests.
+
+        Parameters
+        ----------
+        n_estimators : int, default=100
+            Number of trees.
+        lifetime : float or "auto", default="auto"
+            How fine the partitions get; finite. "auto" cuts until half of the cuts have come that separate the sampled rows,
+            and a smaller lifetime is chosen on a fifth of the rows in the pass of the summaries.
+        prior_mean, prior_variance, noise_variance, kappa : float or "auto", default="auto"
+            Of a regression.
+        leaf_model : {"hierarchical", "independent"}, default="hierarchical"
+            Of a regression.
+        gamma : float or "auto", default="auto"
+            Of a classification or density.
+        lower, upper : array-like of shape (n_features,), default=None
+            The root box; that of the rows without.
+        margin : float, default=0.0
+            How far the box goes beyond the rows on each side, in widths; a density wants 0.1.
+        measure : {"uniform", "quantile"}, default="uniform"
+            What lengths mean; quantiles are those of the sample.
+        weights : array-like of shape (n_features,), "auto", "std" or None, default="auto"
+            One factor per input on the measure.
+        random_state : int, RandomState or None, default=None
+            The seed.
+
+        Returns
+        -------
+        domain : Domain
+        """
+        n_dims = len(self._core.bounds[0])
+        box = parameters.root_box(lower, upper, n_dims)
+        notes = {"single": self._single, "names": self._names}
+        if self.classes_ is not None:
+            notes["classes"] = _files.classes_to_json(self.classes_)
+        arguments = {
+            "trees": {
+                "n_trees": parameters.n_estimators(n_estimators),
+                "lifetime": parameters.auto_or_real("lifetime", lifetime, infinite=True),
+                "seed": parameters.seed_of(random_state),
+                "lower": box[0],
+                "upper": box[1],
+                "measure": parameters.choice("measure", measure, ("uniform", "quantile")),
+                "weights": parameters.weights_of(weights, n_dims),
+                "validation": "hold-out",
+            },
+            "margin": parameters.real("margin", margin),
+            "mean": parameters.auto_or_real("prior_mean", prior_mean, -np.inf),
+            "variance": parameters.auto_or_real("prior_variance", prior_variance),
+            "noise": parameters.auto_or_real("noise_variance", noise_variance),
+            "kappa": parameters.auto_or_real("kappa", kappa),
+            "leaf_model": parameters.choice("leaf_model", leaf_model, ("hierarchical", "independent")),
+            "gamma": parameters.auto_or_real("gamma", gamma, strict=True),
+            "notes": {"python": json.dumps(notes, sort_keys=True)},
+        }
+        return Domain(self._core.domain(arguments))
+
+
+class Domain:
+    """Seed, root box, weights, number of trees and lifetime of a forest that is trained in parts.
+
+    Made by :meth:`Moments.domain`; a text that can be sent anywhere.
+    """
+
+    def __init__(self, core):
+        if not isinstance(core, _mondrian.Domain):
+            raise TypeError("a domain is made by Moments.domain or Domain.from_json")
+        self._core = core
+
+    @classmethod
+    def from_json(cls, text):
+        """The domain of a text.
+
+        Parameters
+        ----------
+        text : str
+            What ``to_json`` gave.
+
+        Returns
+        -------
+        domain : Domain
+        """
+        return cls(_mondrian.Domain.from_json(text))
+
+    def to_json(self):
+        """The domain as a text.
+
+        Returns
+        -------
+        text : str
+        """
+        return self._core.to_json()
+
+    def shard(self, first, end):
+        """The trees ``first`` to ``end - 1`` only, whose summaries are joined with those of the others.
+
+        Parameters
+        ----------
+        first, end : int
+            Numbers of trees.
+
+        Returns
+        -------
+        domain : Domain
+        """
+        n_trees = self.n_estimators
+        first, end = parameters.integer("first", first, 0, n_trees - 1), parameters.integer("end", end, 1, n_trees)
+        if first >= end:
+            raise ValueError(f"trees {first} to {end} are none")
+        return Domain(self._core.shard(first, end))
+
+    def __eq__(self, other):
+        return isinstance(other, Domain) and self._core == other._core
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"Domain({self.to_json()})"
+
+    @property
+    def seed(self):
+        """The seed."""
+        return self._core.params[0]
+
+    @property
+    def n_estimators(self):
+        """Number of trees."""
+        return self._core.params[1]
+
+    @property
+    def weights(self):
+        """One factor per input on the measure; None under the quantile measure."""
+        weights = self._core.params[2]
+        return None if weights is None else np.asarray(weights)
+
+    @property
+    def lifetime(self):
+        """The lifetime that cells are cut until."""
+        return self._core.lifetime
+
+    @property
+    def lower(self):
+        """Lower corner of the root box."""
+        return np.asarray(self._core.bounds[0])
+
+    @property
+    def upper(self):
+        """Upper corner of the root box."""
+        return np.asarray(self._core.bounds[1])
+
+    @property
+    def classes(self):
+        """All classes, sorted; None if the moments saw none."""
+        classes = self._notes().get("classes")
+        return None if classes is None else _files.classes_from_json(classes, None)
+
+    def _notes(self):
+        return json.loads(self._core.notes.get("python", "{}"))
+
+
+def summarize(X, y, domain, task="regression", *, trees=None, n_jobs=None):
+    """What rows say about the trees of a domain, without the rows.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Rows inside the domain's box.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
+        Targets or classes; None for a density.
+    domain : Domain
+        What all parts agree on.
+    task : {"regression", "classification", "density"}, default="regression"
+        What the forest is for.
+    trees : tuple of two int, default=None
+        First tree and the one after the last, of a shard; all without.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Returns
+    -------
+    summary : Summary
+    """
+    if not isinstance(domain, Domain):
+        raise TypeError("domain must be a Domain, as Moments.domain makes it")
+    parameters.choice("task", task, TASKS)
+    if trees is not None:
+        domain = domain.shard(*trees)
+    names, X = _table(X)
+    notes, threads = domain._notes(), parameters.threads_of(n_jobs)
+    if names is not None and notes.get("names") not in (None, names):
+        raise ValueError(f"the columns are {names}, but those of the domain are {notes['names']}")
+    if task == "density":
+        return Summary(_mondrian.Summary.of_density(domain._core, X, threads))
+    if y is None or len(y) != len(X):
+        raise ValueError(f"X has {len(X)} rows, but y has {0 if y is None else len(y)}")
+    if task == "regression":
+        y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        y = np.ascontiguousarray(y, dtype=np.float64)
+        return Summary(_mondrian.Summary.of_regression(domain._core, X, y.ravel(), threads))
+    classes, y = domain.classes, np.asarray(y)
+    if classes is None:
+        raise ValueError("the domain knows no classes: make its moments with y, and task='classification' if y is float")
+    numbers = numbers_of(y, classes)
+    known = classes[np.minimum(numbers, len(classes) - 1)] == y
+    if not np.all(known):
+        raise ValueError(f"y contains {np.unique(y[~known]).tolist()}, classes that the domain's moments did not see")
+    return Summary(_mondrian.Summary.of_classification(domain._core, X, numbers, len(classes), threads))
+
+
+class Summary:
+    """Cells that hold rows in every tree of a domain, with the number of rows, the sum of targets or the classes in each.
+
+    Made by :func:`summarize`. Summaries of parts add up in any order; the forest that they are finished to predicts what
+    a fit on all rows would, bit for bit. It cannot learn, forget, or grow beyond the domain's lifetime.
+    """
+
+    def __init__(self, core):
+        if not isinstance(core, _mondrian.Summary):
+            raise TypeError("a summary is made by summarize or Summary.from_bytes")
+        self._core = core
+
+    def merge(self, other):
+        """Take the rows of another summary on the same domain.
+
+        Parameters
+        ----------
+        other : Summary
+            Of other rows.
+
+        Returns
+        -------
+        self : object
+        """
+        self._core.merge(self._other(other), 1)
+        return self
+
+    def join(self, other):
+        """Take the trees of another shard of the same rows, which follow those here.
+
+        Parameters
+        ----------
+        other : Summary
+            Of the same rows and other trees.
+
+        Returns
+        -------
+        self : object
+        """
+        self._core.join(self._other(other))
+        return self
+
+    def _other(self, other):
+        if not isinstance(other, Summary):
+            raise TypeError(f"cannot merge a {type(other).__name__} into a summary")
+        return other._core
+
+    def to_bytes(self):
+        """The summary as bytes: no code, the same for the same rows.
+
+        Returns
+        -------
+        data : bytes
+        """
+        return self._core.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, data):
+        """The summary of bytes from anywhere, which are checked.
+
+        Parameters
+        ----------
+        data : bytes
+            What ``to_bytes`` gave.
+
+        Returns
+        -------
+        summary : Summary
+        """
+        return cls(_mondrian.Summary.from_bytes(bytes(data)))
+
+    def __reduce__(self):
+        return Summary.from_bytes, (self.to_bytes(),)
+
+    @property
+    def domain(self):
+        """The domain."""
+        return Domain(self._core.domain())
+
+    @property
+    def task(self):
+        """What the forest is for."""
+        return self._core.task
+
+    @property
+    def n_rows(self):
+        """Number of rows."""
+        return self._core.n_rows
+
+    @property
+    def n_cells(self):
+        """Cells that hold rows, over all trees."""
+        return self._core.n_cells
+
+    def finish(self, n_jobs=None):
+        """The forest of all rows.
+
+        Parameters
+        ----------
+        n_jobs : int or None, default=None
+            Threads; also those of the forest.
+
+        Returns
+        -------
+        forest : MondrianForestRegressor, MondrianForestClassifier or MondrianDensity
+            Fitted: it predicts, has paths, views and files.
+        """
+        model = self._core.finish(parameters.threads_of(n_jobs))
+        return _estimator(self.domain, self.task, model, n_jobs)
+
+
+def _estimator(domain, task, model, n_jobs):
+    """The fitted estimator of a core model that was finished on a domain."""
+    from ._classification import MondrianForestClassifier
+    from ._density import MondrianDensity
+    from ._regression import MondrianForestRegressor
+
+    notes, weights = domain._notes(), domain.weights
+    kind = {
+        "regression": MondrianForestRegressor,
+        "classification": MondrianForestClassifier,
+        "density": MondrianDensity,
+    }[task]
+    estimator = kind(
+        n_estimators=domain.n_estimators,
+        lifetime=domain.lifetime,
+        lower=domain.lower.tolist(),
+        upper=domain.upper.tolist(),
+        weights="auto" if weights is None else weights.tolist(),
+        measure="quantile" if weights is None else "uniform",
+        random_state=domain.seed,
+        n_jobs=n_jobs,
+    )
+    estimator.n_features_in_ = len(domain.lower)
+    if notes.get("names") is not None:
+        estimator.feature_names_in_ = np.asarray(notes["names"], dtype=object)
+    if task == "regression":
+        estimator._single = bool(notes.get("single", model.n_targets == 1))
+    if task == "classification":
+        estimator.classes_ = domain.classes
+    return estimator._take(model)
+
+
+def _table(X):
+    """Names of columns, if there are any, and a table of doubles, which the core checks to be finite."""
+    names = _get_feature_names(X)
+    X = check_array(X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+    return (None if names is None else [str(name) for name in names]), X
+
+
+def _classes(y):
+    """The classes of a part, sorted."""
+    kind = type_of_target(y[:1000])
+    if kind not in ("binary", "multiclass", "unknown"):
+        raise ValueError(f"y is {kind}, no classes")
+    return np.unique(y)
