@@ -132,6 +132,7 @@ impl From<mondrian::Error> for Failure {
             E::TooLarge { .. } => "take a smaller lifetime or fewer trees",
             E::Incompatible { .. } => "merge models fitted with the same seed, columns, box and parameters",
             E::UnknownRow { .. } => "give rows that were learned, with the targets they were learned with",
+            E::WithoutRows { .. } => "or summarize the new rows too and merge the summaries",
             E::NotPositiveDefinite { .. } => "raise --alpha",
             E::ModelFile(_) => "give a whole model file written by `mondrian fit`",
             _ => return Self::Other(error.to_string()),

@@ -77,10 +77,16 @@ fn part(args: &SummarizeArgs, place: &Path, screen: Screen) -> Outcome<()> {
     let mut take = |waiting: &mut Prepared| -> Outcome<()> {
         let points = Points::row_major(&waiting.x, record.preparation.n_features())?;
         let part = match task {
-            Some(Task::Regression) => Summary::of_regression(&domain, points, &waiting.y)?,
-            Some(Task::Classification) => Summary::of_classification(&domain, points, &waiting.classes(), n_classes)?,
-            None => Summary::of_density(&domain, points)?,
+            Some(Task::Regression) => Summary::of_regression(&domain, points, &waiting.y),
+            Some(Task::Classification) => Summary::of_classification(&domain, points, &waiting.classes(), n_classes),
+            None => Summary::of_density(&domain, points),
         };
+        let part = part.map_err(|error| match error {
+            mondrian::Error::OutsideBox { .. } | mondrian::Error::InvalidParameter { .. } => {
+                Failure::input(format!("{}: {error}", source.place()), "make the domain of a table that has all rows")
+            }
+            other => other.into(),
+        })?;
         match &mut summary {
             Some(summary) => summary.merge(&part)?,
             None => summary = Some(part),

@@ -152,7 +152,7 @@ pub enum Error {
     NotExact,
     /// Something that needs the training rows was asked of a forest finished from summaries of them.
     #[error(
-        "{what} needs the training rows, which a forest finished from a summary does not hold; fit one on the rows"
+        "{what} needs the training rows, which a forest finished from a summary does not hold: fit one on the rows"
     )]
     WithoutRows {
         /// What was asked for.
