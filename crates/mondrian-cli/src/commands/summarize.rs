@@ -6,7 +6,7 @@ use mondrian::internals::model_file::Archive;
 use mondrian::{Moments, Points, Saved, Summary, TrainingDomain};
 use serde_json::json;
 
-use crate::args::{MergeArgs, SummarizeArgs};
+use crate::args::{MergeArgs, ModelKind, SummarizeArgs};
 use crate::failure::{Failure, Outcome};
 use crate::model::{Fitted, Model, Opened, Record, classifier, density, forest};
 use crate::prepare::{Besides, Prepared, PreparedRows, Task};
@@ -30,8 +30,9 @@ pub(crate) fn run(args: &SummarizeArgs, screen: Screen) -> Outcome<()> {
 
 /// A domain of all rows of a table.
 fn make_domain(args: &SummarizeArgs, screen: Screen) -> Outcome<()> {
-    let opened = Opened::new(&args.data, screen)?;
-    let training = opened.training(args.data.missing());
+    let kind = if args.data.target.is_some() { ModelKind::Forest } else { ModelKind::Density };
+    let opened = Opened::new(&args.data, Some(kind), &args.params, screen)?;
+    let training = opened.training();
     let task = opened.preparation.task();
     let mut moments: Option<Moments> = None;
     training.rows()?.feed(screen, |points, batch| {

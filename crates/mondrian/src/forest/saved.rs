@@ -110,6 +110,7 @@ impl Saved for RegressionForest {
     fn to_archive(&self) -> Result<Archive> {
         let mut archive = Archive::new(Self::KIND);
         if self.forest().write_summary(&mut archive)? {
+            archive.set_params("regression", self.fitted_params())?;
             archive.set_params("lifetime", &self.lifetime())?;
             return Ok(archive);
         }

@@ -21,24 +21,23 @@ impl Saved for DensityForest {
 
     fn to_archive(&self) -> Result<Archive> {
         let mut archive = Archive::new(Self::KIND);
+        archive.set_params("density", &State { params: self.params.clone(), lifetime: self.lifetime })?;
         if self.forest.write_summary(&mut archive)? {
-            archive.set_params("lifetime", &self.lifetime)?;
             return Ok(archive);
         }
         self.forest.write_to(&mut archive)?;
-        archive.set_params("density", &State { params: self.params.clone(), lifetime: self.lifetime })?;
         archive.insert_vec("box_lower", self.bounds.lower().to_vec())?;
         archive.insert_vec("box_upper", self.bounds.upper().to_vec())?;
         Ok(archive)
     }
 
     fn from_archive(archive: &Archive) -> Result<Self> {
+        let State { params, lifetime } = archive.params("density")?;
         if let Some(summary) = crate::forest::saved::read_summary(archive)? {
-            let (mut model, lifetime) = (summary.grown_density()?, archive.params("lifetime")?);
+            let mut model = summary.grown_density()?;
             model.set_lifetime(lifetime)?;
             return Ok(model);
         }
-        let State { params, lifetime } = archive.params("density")?;
         params.check()?;
         let bounds = Bounds::new(archive.slice("box_lower")?, archive.slice("box_upper")?)?;
         let (forest, growth): (Forest, _) = Forest::read_from(archive)?;
