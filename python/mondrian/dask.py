@@ -41,6 +41,18 @@ __all__ = [
 _AT_ONCE = 4
 
 
+#: The name of the target beside the inputs.
+_TARGET = "mondrian target"
+
+
+def _inputs_of(frame):
+    return frame.drop(columns=_TARGET)
+
+
+def _target_of(frame):
+    return frame[_TARGET]
+
+
 def _is_frame(X):
     return hasattr(X, "to_delayed") and hasattr(X, "map_partitions") and hasattr(X, "npartitions") and not _is_array(X)
 
@@ -69,6 +81,10 @@ def _pairs(X, y):
         if any(np.isnan(size) for size in (*X.chunks[0], *y.chunks[0])):
             raise ValueError("the chunks of X and y differ and are unknown: call compute_chunk_sizes on both")
         y = y.rechunk({0: X.chunks[0]})
+    if _is_frame(X) and _is_frame(y) and y.ndim == 1:
+        # One frame: read from files, the two might be partitioned differently.
+        both = list(X.assign(**{_TARGET: y}).to_delayed())
+        return [(delayed(_inputs_of, pure=True)(part), delayed(_target_of, pure=True)(part)) for part in both]
     targets = _parts(y, "y")
     if len(rows) != len(targets):
         raise ValueError(f"X has {len(rows)} partitions, but y has {len(targets)}: they must hold the same rows")

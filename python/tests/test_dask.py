@@ -98,7 +98,7 @@ def test_partitions_come_from_parquet(client, tmp_path, whole):
         frame.iloc[part * 1000 : (part + 1) * 1000].to_parquet(tmp_path / f"part.{part}.parquet")
     read = dd.read_parquet(tmp_path)
     forest = DaskMondrianForestRegressor(**PARAMETERS, client=client).fit(read[list("abcd")], read["y"])
-    assert np.array_equal(forest.to_local().predict(X), whole)
+    assert np.array_equal(forest.to_local().predict(frame[list("abcd")]), whole)
 
 
 def test_the_kernel_sees_the_nearest_rows_of_all_partitions(client):
