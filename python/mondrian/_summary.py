@@ -183,8 +183,8 @@ class Domain:
             raise TypeError("a domain is made by Moments.domain or Domain.from_json")
         self._core = core
 
-    @classmethod
-    def from_json(cls, text):
+    @staticmethod
+    def from_json(text):
         """The domain of a text.
 
         Parameters
@@ -196,7 +196,7 @@ class Domain:
         -------
         domain : Domain
         """
-        return cls(_mondrian.Domain.from_json(text))
+        return Domain(_mondrian.Domain.from_json(text))
 
     def to_json(self):
         """The domain as a text.
@@ -379,8 +379,8 @@ class Summary:
         """
         return self._core.to_bytes()
 
-    @classmethod
-    def from_bytes(cls, data):
+    @staticmethod
+    def from_bytes(data):
         """The summary of bytes from anywhere, which are checked.
 
         Parameters
@@ -392,7 +392,7 @@ class Summary:
         -------
         summary : Summary
         """
-        return cls(_mondrian.Summary.from_bytes(bytes(data)))
+        return Summary(_mondrian.Summary.from_bytes(bytes(data)))
 
     def __reduce__(self):
         return Summary.from_bytes, (self.to_bytes(),)
