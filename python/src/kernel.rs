@@ -102,11 +102,24 @@ impl PyKernelRidge {
         Ok(Self { model: self.model.derived(py, |model| model.at(Lifetime::new(lifetime)?))? })
     }
 
-    /// The path, and how well the solution was kept.
-    fn path<'py>(&self, py: Python<'py>, sets: Vec<Labelled<'py>>, work: Work<'py>) -> PyResult<(PyPath, f64)> {
+    /// The path by a named method, at these lifetimes by conjugate gradients, and how well the solution was kept.
+    fn path<'py>(
+        &self,
+        py: Python<'py>,
+        sets: Vec<Labelled<'py>>,
+        method: &str,
+        lifetimes: Vec<f64>,
+        work: Work<'py>,
+    ) -> PyResult<(PyPath, f64)> {
         let sets = all_points(py, &sets)?;
-        let found =
-            work.run(py, |mut progress| self.model.read().path(&sets, &PathMethod::default(), &mut progress))?;
+        let method = match method {
+            "auto" => PathMethod::default(),
+            "addition" => PathMethod::Addition,
+            "cholesky" => PathMethod::Cholesky,
+            "cg" => PathMethod::ConjugateGradients { lifetimes, options: CgOptions::default() },
+            other => return Err(unknown("method", other)),
+        };
+        let found = work.run(py, |mut progress| self.model.read().path(&sets, &method, &mut progress))?;
         Ok((PyPath::new(found.path), found.drift.worst_residual))
     }
 

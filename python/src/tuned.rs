@@ -1,5 +1,6 @@
 //! Regression and classification with the whole tuned Laplace kernel, on tables with missing cells and categories.
 
+use mondrian::internals::laplace::SolverChoice;
 use mondrian::internals::linalg::Threads;
 use mondrian::{
     Cells, KernelMeasure as Measure, KernelMetric as Metric, KernelTuning, LaplaceClassifier, LaplaceRegressor,
@@ -33,6 +34,9 @@ struct Arguments {
     categorical: Vec<bool>,
     fit_intercept: bool,
     max_seconds: Option<f64>,
+    solver: String,
+    max_exact_rows: usize,
+    n_neighbors: Option<usize>,
     seed: u64,
 }
 
@@ -56,7 +60,17 @@ impl Arguments {
                 other => return Err(unknown("metric", other)),
             },
         };
+        let solver = match self.solver.as_str() {
+            "auto" => SolverChoice::Auto,
+            "exact" => SolverChoice::Exact,
+            "cg" => SolverChoice::Cg,
+            "local" => SolverChoice::Local,
+            other => return Err(unknown("solver", other)),
+        };
         Ok(KernelTuning {
+            solver,
+            max_exact_rows: self.max_exact_rows,
+            n_neighbors: self.n_neighbors,
             measure,
             metric,
             exponent: self.exponent,
@@ -126,6 +140,20 @@ macro_rules! with_kernel {
                 self.model.vector(py, 1, |model| Ok(model.importances().to_vec()))
             }
 
+            /// How all rows were solved.
+            #[getter]
+            fn solver<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+                let report = self.model.ask(py, 1, |model| Ok(*model.solver()))?;
+                let dict = PyDict::new(py);
+                dict.set_item("used", report.used.name())?;
+                dict.set_item("n_neighbors", report.local.map(|local| local.n_neighbors))?;
+                dict.set_item("products", report.conjugate.map(|cg| cg.products))?;
+                dict.set_item("residual", report.conjugate.map(|cg| cg.residual))?;
+                dict.set_item("compared", report.compared)?;
+                dict.set_item("n_tuned", report.n_tuned)?;
+                Ok(dict)
+            }
+
             /// All evaluations as a dictionary of arrays.
             fn trajectory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
                 let trajectory = self.model.ask(py, 1, |model| Ok(model.trajectory().clone()))?;
@@ -153,6 +181,21 @@ macro_rules! with_kernel {
 with_kernel!(PyLaplaceRegressor);
 with_kernel!(PyLaplaceClassifier);
 
+/// Targets column by column as a matrix.
+fn targets_of(py: Python<'_>, y: &Column<'_>, n_rows: usize) -> PyResult<Matrix> {
+    Matrix::from_column_major(y.to_vec(), n_rows, y.len() / n_rows.max(1)).map_err(|error| to_python(py, &error))
+}
+
+fn map_named(name: Option<&str>) -> PyResult<Option<TargetMap>> {
+    Ok(match name {
+        None => None,
+        Some("identity") => Some(TargetMap::Identity),
+        Some("sqrt") => Some(TargetMap::Sqrt),
+        Some("log") => Some(TargetMap::Log),
+        Some(other) => return Err(unknown("target_transform", other)),
+    })
+}
+
 #[pymethods]
 impl PyLaplaceRegressor {
     /// Tunes and solves; targets column by column.
@@ -164,23 +207,54 @@ impl PyLaplaceRegressor {
         arguments: Arguments,
         work: Work<'py>,
     ) -> PyResult<Self> {
-        let target_map = match target_map.as_deref() {
-            None => None,
-            Some("identity") => Some(TargetMap::Identity),
-            Some("sqrt") => Some(TargetMap::Sqrt),
-            Some("log") => Some(TargetMap::Log),
-            Some(other) => return Err(unknown("target_transform", other)),
-        };
+        let target_map = map_named(target_map.as_deref())?;
         let params = LaplaceRegressorParams { tuning: arguments.tuning(work.n_threads())?, target_map };
         let (x, y, weights) = &rows;
         let (numbers, width) = x.row_major()?;
         let n_rows = numbers.len() / width.max(1);
-        let targets = Matrix::from_column_major(y.to_vec(), n_rows, y.len() / n_rows.max(1))
-            .map_err(|error| to_python(py, &error))?;
+        let targets = targets_of(py, y, n_rows)?;
         let (categorical, weights) = (&arguments.categorical, weights.as_deref());
         run_searching(py, &work, |progress: Progress<'_>| {
             let cells = Cells::row_major(&numbers, width)?;
             LaplaceRegressor::fit_many(cells, categorical, &targets, weights, &params, progress)
+        })
+        .map(Self::from)
+    }
+
+    /// Appends rows; targets column by column.
+    fn append<'py>(
+        &self,
+        py: Python<'py>,
+        rows: (Table<'py>, Column<'py>, Option<Column<'py>>),
+        n_threads: usize,
+    ) -> PyResult<()> {
+        let (x, y, weights) = &rows;
+        let (numbers, width) = x.row_major()?;
+        let n_rows = numbers.len() / width.max(1);
+        let targets = targets_of(py, y, n_rows)?;
+        let weights = weights.as_deref();
+        self.model.change(py, n_threads, |model| model.append(Cells::row_major(&numbers, width)?, &targets, weights))
+    }
+
+    /// The model tuned anew on all its rows and these.
+    fn tuned_again<'py>(
+        &self,
+        py: Python<'py>,
+        rows: (Table<'py>, Column<'py>, Option<Column<'py>>),
+        target_map: Option<String>,
+        arguments: Arguments,
+        work: Work<'py>,
+    ) -> PyResult<Self> {
+        let tuning = arguments.tuning(work.n_threads())?;
+        let params = LaplaceRegressorParams { tuning, target_map: map_named(target_map.as_deref())? };
+        let (x, y, weights) = &rows;
+        let (numbers, width) = x.row_major()?;
+        let targets = targets_of(py, y, numbers.len() / width.max(1))?;
+        let weights = weights.as_deref();
+        run_searching(py, &work, |progress: Progress<'_>| {
+            let mut copy = self.model.read().clone();
+            copy.append(Cells::row_major(&numbers, width)?, &targets, weights)?;
+            copy.tuned_again(&params, progress)
         })
         .map(Self::from)
     }
@@ -238,10 +312,14 @@ impl PyLaplaceRegressor {
         self.model.ask(py, 1, |model| Ok(model.n_targets()))
     }
 
-    /// Weights of the training rows and the centre, for one target.
-    fn solution<'py>(&self, py: Python<'py>, target: usize) -> PyResult<(Bound<'py, numpy::PyArray1<f64>>, f64)> {
-        let (weights, centre) = self.model.ask(py, 1, |model| Ok(model.solution(target)))?;
-        Ok((vector(py, weights), centre))
+    /// Weights of the training rows and the centre, for one target; `None` where nearest rows predict.
+    fn solution<'py>(
+        &self,
+        py: Python<'py>,
+        target: usize,
+    ) -> PyResult<Option<(Bound<'py, numpy::PyArray1<f64>>, f64)>> {
+        let found = self.model.ask(py, 1, |model| Ok(model.solution(target)))?;
+        Ok(found.map(|(weights, centre)| (vector(py, weights), centre)))
     }
 
     /// Root mean squared error, mean absolute error and error of the mean, for one target.
@@ -272,6 +350,41 @@ impl PyLaplaceClassifier {
         run_searching(py, &work, |progress: Progress<'_>| {
             let cells = Cells::row_major(&numbers, width)?;
             LaplaceClassifier::fit_with_progress(cells, categorical, &classes, n_classes, weights, &tuning, progress)
+        })
+        .map(Self::from)
+    }
+
+    /// Appends rows of known classes.
+    fn append<'py>(
+        &self,
+        py: Python<'py>,
+        rows: (Table<'py>, Column<'py, u32>, Option<Column<'py>>),
+        n_threads: usize,
+    ) -> PyResult<()> {
+        let (x, y, weights) = &rows;
+        let (numbers, width) = x.row_major()?;
+        let classes: Vec<usize> = y.iter().map(|class| *class as usize).collect();
+        let weights = weights.as_deref();
+        self.model.change(py, n_threads, |model| model.append(Cells::row_major(&numbers, width)?, &classes, weights))
+    }
+
+    /// The model tuned anew on all its rows and these.
+    fn tuned_again<'py>(
+        &self,
+        py: Python<'py>,
+        rows: (Table<'py>, Column<'py, u32>, Option<Column<'py>>),
+        arguments: Arguments,
+        work: Work<'py>,
+    ) -> PyResult<Self> {
+        let tuning = arguments.tuning(work.n_threads())?;
+        let (x, y, weights) = &rows;
+        let (numbers, width) = x.row_major()?;
+        let classes: Vec<usize> = y.iter().map(|class| *class as usize).collect();
+        let weights = weights.as_deref();
+        run_searching(py, &work, |progress: Progress<'_>| {
+            let mut copy = self.model.read().clone();
+            copy.append(Cells::row_major(&numbers, width)?, &classes, weights)?;
+            copy.tuned_again(&tuning, progress)
         })
         .map(Self::from)
     }

@@ -158,6 +158,9 @@ pub enum Error {
         /// What was asked for.
         what: &'static str,
     },
+    /// Rows were to be appended to a kernel model from a file that does not hold the training rows' cells.
+    #[error("the file of a model solved by one factorisation takes no further rows: fit it with the solver \"local\"")]
+    NotLocal,
     /// Leave-one-out was asked to choose a lifetime where it has no closed form.
     #[error("leave-one-out is available for densities only; use hold-out or k folds")]
     NoLeaveOneOut,

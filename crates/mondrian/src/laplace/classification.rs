@@ -4,14 +4,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::laplace::Cells;
-use crate::laplace::importance::importances;
+use crate::laplace::large::{ManyRows, SolverReport};
 use crate::laplace::link::Link;
-use crate::laplace::model::{KernelModel, KeyedRows, checked_weights};
+use crate::laplace::model::{Forms, KernelModel, KeyedRows, checked_weights};
 use crate::laplace::objective::Loss;
 use crate::laplace::regression::{metric_of_inputs, transform};
-use crate::laplace::search::{KernelTuning, Search};
+use crate::laplace::search::{KernelTuning, Search, TunedKernel};
 use crate::laplace::solve::{Solution, solve};
 use crate::linalg::{Matrix, Threads};
+use crate::memory;
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::NodeKey;
 use crate::progress::Progress;
@@ -78,50 +79,98 @@ impl LaplaceClassifier {
         progress: Progress<'_>,
     ) -> Result<Self> {
         let n = cells.n_rows();
-        if classes.len() != n {
-            return Err(Error::LengthMismatch { what: "classes", expected: n, found: classes.len() });
-        }
         if n == 0 || n_classes == 0 {
             return Err(Error::Empty { what: "X", rows: n, columns: cells.n_columns() });
         }
-        if let Some(&class) = classes.iter().find(|class| **class >= n_classes) {
-            let expected = "below the number of classes";
-            return Err(Error::InvalidParameter { name: "a class", value: class as f64, expected });
-        }
+        check_classes(classes, n, n_classes)?;
         checked_weights(weights, n)?;
         let numbers = Matrix::from_column(classes.iter().map(|class| *class as f64).collect());
-        let KeyedRows { rows: order, weights, places } = KeyedRows::new(cells, &numbers, weights, tuning.seed);
+        let KeyedRows { rows: order, weights, unit, places } = KeyedRows::new(cells, &numbers, weights, tuning.seed);
+        let n = order.len();
+        let is_exact = tuning.is_exact(n);
+        if is_exact {
+            memory::check("bytes of the kernel matrix", memory::bytes_of(n, n))?;
+        }
         let table: Vec<f64> = order.iter().flat_map(|&i| cells.row(i).iter().copied()).collect();
         let cells = Cells::row_major(&table, cells.n_columns())?;
-        let n = order.len();
         let targets = Matrix::from_fn(n, n_classes, |i, c| f64::from(u8::from(classes[order[i]] == c)));
         let mut search = Search::new(tuning, cells, categorical, weights.clone(), Loss::Log, progress)?;
         let rough = search.rough(&targets)?;
-        let kernel = search.finish(rough, &targets)?;
+        let TunedKernel { columns, values } = search.finish(rough, &targets)?;
         let trajectory = std::mem::take(&mut search.trajectory);
-        let columned = kernel.columns.apply(cells)?;
-        let rows = kernel.values.rows(&columned)?;
+        drop(search);
+        let rows = values.rows(&columns.apply(cells)?)?;
         let is_centred = tuning.fit_intercept;
-        let solution = solve(&rows, &targets, &weights, is_centred, kernel.values.alpha, tuning.threads)?;
+        let solution = if is_exact {
+            solve(&rows, &targets, &weights, is_centred, values.alpha, tuning.threads)?
+        } else {
+            ManyRows::new(&rows, &targets, &weights, values.alpha, tuning.large_options(Loss::Log)).solve()?
+        };
         let key = NodeKey::root(tuning.seed, 0).fork(0x696D_706F);
-        let importances =
-            importances(&kernel.columns, &kernel.values, cells, &targets, &weights, Loss::Log, is_centred, key)?;
+        // Of the first rows, where there are many.
+        let n = solution.residuals.n_rows();
         let scores = Matrix::from_fn(n, n_classes, |i, c| targets[(i, c)] - solution.residuals[(i, c)]);
-        let link = Link::fit(&scores, &targets, &weights);
-        let worth = worth(link, &scores, &targets, &weights);
-        let Solution { dual, targets: centred, centre, .. } = solution;
-        let model = KernelModel::new(
-            kernel.columns,
-            kernel.values,
+        let first = Matrix::from_fn(n, n_classes, |i, c| targets[(i, c)]);
+        let link = Link::fit(&scores, &first, &weights[..n]);
+        let worth = worth(link, &scores, &first, &weights[..n]);
+        let Solution { dual, targets: centred, centre, report, .. } = solution;
+        let mut model = KernelModel {
+            columns,
+            values,
             rows,
             weights,
+            weight_unit: unit,
             places,
             is_centred,
-            (centre, dual, centred),
-            importances,
+            centre,
+            dual,
+            targets: centred,
+            report,
+            table,
+            importances: Vec::new(),
             trajectory,
-        );
+            forms: Forms::default(),
+        };
+        model.importances = model.importances_of_inputs(&targets, Loss::Log, key)?;
         Ok(Self { model, link, worth })
+    }
+
+    /// How all rows were solved.
+    pub fn solver(&self) -> &SolverReport {
+        &self.model.report
+    }
+
+    /// As [`crate::laplace::LaplaceRegressor::append`], for rows of known classes.
+    ///
+    /// # Errors
+    /// [`Error::NotLocal`] for a model from a file without its rows' cells, [`Error::LengthMismatch`],
+    /// [`Error::InvalidParameter`] for a class that is no class. Nothing is changed then.
+    pub fn append(&mut self, cells: Cells<'_>, classes: &[usize], weights: Option<&[f64]>) -> Result<()> {
+        let n = cells.n_rows();
+        check_classes(classes, n, self.n_classes())?;
+        if n == 0 || weights.is_some_and(|w| w.iter().all(|w| *w == 0.0) && w.len() == n) {
+            return Ok(());
+        }
+        checked_weights(weights, n)?;
+        let targets = Matrix::from_fn(n, self.n_classes(), |i, c| f64::from(u8::from(classes[i] == c)));
+        self.model.append(cells, &targets, weights, Loss::Log)
+    }
+
+    /// As [`crate::laplace::LaplaceRegressor::tuned_again`].
+    ///
+    /// # Errors
+    /// [`Error::NotLocal`] for a model that does not keep its rows, and those of [`LaplaceClassifier::fit_with_progress`].
+    pub fn tuned_again(&self, tuning: &KernelTuning, progress: Progress<'_>) -> Result<Self> {
+        let (cells, categorical) = self.model.cells()?;
+        let (model, n_classes) = (&self.model, self.n_classes());
+        let score = |i: usize, c: usize| model.targets[(i, c)] + model.centre[c];
+        let class = |i: usize| (1..n_classes).fold(0, |best, c| if score(i, c) > score(i, best) { c } else { best });
+        let classes: Vec<usize> = (0..model.n_rows()).map(class).collect();
+        let weights: Vec<f64> = model.weights.iter().map(|w| w * model.weight_unit).collect();
+        let mut again =
+            Self::fit_with_progress(cells, &categorical, &classes, n_classes, Some(&weights), tuning, progress)?;
+        again.model.places = model.places_after(&again.model);
+        Ok(again)
     }
 
     /// Probabilities, row-major: one column per class.
@@ -221,6 +270,17 @@ impl LaplaceClassifier {
     pub fn transform(&self, cells: Cells<'_>, n_directions: usize, seed: u64) -> Result<(Vec<f64>, usize)> {
         transform(&self.model, cells, n_directions, seed)
     }
+}
+
+fn check_classes(classes: &[usize], n_rows: usize, n_classes: usize) -> Result<()> {
+    if classes.len() != n_rows {
+        return Err(Error::LengthMismatch { what: "classes", expected: n_rows, found: classes.len() });
+    }
+    if let Some(&class) = classes.iter().find(|class| **class >= n_classes) {
+        let expected = "below the number of classes";
+        return Err(Error::InvalidParameter { name: "a class", value: class as f64, expected });
+    }
+    Ok(())
 }
 
 fn worth(link: Link, scores: &Matrix, targets: &Matrix, weights: &[f64]) -> ClassWorth {

@@ -8,9 +8,9 @@
 use crate::parallel::prelude::*;
 
 use crate::laplace::KernelRows;
-use crate::laplace::dense::{fill_cross, gram_lower};
 use crate::laplace::local::some_rows;
 use crate::laplace::packed::{BLOCK, PackedRows, near_order};
+use crate::laplace::tiles::Tiles;
 use crate::linalg::{Cholesky, Into, Matrix, MatrixMut, MatrixRef, Threads, dot, gemm, gemm_lower};
 use crate::process::NodeKey;
 use crate::{Error, Result};
@@ -330,8 +330,8 @@ fn factor_of_centres(system: &System, centres: &[usize]) -> Result<Matrix> {
     if r == 0 {
         return Ok(Matrix::zeros(0, n));
     }
-    let centres = system.rows.select(centres);
-    let mut gram = gram_lower(&centres);
+    let centres = Tiles::new(&system.rows.select(centres));
+    let mut gram = centres.gram_lower(system.threads);
     for i in 0..r {
         gram[(i, i)] += 1e-5;
     }
@@ -340,7 +340,10 @@ fn factor_of_centres(system: &System, centres: &[usize]) -> Result<Matrix> {
     let chunk = |(k, out): (usize, &mut [f64])| -> Result<()> {
         let columns = out.len() / r;
         let numbers: Vec<usize> = (k * CHUNK..k * CHUNK + columns).collect();
-        fill_cross(&centres, &system.rows.select(&numbers), out);
+        let others = Tiles::new(&system.rows.select(&numbers));
+        for (j, column) in out.chunks_exact_mut(r).enumerate() {
+            centres.fill_column(others.row(j), 0, column);
+        }
         factor.half_solve_in_place(MatrixMut::new(out, r, columns))
     };
     if system.threads == Threads::ONE {
@@ -354,7 +357,7 @@ fn factor_of_centres(system: &System, centres: &[usize]) -> Result<Matrix> {
 /// The factor of K − FFᵀ + noise on the rows of a leaf. A preconditioner may be off, but must be positive.
 fn leaf(system: &System, f: MatrixRef<'_>, own: std::ops::Range<usize>) -> Result<Cholesky> {
     let numbers: Vec<usize> = own.clone().collect();
-    let mut gram = gram_lower(&system.rows.select(&numbers));
+    let mut gram = Tiles::new(&system.rows.select(&numbers)).gram_lower(Threads::ONE);
     if f.n_rows() > 0 {
         gemm_lower(-1.0, f.t(), f, Into::Add, gram.view_mut(), Threads::ONE);
     }
@@ -387,7 +390,7 @@ mod tests {
     }
 
     fn by_cholesky(rows: &KernelRows, noise: &[f64], right: &Matrix) -> Matrix {
-        let mut a = gram_lower(rows);
+        let mut a = Tiles::new(rows).gram_lower(Threads::ONE);
         noise.iter().enumerate().for_each(|(i, noise)| a[(i, i)] += noise);
         let mut x = right.clone();
         Cholesky::new(a, Threads::ONE).unwrap().solve_in_place(x.view_mut()).unwrap();

@@ -6,6 +6,7 @@ use crate::parallel::prelude::*;
 use crate::Result;
 use crate::laplace::Cells;
 use crate::laplace::columns::Columns;
+use crate::laplace::local::{LocalRows, LocalSettings};
 use crate::laplace::objective::{Loss, best_temperature, means, softmax};
 use crate::laplace::tiles::Tiles;
 use crate::laplace::values::Values;
@@ -72,9 +73,78 @@ pub(crate) fn importances(
     };
     let predicted = predict(&tiles);
     let temperature = if loss == Loss::Log { best_temperature(&predicted, &own, weights) } else { 1.0 };
-    let error = |predicted: &Matrix| match loss {
+    let error = |predicted: &Matrix| loss_at(loss, temperature, predicted, &own, weights);
+    let base = error(&predicted);
+    let growth = |input: usize| -> Result<f64> {
+        let permuted = permuted(&table, n_inputs, input, key);
+        let rows = values.rows(&columns.apply(Cells::row_major(&permuted, n_inputs)?)?)?;
+        Ok((error(&predict(&Tiles::new(&rows))) - base).max(0.0))
+    };
+    let grown: Vec<f64> = (0..n_inputs).into_par_iter().map(growth).collect::<Result<_>>()?;
+    Ok(shares(grown))
+}
+
+/// The rows of a table with one input's cells permuted, by key.
+fn permuted(table: &[f64], n_inputs: usize, input: usize, key: NodeKey) -> Vec<f64> {
+    let n = table.len() / n_inputs;
+    let mut keyed: Vec<(NodeKey, usize)> = (0..n).map(|i| (key.fork(input as u64).fork(i as u64), i)).collect();
+    keyed.sort_unstable();
+    let mut permuted = table.to_vec();
+    for (i, (_, from)) in keyed.iter().enumerate() {
+        permuted[i * n_inputs + input] = table[from * n_inputs + input];
+    }
+    permuted
+}
+
+fn shares(grown: Vec<f64>) -> Vec<f64> {
+    let largest = grown.iter().fold(0.0_f64, |m, g| m.max(*g));
+    grown.into_iter().map(|g| if largest > 0.0 { g / largest } else { 0.0 }).collect()
+}
+
+/// Rows looked at among many, and the most neighbours each is predicted from.
+const NEAR_ROWS: usize = 500;
+const NEAR: usize = 64;
+
+/// As [`importances`], each row predicted from its nearest among all others.
+pub(crate) fn importances_by_neighbors(
+    columns: &Columns,
+    values: &Values,
+    cells: Cells<'_>,
+    local: LocalRows<'_>,
+    settings: LocalSettings,
+    loss: Loss,
+    key: NodeKey,
+) -> Result<Vec<f64>> {
+    let (n_inputs, c) = (cells.n_columns(), local.centre.len());
+    let n = cells.n_rows().min(n_rows_for(n_inputs).min(NEAR_ROWS));
+    if n < 3 {
+        return Ok(vec![0.0; n_inputs]);
+    }
+    let table: Vec<f64> = (0..n).flat_map(|i| cells.row(i).to_vec()).collect();
+    let (weights, own) = (&local.weights[..n], (0..n as u32).collect::<Vec<_>>());
+    let targets = Matrix::from_fn(n, c, |i, k| local.targets[(i, k)] + local.centre[k]);
+    let settings = LocalSettings { n_neighbors: settings.n_neighbors.min(NEAR), ..settings };
+    let predict = |table: &[f64]| {
+        let queries = values.rows(&columns.apply(Cells::row_major(table, n_inputs)?)?)?;
+        local.predict(&queries, Some(&own), settings)
+    };
+    let predicted = predict(&table)?;
+    let temperature = if loss == Loss::Log { best_temperature(&predicted, &targets, weights) } else { 1.0 };
+    let base = loss_at(loss, temperature, &predicted, &targets, weights);
+    let growth = |input: usize| -> Result<f64> {
+        let predicted = predict(&permuted(&table, n_inputs, input, key))?;
+        Ok((loss_at(loss, temperature, &predicted, &targets, weights) - base).max(0.0))
+    };
+    Ok(shares((0..n_inputs).map(growth).collect::<Result<_>>()?))
+}
+
+/// The sum of squared errors, or of log losses at a temperature.
+fn loss_at(loss: Loss, temperature: f64, predicted: &Matrix, targets: &Matrix, weights: &[f64]) -> f64 {
+    let (n, c) = (predicted.n_rows(), predicted.n_columns());
+    match loss {
         Loss::Squared => {
-            let square = |k: usize| (0..n).map(|i| weights[i] * (own[(i, k)] - predicted[(i, k)]).powi(2)).sum::<f64>();
+            let square =
+                |k: usize| (0..n).map(|i| weights[i] * (targets[(i, k)] - predicted[(i, k)]).powi(2)).sum::<f64>();
             (0..c).map(square).sum::<f64>()
         }
         Loss::Log => {
@@ -82,24 +152,10 @@ pub(crate) fn importances(
             let mut sum = 0.0;
             for i in 0..n {
                 softmax((0..c).map(|k| temperature * predicted[(i, k)]), &mut probabilities);
-                let true_one: f64 = (0..c).map(|k| probabilities[k] * own[(i, k)]).sum();
+                let true_one: f64 = (0..c).map(|k| probabilities[k] * targets[(i, k)]).sum();
                 sum -= weights[i] * true_one.max(1e-300).ln();
             }
             sum
         }
-    };
-    let base = error(&predicted);
-    let growth = |input: usize| -> Result<f64> {
-        let mut keyed: Vec<(NodeKey, usize)> = (0..n).map(|i| (key.fork(input as u64).fork(i as u64), i)).collect();
-        keyed.sort_unstable();
-        let mut permuted = table.clone();
-        for (i, (_, from)) in keyed.iter().enumerate() {
-            permuted[i * n_inputs + input] = table[from * n_inputs + input];
-        }
-        let rows = values.rows(&columns.apply(Cells::row_major(&permuted, n_inputs)?)?)?;
-        Ok((error(&predict(&Tiles::new(&rows))) - base).max(0.0))
-    };
-    let grown: Vec<f64> = (0..n_inputs).into_par_iter().map(growth).collect::<Result<_>>()?;
-    let largest = grown.iter().fold(0.0_f64, |m, g| m.max(*g));
-    Ok(grown.into_iter().map(|g| if largest > 0.0 { g / largest } else { 0.0 }).collect())
+    }
 }

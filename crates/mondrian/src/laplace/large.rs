@@ -3,10 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::laplace::conjugate::{ConjugateOptions, bytes_needed, conjugate_solve};
-use crate::laplace::local::{LocalModel, LocalOptions, means, some_rows};
+use crate::laplace::local::{LeftOut, LocalRows, LocalSettings};
+use crate::laplace::objective::{Loss, means};
+use crate::laplace::solve::{Solution, loss_of};
+use crate::laplace::tiles::Tiles;
 use crate::laplace::{KernelRows, PackedRows};
-use crate::linalg::{Matrix, Threads};
-use crate::process::NodeKey;
+use crate::linalg::{Matrix, Threads, dot};
+use crate::memory;
+use crate::parallel::prelude::*;
 use crate::{Error, Result};
 
 /// Which solver is asked for.
@@ -16,7 +20,7 @@ pub enum SolverChoice {
     /// Exact to `max_exact_rows`; beyond, what predicts held-out rows best of what time and memory allow.
     #[default]
     Auto,
-    /// One factorisation.
+    /// One factorisation, whatever the number of rows.
     Exact,
     /// The exact solution by conjugate gradients.
     Cg,
@@ -59,99 +63,239 @@ pub struct ConjugateReport {
     pub residual: f64,
 }
 
+/// How all rows were solved.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SolverReport {
+    /// Which solver gave the solution.
+    pub used: SolverUsed,
+    /// How queries are predicted from their nearest rows, unless there was one factorisation.
+    pub local: Option<LocalSettings>,
+    /// What conjugate gradients reported, where they were used.
+    pub conjugate: Option<ConjugateReport>,
+    /// Losses on held-out rows of conjugate gradients, nearest rows and their mean, where they were compared: ½ ln of the
+    /// mean squared error, or the mean log loss.
+    pub compared: Option<[f64; 3]>,
+    /// Rows at the last tuning: more may have been appended.
+    pub n_tuned: usize,
+}
+
+impl SolverReport {
+    /// That of one factorisation.
+    pub(crate) fn exact(n_rows: usize) -> Self {
+        Self { used: SolverUsed::Exact, local: None, conjugate: None, compared: None, n_tuned: n_rows }
+    }
+}
+
 /// How many rows are solved.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LargeOptions {
-    /// Which solver.
-    pub choice: SolverChoice,
+pub(crate) struct LargeOptions {
+    pub(crate) choice: SolverChoice,
     /// Whether predictions vary about the mean of the targets, or about 0.
-    pub is_centred: bool,
-    /// Bytes that may be allocated beyond the rows.
-    pub max_memory: f64,
-    /// Which rows are centres, chosen on and held out.
-    pub seed: u64,
-    /// Threads; results do not depend on them.
-    pub threads: Threads,
+    pub(crate) is_centred: bool,
+    pub(crate) n_neighbors: Option<usize>,
+    pub(crate) loss: Loss,
+    /// Which rows are centres and held out.
+    pub(crate) seed: u64,
+    pub(crate) threads: Threads,
 }
 
-/// A solution for many rows. The rows, targets and weights are those of the local model.
-#[derive(Debug, Clone)]
-pub struct LargeSolution {
-    pub(crate) local: LocalModel,
-    /// Weights of the rows by conjugate gradients, and the rows in the form their products need.
-    pub(crate) dual: Option<(Matrix, PackedRows)>,
-    pub(crate) centre: Vec<f64>,
-    pub(crate) used: SolverUsed,
-    pub(crate) report: Option<ConjugateReport>,
-    /// Mean squared error on held-out rows, of exact, local and their mean, where they were compared.
-    pub(crate) compared: Option<[f64; 3]>,
-}
-
-/// Rows held out for the choice.
-const HELD_OUT: usize = 2000;
+/// Rows that are left out, one at a time or together, to see what predictions are worth: the first ones.
+pub(crate) const LEFT_OUT: usize = 2000;
+/// Relative residuals of the solution, and of the one without held-out rows that it starts from.
+const TOLERANCE: f64 = 3e-3;
+const ROUGH: f64 = 1e-2;
+/// The fewest rows of which some are held out.
+const FEWEST_ROWS: usize = 20;
 /// Entries times columns up to which conjugate gradients are tried unasked: about a minute on two cores.
-const MOST_WORK: f64 = 2.5e10;
+const MOST_WORK: f64 = 5e10;
 /// Centres of the preconditioner, and the fewest that make sense.
 const CENTRES: usize = 1000;
 const FEWEST_CENTRES: usize = 100;
 
-/// Solves for every column of `targets`.
-///
-/// # Errors
-/// Those of [`LocalModel::fit`] and of [`conjugate_solve`]; [`Error::TooLarge`] if conjugate gradients are asked for and
-/// need more memory than there may be.
-pub fn solve_large(
-    rows: KernelRows,
+/// Rows to be solved, their targets centred.
+pub(crate) struct ManyRows<'a> {
+    rows: &'a KernelRows,
+    packed: PackedRows,
     targets: Matrix,
-    weights: Vec<f64>,
+    centre: Vec<f64>,
+    weights: &'a [f64],
     alpha: f64,
     options: LargeOptions,
-) -> Result<LargeSolution> {
-    let n = rows.n_rows();
-    let local_options = LocalOptions {
-        fit_intercept: options.is_centred,
-        n_neighbors: None,
-        seed: options.seed,
-        threads: options.threads,
-    };
-    let centres = centres_within(n, targets.n_columns(), options.max_memory);
-    let width = (rows.n_axes() + rows.n_levels() + rows.n_directions() + 8) as f64;
-    let wants_cg = match options.choice {
-        SolverChoice::Local => false,
-        SolverChoice::Cg | SolverChoice::Exact => true,
-        SolverChoice::Auto => centres.is_some() && 0.5 * (n as f64).powi(2) * width <= MOST_WORK,
-    };
-    if !wants_cg {
-        let local = LocalModel::fit(rows, targets, weights, alpha, local_options)?;
-        let centre = local.settings.centres.clone();
-        return Ok(LargeSolution { local, dual: None, centre, used: SolverUsed::Local, report: None, compared: None });
+}
+
+impl<'a> ManyRows<'a> {
+    /// Rows with all their outputs, in a keyed order: the first are a sample.
+    pub(crate) fn new(
+        rows: &'a KernelRows,
+        targets: &Matrix,
+        weights: &'a [f64],
+        alpha: f64,
+        options: LargeOptions,
+    ) -> Self {
+        let centre = if options.is_centred { means(targets, weights) } else { vec![0.0; targets.n_columns()] };
+        let targets = Matrix::from_fn(targets.n_rows(), centre.len(), |i, c| targets[(i, c)] - centre[c]);
+        Self { packed: PackedRows::new(rows), rows, targets, centre, weights, alpha, options }
     }
-    let Some(n_centres) = centres else {
-        let expected = bytes_needed(n, FEWEST_CENTRES, targets.n_columns());
-        return Err(Error::TooLarge { what: "bytes of conjugate gradients", expected, limit: options.max_memory });
-    };
-    let cg =
-        ConjugateOptions { n_centres, seed: options.seed, threads: options.threads, ..ConjugateOptions::default() };
-    let (mut compared, mut start) = (None, None);
-    if options.choice == SolverChoice::Auto && n > 4 * HELD_OUT {
-        let (errors, dual) = compare(&rows, &targets, &weights, alpha, local_options, cg)?;
-        (compared, start) = (Some(errors), Some(dual));
+
+    fn local(&self) -> LocalRows<'_> {
+        LocalRows {
+            rows: self.rows,
+            packed: &self.packed,
+            targets: &self.targets,
+            centre: &self.centre,
+            weights: self.weights,
+            alpha: self.alpha,
+            threads: self.options.threads,
+        }
     }
-    let used = match compared {
-        Some([_, local, mean]) if local < mean.min(compared.map_or(local, |c| c[0])) => SolverUsed::Local,
-        Some([exact, _, mean]) if mean < exact => SolverUsed::Mean,
-        _ => SolverUsed::Cg,
-    };
-    let local = LocalModel::fit(rows, targets, weights, alpha, local_options)?;
-    let centre = local.settings.centres.clone();
-    if used == SolverUsed::Local {
-        return Ok(LargeSolution { local, dual: None, centre, used, report: None, compared });
+
+    /// The first rows predicted from their neighbours.
+    pub(crate) fn leave_out(&self) -> Result<LeftOut> {
+        let first: Vec<usize> = (0..self.rows.n_rows().min(LEFT_OUT)).collect();
+        let LargeOptions { n_neighbors, is_centred, loss, .. } = self.options;
+        self.local().leave_out(&first, n_neighbors, is_centred, loss)
     }
-    let (right, noise) = system(local.targets(), local.weights(), &centre, alpha);
-    let found = conjugate_solve(local.rows(), &noise, &right, start.as_ref(), cg)?;
-    let report = Some(ConjugateReport { products: found.products, residual: found.residual });
-    let packed = PackedRows::new(local.rows());
-    Ok(LargeSolution { local, dual: Some((found.dual, packed)), centre, used, report, compared })
+
+    /// The same rows with one of their outputs.
+    pub(crate) fn with_output(self, output: usize) -> Self {
+        let targets = Matrix::from_column(self.targets.column(output).to_vec());
+        Self { targets, centre: vec![self.centre[output]], ..self }
+    }
+
+    /// Solves for all outputs.
+    ///
+    /// # Errors
+    /// Those of [`conjugate_solve`]; [`Error::TooLarge`] if conjugate gradients are asked for and need more memory than there
+    /// may be.
+    pub(crate) fn solve(self) -> Result<Solution> {
+        let (n, outputs, options) = (self.rows.n_rows(), self.targets.n_columns(), self.options);
+        let centres = centres_within(n, outputs, memory::limit());
+        let width = (self.rows.n_axes() + self.rows.n_levels() + self.rows.n_directions() + 8 + 2 * outputs) as f64;
+        let wants_cg = match options.choice {
+            SolverChoice::Local => false,
+            SolverChoice::Cg | SolverChoice::Exact => true,
+            SolverChoice::Auto => centres.is_some() && 0.5 * (n as f64).powi(2) * width <= MOST_WORK,
+        };
+        let left_out = self.leave_out()?;
+        let local = Some(left_out.settings);
+        let mut report = SolverReport { used: SolverUsed::Local, local, conjugate: None, compared: None, n_tuned: n };
+        if !wants_cg {
+            return Ok(self.solution(Matrix::zeros(n, 0), left_out.residuals, report));
+        }
+        let Some(n_centres) = centres else {
+            let expected = bytes_needed(n, FEWEST_CENTRES, outputs);
+            return Err(Error::TooLarge { what: "bytes of conjugate gradients", expected, limit: memory::limit() });
+        };
+        let LargeOptions { seed, threads, .. } = options;
+        let cg = ConjugateOptions { n_centres, seed, threads, tolerance: TOLERANCE, ..ConjugateOptions::default() };
+        report.used = SolverUsed::Cg;
+        let (mut residuals, mut start) = (left_out.residuals, None);
+        if n >= FEWEST_ROWS {
+            let rough = ConjugateOptions { tolerance: ROUGH, ..cg };
+            let Compared { losses, residuals: [exact, _, mean], dual } = self.compare(left_out.settings, rough)?;
+            if options.choice == SolverChoice::Auto {
+                report.compared = Some(losses);
+                report.used = chosen(losses);
+            }
+            residuals = match report.used {
+                SolverUsed::Local => return Ok(self.solution(Matrix::zeros(n, 0), residuals, report)),
+                SolverUsed::Mean => mean,
+                SolverUsed::Cg | SolverUsed::Exact => exact,
+            };
+            start = Some(dual);
+        }
+        let noise: Vec<f64> = self.weights.iter().map(|w| self.alpha / w).collect();
+        let found = conjugate_solve(self.rows, &noise, &self.targets, start.as_ref(), cg)?;
+        report.conjugate = Some(ConjugateReport { products: found.products, residual: found.residual });
+        Ok(self.solution(found.dual, residuals, report))
+    }
+
+    fn solution(self, dual: Matrix, residuals: Matrix, report: SolverReport) -> Solution {
+        Solution { dual, targets: self.targets, centre: self.centre, residuals, report }
+    }
+
+    /// Holds out the first rows and predicts them from the others.
+    fn compare(&self, settings: LocalSettings, cg: ConjugateOptions) -> Result<Compared> {
+        let (n, outputs) = (self.rows.n_rows(), self.targets.n_columns());
+        let n_held_out = LEFT_OUT.min(n / 4);
+        let (held_out, kept): (Vec<usize>, Vec<usize>) = (0..n).partition(|i| *i < n_held_out);
+        let rows = self.rows.select(&kept);
+        let targets = Matrix::from_fn(kept.len(), outputs, |i, c| self.targets[(kept[i], c)]);
+        let weights = &self.weights[n_held_out..];
+        let noise: Vec<f64> = weights.iter().map(|w| self.alpha / w).collect();
+        let found = conjugate_solve(&rows, &noise, &targets, None, cg)?;
+        let packed = PackedRows::new(&rows);
+        let queries = self.rows.select(&held_out);
+        let exact = cross_product(&rows, &packed, &queries, &found.dual, &targets, cg.threads)?;
+        let part = LocalRows { rows: &rows, packed: &packed, targets: &targets, weights, ..self.local() };
+        let local = part.predict(&queries, None, settings)?;
+        let centred = |k: usize, c: usize| local[(k, c)] - self.centre[c];
+        let residuals = |predict: &dyn Fn(usize, usize) -> f64| {
+            Matrix::from_fn(n_held_out, outputs, |k, c| self.targets[(k, c)] - predict(k, c))
+        };
+        let residuals = [
+            residuals(&|k, c| exact[(k, c)]),
+            residuals(&|k, c| centred(k, c)),
+            residuals(&|k, c| 0.5 * (exact[(k, c)] + centred(k, c))),
+        ];
+        let whole = Matrix::from_fn(n_held_out, outputs, |k, c| self.targets[(k, c)] + self.centre[c]);
+        let loss = |k: usize| loss_of(self.options.loss, &residuals[k], &whole, &self.weights[..n_held_out]);
+        let losses = [loss(0), loss(1), loss(2)];
+        let dual =
+            Matrix::from_fn(n, outputs, |i, c| if i < n_held_out { 0.0 } else { found.dual[(i - n_held_out, c)] });
+        Ok(Compared { losses, residuals, dual })
+    }
+}
+
+/// What holding out rows has shown, of conjugate gradients, nearest rows and their mean.
+struct Compared {
+    losses: [f64; 3],
+    residuals: [Matrix; 3],
+    /// The solution by conjugate gradients without those rows, zero on them.
+    dual: Matrix,
+}
+
+/// K(queries, rows)·dual. With weights so large that single precision would show, in double precision.
+pub(crate) fn cross_product(
+    rows: &KernelRows,
+    packed: &PackedRows,
+    queries: &KernelRows,
+    dual: &Matrix,
+    targets: &Matrix,
+    threads: Threads,
+) -> Result<Matrix> {
+    let shows = |c: usize| {
+        let size: f64 = dual.column(c).iter().map(|a| a * a).sum();
+        let scale: f64 = targets.column(c).iter().map(|y| y * y).sum();
+        // Rounding errors of single precision, independent of each other, over a thousandth of a typical target.
+        f64::from(f32::EPSILON).powi(2) * size > 1e-6 * scale / rows.n_rows() as f64
+    };
+    if !(0..dual.n_columns()).any(shows) {
+        return packed.cross_product(queries, dual, threads);
+    }
+    let (tiles, others) = (Tiles::new(rows), Tiles::new(queries));
+    let one = |q: usize| {
+        let mut kernel = vec![0.0; rows.n_rows()];
+        tiles.fill_column(others.row(q), 0, &mut kernel);
+        (0..dual.n_columns()).map(|c| dot(&kernel, dual.column(c))).collect::<Vec<f64>>()
+    };
+    let found: Vec<Vec<f64>> = if threads == Threads::ONE {
+        (0..queries.n_rows()).map(one).collect()
+    } else {
+        (0..queries.n_rows()).into_par_iter().map(one).collect()
+    };
+    Ok(Matrix::from_fn(queries.n_rows(), dual.n_columns(), |q, c| found[q][c]))
+}
+
+/// The solver with the least loss of conjugate gradients, nearest rows and their mean; of equals the simplest to query.
+fn chosen([exact, local, mean]: [f64; 3]) -> SolverUsed {
+    if !(exact < local || mean < local) {
+        SolverUsed::Local
+    } else if mean < exact {
+        SolverUsed::Mean
+    } else {
+        SolverUsed::Cg
+    }
 }
 
 /// The most centres for which conjugate gradients stay within the memory; none if too few do.
@@ -160,110 +304,10 @@ fn centres_within(n: usize, n_outputs: usize, max_memory: f64) -> Option<usize> 
     [CENTRES, 700, 500, 300, 200, FEWEST_CENTRES].into_iter().find(fits)
 }
 
-/// Centred targets, and the noise of each row.
-fn system(targets: &Matrix, weights: &[f64], centre: &[f64], alpha: f64) -> (Matrix, Vec<f64>) {
-    let right = Matrix::from_fn(targets.n_rows(), targets.n_columns(), |i, c| targets[(i, c)] - centre[c]);
-    (right, weights.iter().map(|w| alpha / w).collect())
-}
-
-/// Mean squared errors on held-out rows of exact, local and their mean; and the exact solution without those rows, zero on
-/// them.
-fn compare(
-    rows: &KernelRows,
-    targets: &Matrix,
-    weights: &[f64],
-    alpha: f64,
-    local_options: LocalOptions,
-    cg: ConjugateOptions,
-) -> Result<([f64; 3], Matrix)> {
-    let (n, outputs) = (rows.n_rows(), targets.n_columns());
-    let held_out = some_rows(n, HELD_OUT, NodeKey::root(cg.seed, 0).fork(0x6865_6C64));
-    let mut is_held_out = vec![false; n];
-    held_out.iter().for_each(|&i| is_held_out[i] = true);
-    let kept: Vec<usize> = (0..n).filter(|&i| !is_held_out[i]).collect();
-    let part = rows.select(&kept);
-    let part_targets = Matrix::from_fn(kept.len(), outputs, |i, c| targets[(kept[i], c)]);
-    let part_weights: Vec<f64> = kept.iter().map(|&i| weights[i]).collect();
-    let centre = if local_options.fit_intercept { means(&part_targets, &part_weights) } else { vec![0.0; outputs] };
-    let (right, noise) = system(&part_targets, &part_weights, &centre, alpha);
-    let found = conjugate_solve(&part, &noise, &right, None, cg)?;
-    let queries = rows.select(&held_out);
-    let mut exact = PackedRows::new(&part).cross_product(&queries, &found.dual, cg.threads)?;
-    for (c, centre) in centre.iter().enumerate() {
-        exact.column_mut(c).iter_mut().for_each(|p| *p += centre);
-    }
-    let local = LocalModel::fit(part, part_targets, part_weights, alpha, local_options)?;
-    let local = local.predict(&queries, cg.threads)?;
-    let error = |predict: &dyn Fn(usize, usize) -> f64| -> f64 {
-        let of = |k: usize, c: usize| weights[held_out[k]] * (targets[(held_out[k], c)] - predict(k, c)).powi(2);
-        let sum: f64 = (0..held_out.len()).map(|k| (0..outputs).map(|c| of(k, c)).sum::<f64>()).sum();
-        sum / held_out.len() as f64
-    };
-    let errors = [
-        error(&|k, c| exact[(k, c)]),
-        error(&|k, c| local[(k, c)]),
-        error(&|k, c| 0.5 * (exact[(k, c)] + local[(k, c)])),
-    ];
-    let mut dual = Matrix::zeros(n, outputs);
-    for c in 0..outputs {
-        for (&row, x) in kept.iter().zip(found.dual.column(c)) {
-            dual[(row, c)] = *x;
-        }
-    }
-    Ok((errors, dual))
-}
-
-impl LargeSolution {
-    /// Which solver gave it.
-    pub fn used(&self) -> SolverUsed {
-        self.used
-    }
-
-    /// The rows, their targets, and how they predict their neighbours.
-    pub fn local(&self) -> &LocalModel {
-        &self.local
-    }
-
-    /// What conjugate gradients reported, where they were used.
-    pub fn report(&self) -> Option<ConjugateReport> {
-        self.report
-    }
-
-    /// Mean squared errors on held-out rows of exact, local and their mean, where they were compared.
-    pub fn compared(&self) -> Option<[f64; 3]> {
-        self.compared
-    }
-
-    /// Predictions, one column per output.
-    pub fn predict(&self, queries: &KernelRows, threads: Threads) -> Result<Matrix> {
-        let Some((dual, packed)) = &self.dual else { return self.local.predict(queries, threads) };
-        let mut exact = packed.cross_product(queries, dual, threads)?;
-        let local = if self.used == SolverUsed::Mean { Some(self.local.predict(queries, threads)?) } else { None };
-        for (c, centre) in self.centre.iter().enumerate() {
-            for (i, p) in exact.column_mut(c).iter_mut().enumerate() {
-                *p += centre;
-                if let Some(local) = &local {
-                    *p = 0.5 * (*p + local[(i, c)]);
-                }
-            }
-        }
-        Ok(exact)
-    }
-
-    /// Predictions and variances of a new target, noise included: the neighbours give the variance of every solver.
-    pub fn predict_with_variance(&self, queries: &KernelRows, threads: Threads) -> Result<(Matrix, Matrix)> {
-        let (local, variance) = self.local.predict_with_variance(queries, threads)?;
-        if self.used == SolverUsed::Local {
-            Ok((local, variance))
-        } else {
-            Ok((self.predict(queries, threads)?, variance))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::NodeKey;
 
     fn sample(n: usize) -> (KernelRows, Matrix) {
         let draw = |k: u64, i: usize| NodeKey::root(k, i as u64).draw(0).normal();
@@ -274,35 +318,63 @@ mod tests {
     }
 
     fn options(choice: SolverChoice) -> LargeOptions {
-        LargeOptions { choice, is_centred: true, max_memory: 1e9, seed: 3, threads: Threads::ONE }
+        let (n_neighbors, loss, threads) = (None, Loss::Squared, Threads::ONE);
+        LargeOptions { choice, is_centred: true, n_neighbors, loss, seed: 3, threads }
     }
 
     #[test]
-    fn every_solver_predicts_and_says_which_it_was() {
+    fn every_solver_says_which_it_was_and_what_rows_left_out_cost() {
         let (rows, targets) = sample(900);
-        let queries = rows.select(&[0, 5, 9]);
-        let solve = |options| solve_large(rows.clone(), targets.clone(), vec![1.0; 900], 0.02, options);
-        let cg = solve(options(SolverChoice::Cg)).unwrap();
-        let local = solve(options(SolverChoice::Local)).unwrap();
-        assert_eq!((cg.used.name(), local.used.name()), ("cg", "local"));
-        assert!(cg.report.unwrap().residual < 1e-3 && local.report.is_none());
-        let (a, b) = (cg.predict(&queries, Threads::ONE).unwrap(), local.predict(&queries, Threads::ONE).unwrap());
-        for i in 0..3 {
-            assert!((a[(i, 0)] - b[(i, 0)]).abs() < 0.1);
-        }
-        let small = LargeOptions { max_memory: 1e4, ..options(SolverChoice::Cg) };
-        assert!(matches!(solve(small), Err(Error::TooLarge { .. })));
-        let automatic = solve(LargeOptions { max_memory: 1e4, ..options(SolverChoice::Auto) }).unwrap();
-        assert_eq!(automatic.used, SolverUsed::Local);
+        let weights = vec![1.0; 900];
+        let solve = |choice| ManyRows::new(&rows, &targets, &weights, 0.02, options(choice)).solve().unwrap();
+        let (cg, local) = (solve(SolverChoice::Cg), solve(SolverChoice::Local));
+        assert_eq!((cg.report.used.name(), local.report.used.name()), ("cg", "local"));
+        assert!(cg.report.conjugate.unwrap().residual <= TOLERANCE && local.report.conjugate.is_none());
+        assert_eq!((cg.dual.n_columns(), local.dual.n_columns()), (1, 0));
+        // Their residuals are those of one factorisation, nearly.
+        let exact = crate::laplace::solve::solve(&rows, &targets, &weights, true, 0.02, Threads::ONE).unwrap();
+        let apart = |found: &Matrix| {
+            let square = |i: usize| (found[(i, 0)] - exact.residuals[(i, 0)]).powi(2);
+            (0..found.n_rows()).map(square).sum::<f64>().sqrt() / (found.n_rows() as f64).sqrt()
+        };
+        assert_eq!((cg.residuals.n_rows(), local.residuals.n_rows()), (225, 900));
+        assert!(apart(&cg.residuals) < 0.05 && apart(&local.residuals) < 0.05);
     }
 
     #[test]
     fn held_out_rows_are_predicted_by_all_three() {
         let (rows, targets) = sample(2600);
+        let weights = vec![1.0; 2600];
+        let many = ManyRows::new(&rows, &targets, &weights, 0.02, options(SolverChoice::Auto));
         let cg = ConjugateOptions { n_centres: 50, seed: 3, ..ConjugateOptions::default() };
-        let local = LocalOptions { fit_intercept: true, n_neighbors: Some(20), seed: 3, threads: Threads::ONE };
-        let ([exact, near, mean], dual) = compare(&rows, &targets, &vec![1.0; 2600], 0.02, local, cg).unwrap();
-        assert!(exact < 0.2 && near < 0.3 && mean <= exact.max(near));
-        assert_eq!(dual.column(0).iter().filter(|x| **x == 0.0).count(), HELD_OUT);
+        let settings = LocalSettings { n_neighbors: 20, kriging: crate::laplace::Kriging::Simple };
+        let Compared { losses: [exact, near, mean], residuals, dual } = many.compare(settings, cg).unwrap();
+        assert!(exact < -1.0 && near < -1.0 && mean <= exact.max(near), "{exact} {near} {mean}");
+        assert_eq!((residuals[2].n_rows(), dual.column(0).iter().filter(|x| **x == 0.0).count()), (650, 650));
+    }
+
+    #[test]
+    fn large_weights_are_multiplied_in_double_precision() {
+        let (rows, targets) = sample(300);
+        let packed = PackedRows::new(&rows);
+        let queries = rows.select(&[3, 4, 250]);
+        for size in [1.0, 1e6] {
+            let dual = Matrix::from_fn(300, 1, |i, _| size * (f64::from(u8::from(i % 2 == 0)) - 0.5));
+            let found = cross_product(&rows, &packed, &queries, &dual, &targets, Threads::ONE).unwrap();
+            for (q, i) in [3, 4, 250].into_iter().enumerate() {
+                let exact: f64 = (0..300).map(|j| rows.entry(i, j) * dual[(j, 0)]).sum();
+                assert!((found[(q, 0)] - exact).abs() < 1e-4, "{size}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_least_loss_is_chosen_and_memory_limits_centres() {
+        assert_eq!(chosen([1.0, 1.0, 1.0]), SolverUsed::Local);
+        assert_eq!(chosen([0.9, 1.0, 0.8]), SolverUsed::Mean);
+        assert_eq!(chosen([0.9, 1.0, 0.95]), SolverUsed::Cg);
+        assert_eq!(centres_within(30_000, 1, f64::INFINITY), Some(CENTRES));
+        assert_eq!(centres_within(30_000, 1, 3e8), Some(500));
+        assert_eq!(centres_within(30_000, 1, 1e6), None);
     }
 }

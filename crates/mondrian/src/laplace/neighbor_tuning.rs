@@ -8,12 +8,13 @@
 use crate::parallel::prelude::*;
 
 use crate::laplace::adam::{Chain, Schedule};
-use crate::laplace::local::{neighborhood, some_rows};
+use crate::laplace::columns::Columned;
+use crate::laplace::local::{neighborhood, numbers_of, some_rows};
 use crate::laplace::objective::{Batch, Loss, best_temperature, means, metric_gradient, softmax};
-use crate::laplace::packed::{PackedRows, near_order};
+use crate::laplace::packed::{PackedColumns, near_order};
 use crate::laplace::tiles::Tiles;
 use crate::laplace::values::{Layout, Metric, Values};
-use crate::laplace::{KernelRows, Neighbors, Slope};
+use crate::laplace::{Neighbors, Slope};
 use crate::linalg::{Cholesky, Matrix, MatrixMut, Threads};
 use crate::process::NodeKey;
 use crate::{Error, Result};
@@ -44,15 +45,48 @@ pub(crate) type Told<'a> = &'a mut dyn FnMut(&Layout, &[f64], f64, usize) -> Res
 /// Steps after which the order of rows, which only makes looking for neighbours quick, is made anew.
 const ORDER_STEPS: usize = 20;
 
+/// Rows as columns of numbers, row by row: some of them become rows of a kernel without a look at all others.
+struct RowTable {
+    axes: Matrix,
+    levels: Vec<u32>,
+    linear: Matrix,
+}
+
+impl RowTable {
+    fn new(columned: &Columned) -> Self {
+        let (n, c) = (columned.n_rows(), columned.n_levels);
+        let levels = (0..n * c).map(|k| columned.levels[k % c * n + k / c]).collect();
+        Self { axes: columned.axes.transposed(), levels, linear: columned.linear.transposed() }
+    }
+
+    /// Some rows as columns again.
+    fn select(&self, rows: &[usize]) -> Columned {
+        let some = |matrix: &Matrix| {
+            let mut data = Vec::with_capacity(rows.len() * matrix.n_rows());
+            rows.iter().for_each(|&i| data.extend_from_slice(matrix.column(i)));
+            let n_columns = matrix.n_rows();
+            Matrix::from_fn(rows.len(), n_columns, |i, k| data[i * n_columns + k])
+        };
+        let n_levels = if self.axes.n_columns() == 0 { 0 } else { self.levels.len() / self.axes.n_columns() };
+        let code = |k: usize| self.levels[rows[k % rows.len()] * n_levels + k / rows.len()];
+        let levels = (0..rows.len() * n_levels).map(code).collect();
+        Columned { axes: some(&self.axes), levels, n_levels, linear: some(&self.linear) }
+    }
+}
+
 /// All rows, and what looking for neighbours under changing parameters needs.
 pub(crate) struct NeighborTuning<'a> {
     pool: &'a Batch,
     centre: Vec<f64>,
     schedule: NeighborSchedule,
+    /// Neighbours of a row at this step.
+    n_neighbors: usize,
     loss: Loss,
     /// β of the log loss, as the last rows had it.
     beta: f64,
-    order: Vec<u32>,
+    table: RowTable,
+    /// In an order in which near rows were together a few steps ago.
+    packed: Option<PackedColumns>,
 }
 
 /// What one row's neighbours say about it.
@@ -67,7 +101,8 @@ impl<'a> NeighborTuning<'a> {
     pub(crate) fn new(pool: &'a Batch, loss: Loss, schedule: NeighborSchedule) -> Self {
         let outputs = pool.targets.n_columns();
         let centre = if pool.is_centred { means(&pool.targets, &pool.weights) } else { vec![0.0; outputs] };
-        Self { pool, centre, schedule, loss, beta: 5.0, order: Vec::new() }
+        let table = RowTable::new(&pool.columned);
+        Self { pool, centre, schedule, n_neighbors: schedule.neighbors, loss, beta: 5.0, table, packed: None }
     }
 
     /// The end of a run of Adam from `theta`: the mean of its last half.
@@ -86,13 +121,21 @@ impl<'a> NeighborTuning<'a> {
                 self.reorder(&layout.values(&chain.theta))?;
             }
             let rows = some_rows(n, schedule.rows, key.fork(step as u64));
-            let Slope { value, gradient } = self.slope(layout, &chain.theta, &rows)?;
+            // Half of the neighbours, at an eighth of the price, do for the first half of the way.
+            self.n_neighbors = self.schedule.neighbors.div_ceil(if 2 * step <= schedule.steps { 2 } else { 1 });
+            let found = match self.slope(layout, &chain.theta, &rows) {
+                // Too small an α for these rows.
+                Err(Error::NotPositiveDefinite { .. }) if layout.alpha.is_none() => None,
+                found => Some(found?).filter(|slope| slope.gradient.iter().all(|g| g.is_finite())),
+            };
+            let Some(Slope { value, gradient }) = found else {
+                chain.theta[layout.alpha_at()] += 0.5;
+                continue;
+            };
             if !told(layout, &chain.theta, value, rows.len())? {
                 break;
             }
-            if gradient.iter().all(|g| g.is_finite()) {
-                chain.advance(step, schedule, gradient, n);
-            }
+            chain.advance(step, schedule, gradient, n);
         }
         Ok(chain.mean())
     }
@@ -101,12 +144,17 @@ impl<'a> NeighborTuning<'a> {
     pub(crate) fn judge(&mut self, layout: &Layout, theta: &[f64]) -> Result<f64> {
         let key = NodeKey::root(self.schedule.seed, 0).fork(0x6A75_6467);
         let rows = some_rows(self.pool.n_rows(), self.schedule.deciding_rows, key);
-        self.reorder(&layout.values(theta))?;
+        self.n_neighbors = self.schedule.neighbors;
         let values = layout.values(theta);
-        let (all, neighbors) = self.neighbors(&values, &rows)?;
+        self.reorder(&values)?;
+        let neighbors = self.neighbors(&values, &rows)?;
         let residuals = self.each(&rows, |k, row| {
-            let (numbers, noise) = (numbers(neighbors.of(k)), |i: usize| values.alpha / self.pool.weights[i]);
-            let (factor, kernel) = neighborhood(&all, &all, row, &numbers, noise)?;
+            let numbers = numbers_of(neighbors.of(k));
+            let members: Vec<usize> = numbers.iter().copied().chain([row]).collect();
+            let near = values.rows(&self.table.select(&members))?;
+            let m = numbers.len();
+            let noise = |i: usize| values.alpha / self.pool.weights[numbers[i]];
+            let (factor, kernel) = neighborhood(&near, &near, m, &(0..m).collect::<Vec<_>>(), noise)?;
             let w = factor.solve(&kernel)?;
             Ok(self.residuals(row, &numbers, &w))
         })?;
@@ -116,9 +164,9 @@ impl<'a> NeighborTuning<'a> {
     /// The loss of some rows at parameters, and its derivatives, with β of the log loss as it was.
     pub(crate) fn slope(&mut self, layout: &Layout, theta: &[f64], rows: &[usize]) -> Result<Slope> {
         let values = layout.values(theta);
-        let (all, neighbors) = self.neighbors(&values, rows)?;
+        let neighbors = self.neighbors(&values, rows)?;
         let found =
-            self.each(rows, |k, row| self.row_slope(layout, theta, &values, &all, row, &numbers(neighbors.of(k))))?;
+            self.each(rows, |k, row| self.row_slope(layout, theta, &values, row, &numbers_of(neighbors.of(k))))?;
         let mut gradient = vec![0.0; layout.n_parameters()];
         for row in &found {
             gradient.iter_mut().zip(&row.gradient).for_each(|(sum, g)| *sum += g);
@@ -190,14 +238,14 @@ impl<'a> NeighborTuning<'a> {
         layout: &Layout,
         theta: &[f64],
         values: &Values,
-        all: &KernelRows,
         row: usize,
         numbers: &[usize],
     ) -> Result<RowSlope> {
         let m = numbers.len();
         // Neighbours first, the row itself last.
         let members: Vec<usize> = numbers.iter().copied().chain([row]).collect();
-        let tiles = Tiles::new(&all.select(&members));
+        let columned = self.table.select(&members);
+        let tiles = Tiles::new(&values.rows(&columned)?);
         let (kernel, squares, powers) = tiles.parts();
         let mut a = kernel.block(m, m).to_owned();
         for (i, number) in numbers.iter().enumerate() {
@@ -233,34 +281,29 @@ impl<'a> NeighborTuning<'a> {
             gradient[at] = -2.0 * sum;
         }
         if layout.metric != Metric::None {
-            let batch = Batch {
-                columned: self.pool.columned.select(&members),
-                targets: Matrix::zeros(m + 1, 0),
-                weights: vec![1.0; m + 1],
-                is_centred: false,
-            };
+            let batch =
+                Batch { columned, targets: Matrix::zeros(m + 1, 0), weights: vec![1.0; m + 1], is_centred: false };
             metric_gradient(layout, theta, &values.metric, &batch, pairs, &squares, &powers, &mut gradient);
         }
         Ok(RowSlope { residuals, gradient })
     }
 
-    /// An order in which near rows are together under these values.
+    /// Packs all rows in an order in which near ones are together under these values.
     fn reorder(&mut self, values: &Values) -> Result<()> {
-        self.order = near_order(&values.rows(&self.pool.columned)?);
+        let columned = &self.pool.columned;
+        self.packed = Some(PackedColumns::new(columned, near_order(&values.rows(columned)?)));
         Ok(())
     }
 
-    /// All rows under these values, and the neighbours of some of them, themselves left out.
-    fn neighbors(&mut self, values: &Values, rows: &[usize]) -> Result<(KernelRows, Neighbors)> {
-        let all = values.rows(&self.pool.columned)?;
-        if self.order.is_empty() {
-            self.order = near_order(&all);
+    /// The neighbours of some rows under these values, themselves left out.
+    fn neighbors(&mut self, values: &Values, rows: &[usize]) -> Result<Neighbors> {
+        if self.packed.is_none() {
+            self.reorder(values)?;
         }
-        let own: Vec<u32> = rows.iter().map(|&i| i as u32).collect();
-        let m = self.schedule.neighbors.min(all.n_rows().saturating_sub(1));
-        let packed = PackedRows::in_order(&all, self.order.clone());
-        let neighbors = packed.nearest(&all.select(rows), m, Some(&own), self.schedule.threads)?;
-        Ok((all, neighbors))
+        let packed = self.packed.as_ref().ok_or(Error::NotFitted)?;
+        let places: Vec<usize> = rows.iter().map(|&i| packed.place_of(i)).collect();
+        let m = self.n_neighbors.min(self.pool.n_rows().saturating_sub(1));
+        packed.rows(values).nearest_of_places(&places, m, self.schedule.threads)
     }
 
     fn each<T: Send>(&self, rows: &[usize], one: impl Fn(usize, usize) -> Result<T> + Sync) -> Result<Vec<T>> {
@@ -270,10 +313,6 @@ impl<'a> NeighborTuning<'a> {
             rows.par_iter().with_min_len(4).enumerate().map(|(k, &row)| one(k, row)).collect()
         }
     }
-}
-
-fn numbers(neighbors: &[u32]) -> Vec<usize> {
-    neighbors.iter().map(|&i| i as usize).collect()
 }
 
 /// The best end of runs from several starts, with its loss.
@@ -302,7 +341,6 @@ pub(crate) fn tune_by_neighbors(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laplace::columns::Columned;
 
     fn draw(seed: u64, n: usize) -> Vec<f64> {
         (0..n).map(|i| NodeKey::root(seed, i as u64).draw(0).normal()).collect()

@@ -108,19 +108,28 @@ impl PackedRows {
     /// [`Error::Incompatible`] if the queries have other columns, [`Error::LengthMismatch`] if there are fewer than `m`
     /// rows besides the one left out, or not one number to skip per query.
     pub fn nearest(&self, queries: &KernelRows, m: usize, skip: Option<&[u32]>, threads: Threads) -> Result<Neighbors> {
-        self.nearest_packed(&self.pack_queries(queries), m, skip, threads)
+        let queries = self.packed_queries(queries)?;
+        let row = |i: usize, query: &mut Vec<[f32; 1]>| query.extend(queries.row(i).map(|x| [x]));
+        self.nearest_by_index(queries.n_rows(), row, m, skip, threads)
     }
 
-    /// As [`PackedRows::nearest`], for packed queries.
-    pub(crate) fn nearest_packed(
+    /// As [`PackedRows::nearest`], for the rows at these places, each left out of its own neighbours. Errors are the same.
+    pub(crate) fn nearest_of_places(&self, places: &[usize], m: usize, threads: Threads) -> Result<Neighbors> {
+        let own: Vec<u32> = places.iter().map(|&place| self.order()[place]).collect();
+        let row = |i: usize, query: &mut Vec<[f32; 1]>| query.extend(self.row(places[i]).map(|x| [x]));
+        self.nearest_by_index(places.len(), row, m, Some(&own), threads)
+    }
+
+    fn nearest_by_index(
         &self,
-        queries: &Self,
+        n_queries: usize,
+        row: impl Fn(usize, &mut Vec<[f32; 1]>) + Sync,
         m: usize,
         skip: Option<&[u32]>,
         threads: Threads,
     ) -> Result<Neighbors> {
         let least = m.div_ceil(BLOCK) + 1;
-        self.nearest_by(queries, m, skip, threads, |query, nearest, limits| {
+        self.nearest_by(n_queries, row, m, skip, threads, |query, nearest, limits| {
             with_vectors(BlockBounds { packed: self, row: query, out: limits });
             let limits = &limits.as_flattened()[..self.n_blocks()];
             // The rows around the nearest block tell how far away a block can matter.
@@ -153,23 +162,29 @@ impl PackedRows {
         skip: Option<&[u32]>,
         threads: Threads,
     ) -> Result<Neighbors> {
-        self.nearest_by(&self.pack_queries(queries), m, skip, threads, |query, nearest, _| {
+        let queries = self.packed_queries(queries)?;
+        let row = |i: usize, query: &mut Vec<[f32; 1]>| query.extend(queries.row(i).map(|x| [x]));
+        self.nearest_by(queries.n_rows(), row, m, skip, threads, |query, nearest, _| {
             (0..self.n_blocks()).for_each(|b| nearest.show(self, b, query));
         })
     }
 
+    fn packed_queries(&self, queries: &KernelRows) -> Result<Self> {
+        let queries = self.pack_queries(queries);
+        let what = "the columns of queries and rows";
+        if queries.shape == self.shape { Ok(queries) } else { Err(Error::Incompatible { what }) }
+    }
+
     fn nearest_by(
         &self,
-        queries: &Self,
+        n_queries: usize,
+        row: impl Fn(usize, &mut Vec<[f32; 1]>) + Sync,
         m: usize,
         skip: Option<&[u32]>,
         threads: Threads,
         find: impl Fn(&[[f32; 1]], &mut Nearest, &mut Vec<Lanes>) + Sync,
     ) -> Result<Neighbors> {
-        if queries.shape != self.shape {
-            return Err(Error::Incompatible { what: "the columns of queries and rows" });
-        }
-        let (n, n_queries) = (self.n_rows(), queries.n_rows());
+        let n = self.n_rows();
         if m > n - usize::from(skip.is_some()).min(n) {
             return Err(Error::LengthMismatch { what: "rows to be neighbours of a query", expected: m, found: n });
         }
@@ -183,7 +198,7 @@ impl PackedRows {
             for (i, out) in (k * CHUNK..).zip(out.chunks_exact_mut(m)) {
                 nearest.restart(skip.map(|skip| skip[i]));
                 query.clear();
-                query.extend(queries.row(i).map(|x| [x]));
+                row(i, &mut query);
                 find(&query, &mut nearest, &mut limits);
                 nearest.write(out);
             }

@@ -3,6 +3,8 @@
 use crate::parallel::prelude::*;
 
 use crate::laplace::KernelRows;
+use crate::laplace::columns::Columned;
+use crate::laplace::values::Values;
 
 /// Rows whose coordinates lie side by side: a group.
 pub(crate) const LANES: usize = 16;
@@ -27,13 +29,15 @@ pub(crate) struct Shape {
 
 impl Shape {
     fn of(rows: &KernelRows) -> Self {
-        let weight = |weight: &f64| (weight * std::f64::consts::LOG2_E) as f32;
-        Self {
-            n_axes: rows.n_axes(),
-            level_weights: rows.level_weights().iter().map(weight).collect(),
-            n_directions: rows.n_directions(),
-            exponent: rows.exponent() as f32,
-        }
+        Self::new(rows.n_axes(), rows.level_weights(), rows.n_directions(), rows.exponent())
+    }
+
+    fn new(n_axes: usize, level_weights: &[f64], n_directions: usize, exponent: f64) -> Self {
+        let level_weights: Vec<f32> =
+            level_weights.iter().map(|weight| (weight * std::f64::consts::LOG2_E) as f32).collect();
+        // Rows without columns, all of them equal, get an axis of zeros.
+        let is_empty = n_axes + level_weights.len() + n_directions == 0;
+        Self { n_axes: n_axes.max(usize::from(is_empty)), level_weights, n_directions, exponent: exponent as f32 }
     }
 
     /// Columns of all kinds.
@@ -137,15 +141,126 @@ impl PackedRows {
         // A place without a block has a box that everything is far from.
         let mut lower = vec![[f32::MAX; LANES]; n_groups * width];
         let mut upper = vec![[f32::MAX; LANES]; n_groups * width];
-        for b in 0..n_blocks {
-            for k in 0..width {
-                let values = (0..self.rows_of_block(b)).map(|i| self.block(b)[i / LANES * width + k][i % LANES]);
-                let (least, most) = values.fold((f32::MAX, f32::MIN), |(l, u), x| (l.min(x), u.max(x)));
-                lower[b / LANES * width + k][b % LANES] = least;
-                upper[b / LANES * width + k][b % LANES] = most;
+        let corners = lower.par_chunks_mut(width).zip(upper.par_chunks_mut(width)).enumerate();
+        corners.for_each(|(g, (lower, upper))| {
+            for b in g * LANES..((g + 1) * LANES).min(n_blocks) {
+                let (block, n_rows) = (self.block(b), self.rows_of_block(b));
+                for k in 0..width {
+                    let (least, most) = range_of(block, width, k, n_rows);
+                    (lower[k][b % LANES], upper[k][b % LANES]) = (least, most);
+                }
             }
-        }
+        });
         (self.lower, self.upper) = (lower, upper);
+    }
+}
+
+/// The least and the largest number of column k among the first rows of a block.
+fn range_of(block: &[Lanes], width: usize, k: usize, n_rows: usize) -> (f32, f32) {
+    let (mut least, mut most) = ([f32::MAX; LANES], [f32::MIN; LANES]);
+    for (g, group) in block.chunks_exact(width).enumerate().take(n_rows.div_ceil(LANES)) {
+        let lanes = &group[k];
+        let count = (n_rows - g * LANES).min(LANES);
+        // The rows that fill up the last group repeat its first.
+        for l in 0..LANES {
+            let x = if l < count { lanes[l] } else { lanes[0] };
+            least[l] = least[l].min(x);
+            most[l] = most[l].max(x);
+        }
+    }
+    (least.into_iter().fold(f32::MAX, f32::min), most.into_iter().fold(f32::MIN, f32::max))
+}
+
+/// Rows as columns before lifetimes and metric, packed in one order: rows under any parameters come of it by a product per
+/// axis and a small matrix per row, so that tuning need not look at all rows in double precision at every step.
+pub(crate) struct PackedColumns {
+    n_rows: usize,
+    n_axes: usize,
+    n_levels: usize,
+    n_linear: usize,
+    groups: Vec<Lanes>,
+    order: Vec<u32>,
+    /// The place of each row.
+    places: Vec<u32>,
+}
+
+impl PackedColumns {
+    /// Packs columns in the order given: a permutation of the numbers of rows.
+    pub(crate) fn new(columned: &Columned, order: Vec<u32>) -> Self {
+        let (n_rows, n_levels) = (columned.n_rows(), columned.n_levels);
+        let (n_axes, n_linear) = (columned.axes.n_columns(), columned.linear.n_columns());
+        let width = n_axes + n_levels + n_linear;
+        let middle = |column: &[f64]| {
+            let (least, most) = column.iter().fold((f64::MAX, f64::MIN), |(l, u), x| (l.min(*x), u.max(*x)));
+            if least <= most { 0.5 * least + 0.5 * most } else { 0.0 }
+        };
+        let columns = || (0..n_axes).map(|k| columned.axes.column(k));
+        let linear = || (0..n_linear).map(|k| columned.linear.column(k));
+        let centres: Vec<f64> = columns().chain(linear()).map(middle).collect();
+        let mut groups = vec![[0.0; LANES]; n_rows.div_ceil(BLOCK) * GROUPS * width];
+        groups.par_chunks_mut((width * GROUPS).max(1)).zip(order.par_chunks(BLOCK)).for_each(|(block, numbers)| {
+            for (group, numbers) in block.chunks_mut(width).zip(numbers.chunks(LANES)) {
+                for (lane, &number) in numbers.iter().enumerate() {
+                    let i = number as usize;
+                    for (k, column) in columns().enumerate() {
+                        group[k][lane] = (column[i] - centres[k]) as f32;
+                    }
+                    for k in 0..n_levels {
+                        group[n_axes + k][lane] = columned.levels[k * n_rows + i] as f32;
+                    }
+                    for (k, column) in linear().enumerate() {
+                        group[n_axes + n_levels + k][lane] = (column[i] - centres[n_axes + k]) as f32;
+                    }
+                }
+            }
+        });
+        let mut places = vec![0; n_rows];
+        order.iter().enumerate().for_each(|(place, &number)| places[number as usize] = place as u32);
+        Self { n_rows, n_axes, n_levels, n_linear, groups, order, places }
+    }
+
+    /// The place of a row.
+    pub(crate) fn place_of(&self, number: usize) -> usize {
+        self.places[number] as usize
+    }
+
+    /// The rows under these parameters. Their centre is not known to others: only rows among them can be queries.
+    pub(crate) fn rows(&self, values: &Values) -> PackedRows {
+        let unit = std::f64::consts::LOG2_E;
+        let lifetimes: Vec<f32> = values.lifetimes.iter().map(|l| (l * unit) as f32).collect();
+        let n_directions = values.metric.n_rows();
+        let scale = libm::pow(unit, 1.0 / values.exponent);
+        let metric: Vec<f32> = (0..n_directions * self.n_linear)
+            .map(|k| (scale * values.metric[(k / self.n_linear, k % self.n_linear)]) as f32)
+            .collect();
+        let shape = Shape::new(self.n_axes, &values.level_weights, n_directions, values.exponent);
+        let (from, to) = (self.n_axes + self.n_levels + self.n_linear, shape.width());
+        let mut groups = vec![[0.0; LANES]; self.n_rows.div_ceil(BLOCK) * GROUPS * to];
+        let one = |(out, own): (&mut [Lanes], &[Lanes])| {
+            for ((out, own), lifetime) in out.iter_mut().zip(own).zip(&lifetimes) {
+                *out = own.map(|x| x * lifetime);
+            }
+            let axes = self.n_axes + self.n_levels;
+            out[self.n_axes..axes].copy_from_slice(&own[self.n_axes..axes]);
+            for (out, row) in out[axes..].iter_mut().zip(metric.chunks_exact(self.n_linear.max(1))) {
+                for (own, a) in own[axes..].iter().zip(row) {
+                    out.iter_mut().zip(own).for_each(|(o, x)| *o += a * x);
+                }
+            }
+        };
+        if from > 0 {
+            let blocks = groups.par_chunks_mut(to * GROUPS).zip(self.groups.par_chunks(from * GROUPS));
+            blocks.for_each(|(out, own)| {
+                crate::simd::vectorise(
+                    #[inline(always)]
+                    || out.chunks_exact_mut(to).zip(own.chunks_exact(from)).for_each(one),
+                );
+            });
+        }
+        let (n_rows, order, centres) = (self.n_rows, self.order.clone(), Vec::new());
+        let mut packed = PackedRows { shape, n_rows, centres, groups, order, lower: Vec::new(), upper: Vec::new() };
+        packed.find_boxes();
+        packed
     }
 }
 

@@ -2,15 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::laplace::Cells;
-use crate::laplace::importance::importances;
-use crate::laplace::model::{KernelModel, KeyedRows, checked_weights};
+use crate::laplace::large::{ManyRows, SolverReport};
+use crate::laplace::model::{Forms, KernelModel, KeyedRows, checked_weights};
 use crate::laplace::objective::Loss;
-use crate::laplace::search::{KernelTuning, Rough, Search};
+use crate::laplace::search::{KernelTuning, Rough, Search, TunedKernel};
 use crate::laplace::solve::{Solution, solve};
 use crate::laplace::target::{TargetMap, residual_quantiles};
-use crate::laplace::uncertainty::Calibration;
+use crate::laplace::uncertainty::{Calibration, near_scales};
+use crate::laplace::{Cells, KernelRows};
 use crate::linalg::{Matrix, Threads};
+use crate::memory;
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::NodeKey;
 use crate::progress::Progress;
@@ -114,7 +115,11 @@ impl LaplaceRegressor {
         check_targets(cells, targets)?;
         checked_weights(weights, cells.n_rows())?;
         let tuning = &params.tuning;
-        let KeyedRows { rows: order, weights, places } = KeyedRows::new(cells, targets, weights, tuning.seed);
+        let KeyedRows { rows: order, weights, unit, places } = KeyedRows::new(cells, targets, weights, tuning.seed);
+        let is_exact = tuning.is_exact(order.len());
+        if is_exact {
+            memory::check("bytes of the kernel matrix", memory::bytes_of(order.len(), order.len()))?;
+        }
         let table: Vec<f64> = order.iter().flat_map(|&i| cells.row(i).iter().copied()).collect();
         let cells = Cells::row_major(&table, cells.n_columns())?;
         let (n, c) = (order.len(), targets.n_columns());
@@ -131,47 +136,76 @@ impl LaplaceRegressor {
         let map = best_of_first(&rough, &targets, &weights, &maps, tuning)?;
         let (fitted, scales) = standardised(&mapped(&targets, map), &weights);
         search.scale = scales[0];
-        let kernel = search.finish(rough, &fitted)?;
+        let TunedKernel { columns, values } = search.finish(rough, &fitted)?;
         let trajectory = std::mem::take(&mut search.trajectory);
-        let columned = kernel.columns.apply(cells)?;
-        let rows = kernel.values.rows(&columned)?;
-        let outputs = if c == 1 {
-            let columns: Vec<f64> = maps.iter().flat_map(|m| mapped(&targets, *m).into_vec()).collect();
-            Matrix::from_column_major(columns, n, maps.len())?
-        } else {
-            targets.clone()
-        };
-        let is_centred = tuning.fit_intercept;
-        let solution = solve(&rows, &outputs, &weights, is_centred, kernel.values.alpha, tuning.threads)?;
-        let (map, solution) = if c == 1 { best_map(&maps, &targets, &weights, &solution) } else { (map, solution) };
+        drop(search);
+        let rows = values.rows(&columns.apply(cells)?)?;
+        let (map, solution) = solve_with_map(&rows, &targets, &weights, values.alpha, &maps, map, tuning)?;
         let key = NodeKey::root(tuning.seed, 0).fork(0x696D_706F);
-        let importances = importances(
-            &kernel.columns,
-            &kernel.values,
-            cells,
-            &standardised(&mapped(&targets, map), &weights).0,
-            &weights,
-            Loss::Squared,
-            is_centred,
-            key,
-        )?;
+        let fitted = standardised(&mapped(&targets, map), &weights).0;
         let smear = if c == 1 { residual_quantiles(solution.residuals.column(0)) } else { Vec::new() };
         let worth = (0..c).map(|k| worth(map, &targets, &weights, solution.residuals.column(k), k, &smear)).collect();
-        let Solution { dual, targets: centred, centre, residuals } = solution;
-        let model = KernelModel::new(
-            kernel.columns,
-            kernel.values,
+        let Solution { dual, targets, centre, residuals, report } = solution;
+        let mut model = KernelModel {
+            columns,
+            values,
             rows,
             weights,
+            weight_unit: unit,
             places,
-            is_centred,
-            (centre, dual, centred),
-            importances,
+            is_centred: tuning.fit_intercept,
+            centre,
+            dual,
+            targets,
+            report,
+            table,
+            importances: Vec::new(),
             trajectory,
-        );
+            forms: Forms::default(),
+        };
+        model.importances = model.importances_of_inputs(&fitted, Loss::Squared, key)?;
         let calibrate = |k: usize| Calibration::learn(&model, residuals.column(k), k);
         let calibrations = (0..c).map(calibrate).collect::<Result<Vec<_>>>()?;
         Ok(Self { model, map, smear, calibrations, worth })
+    }
+
+    /// How all rows were solved.
+    pub fn solver(&self) -> &SolverReport {
+        &self.model.report
+    }
+
+    /// Appends rows; everything tuned stays as it is, and predictions come from nearest rows from then on.
+    /// [`LaplaceRegressor::solver`] says how many rows the tuning has seen, and [`LaplaceRegressor::tuned_again`] tunes on all.
+    ///
+    /// # Errors
+    /// [`Error::NotLocal`] for a model from a file without its rows' cells, [`Error::LengthMismatch`], [`Error::NotFinite`], [`Error::InvalidParameter`] for
+    /// targets outside the target map's domain. Nothing is changed then.
+    pub fn append(&mut self, cells: Cells<'_>, targets: &Matrix, weights: Option<&[f64]>) -> Result<()> {
+        if cells.n_rows() == 0 {
+            return Ok(());
+        }
+        check_targets(cells, targets)?;
+        if weights.is_some_and(|w| w.iter().all(|w| *w == 0.0) && w.len() == cells.n_rows()) {
+            return Ok(());
+        }
+        checked_weights(weights, cells.n_rows())?;
+        maps_for(Some(self.map), targets)?;
+        self.model.append(cells, &mapped(targets, self.map), weights, Loss::Squared)
+    }
+
+    /// The model tuned and solved anew on all its rows, appended ones included.
+    ///
+    /// # Errors
+    /// [`Error::NotLocal`] for a model that does not keep its rows, and those of [`LaplaceRegressor::fit_many`].
+    pub fn tuned_again(&self, params: &LaplaceRegressorParams, progress: Progress<'_>) -> Result<Self> {
+        let (cells, categorical) = self.model.cells()?;
+        let (model, map) = (&self.model, self.map);
+        let target = |i: usize, c: usize| map.invert(model.targets[(i, c)] + model.centre[c]);
+        let targets = Matrix::from_fn(model.n_rows(), model.n_outputs(), target);
+        let weights: Vec<f64> = model.weights.iter().map(|w| w * model.weight_unit).collect();
+        let mut again = Self::fit_many(cells, &categorical, &targets, Some(&weights), params, progress)?;
+        again.model.places = model.places_after(&again.model);
+        Ok(again)
     }
 
     /// The lifetime of x of each input, in its own units; ν for a categorical one. A roughness, no relevance.
@@ -234,9 +268,9 @@ impl LaplaceRegressor {
         self.model.n_outputs()
     }
 
-    /// Weights of the training rows for one target, in the order given, and its centre.
-    pub fn solution(&self, target: usize) -> (Vec<f64>, f64) {
-        (self.model.dual_in_order(target), self.model.centre[target])
+    /// Weights of the training rows for one target, in the order given, and its centre; `None` where nearest rows predict.
+    pub fn solution(&self, target: usize) -> Option<(Vec<f64>, f64)> {
+        self.model.dual_in_order(target).map(|dual| (dual, self.model.centre[target]))
     }
 
     /// Rows of the kernel's own geometry: each λ-weighted axis, then A·x through keyed Gaussian directions.
@@ -331,6 +365,18 @@ impl LaplaceRegressor {
         cells: Cells<'_>,
         make: impl Fn(f64, f64, &Calibration) -> T + Sync,
     ) -> Result<Vec<T>> {
+        if !self.model.is_exact() {
+            let queries = self.model.query_rows(cells)?;
+            let (scores, near) = (self.model.scores_of_many(&queries)?, near_scales(&self.model, &queries, None)?);
+            let one = |q: usize, c: usize| {
+                let calibration = &self.calibrations[c];
+                make(scores[(q, c)], calibration.deviation_of(near[q][c], self.n_rows()), calibration)
+            };
+            return Ok((0..near.len())
+                .flat_map(|q| (0..self.n_targets()).map(move |c| (q, c)))
+                .map(|(q, c)| one(q, c))
+                .collect());
+        }
         let queries = self.model.query(cells)?;
         let rows = self.model.for_each(&queries, |_, kernel| {
             let one = |c: usize| {
@@ -437,7 +483,7 @@ fn best_of_first(
     let outputs = Matrix::from_column_major(columns, n, maps.len())?;
     let kernel = rough.values.rows(&columned)?;
     let solution = solve(&kernel, &outputs, &weights[..n], tuning.fit_intercept, rough.values.alpha, tuning.threads)?;
-    let errors = map_errors(maps, &some, &weights[..n], &solution);
+    let errors = map_errors(maps, &some, &weights[..n], &solution.residuals);
     let mut best = 0;
     for k in 1..maps.len() {
         if errors[k] < errors[best] * (WORTHWHILE * WORTHWHILE) {
@@ -447,11 +493,40 @@ fn best_of_first(
     Ok(maps[best])
 }
 
+/// Solves on all rows: for one target with every map, of which the best is kept; for several with the map given.
+fn solve_with_map(
+    rows: &KernelRows,
+    targets: &Matrix,
+    weights: &[f64],
+    alpha: f64,
+    maps: &[TargetMap],
+    map: TargetMap,
+    tuning: &KernelTuning,
+) -> Result<(TargetMap, Solution)> {
+    let (n, c) = (targets.n_rows(), targets.n_columns());
+    let outputs = if c == 1 {
+        let columns: Vec<f64> = maps.iter().flat_map(|m| mapped(targets, *m).into_vec()).collect();
+        Matrix::from_column_major(columns, n, maps.len())?
+    } else {
+        targets.clone()
+    };
+    if tuning.is_exact(n) {
+        let solution = solve(rows, &outputs, weights, tuning.fit_intercept, alpha, tuning.threads)?;
+        return Ok(if c == 1 { best_map(maps, targets, weights, &solution) } else { (map, solution) });
+    }
+    let many = ManyRows::new(rows, &outputs, weights, alpha, tuning.large_options(Loss::Squared));
+    if c > 1 {
+        return Ok((map, many.solve()?));
+    }
+    let best = if maps.len() > 1 { best_at(maps, targets, weights, &many.leave_out()?.residuals) } else { 0 };
+    Ok((maps[best], many.with_output(best).solve()?))
+}
+
 /// Mean squared leave-one-out errors in the target's units, one per map.
-fn map_errors(maps: &[TargetMap], targets: &Matrix, weights: &[f64], solution: &Solution) -> Vec<f64> {
-    let total: f64 = weights.iter().sum();
+fn map_errors(maps: &[TargetMap], targets: &Matrix, weights: &[f64], residuals: &Matrix) -> Vec<f64> {
+    let total: f64 = weights[..residuals.n_rows()].iter().sum();
     let error = |(k, map): (usize, &TargetMap)| {
-        let residuals = solution.residuals.column(k);
+        let residuals = residuals.column(k);
         let smear = residual_quantiles(residuals);
         let square = |i: usize| {
             let y = targets[(i, 0)];
@@ -462,20 +537,24 @@ fn map_errors(maps: &[TargetMap], targets: &Matrix, weights: &[f64], solution: &
     maps.iter().enumerate().map(error).collect()
 }
 
+/// The number of the best map.
+fn best_at(maps: &[TargetMap], targets: &Matrix, weights: &[f64], residuals: &Matrix) -> usize {
+    let errors = map_errors(maps, targets, weights, residuals);
+    (0..maps.len()).fold(0, |best, k| if errors[k] < errors[best] { k } else { best })
+}
+
 /// The best map on all rows, and its column of the solution.
 fn best_map(maps: &[TargetMap], targets: &Matrix, weights: &[f64], solution: &Solution) -> (TargetMap, Solution) {
-    let errors = map_errors(maps, targets, weights, solution);
-    let best = (0..maps.len()).fold(0, |best, k| if errors[k] < errors[best] { k } else { best });
+    let best = best_at(maps, targets, weights, &solution.residuals);
     let one = |matrix: &Matrix| Matrix::from_column(matrix.column(best).to_vec());
-    let Solution { dual, targets, centre, residuals } = solution;
-    let kept =
-        Solution { dual: one(dual), targets: one(targets), centre: vec![centre[best]], residuals: one(residuals) };
-    (maps[best], kept)
+    let Solution { dual, targets, centre, residuals, report } = solution;
+    let (dual, targets, residuals) = (one(dual), one(targets), one(residuals));
+    (maps[best], Solution { dual, targets, centre: vec![centre[best]], residuals, report: *report })
 }
 
 fn worth(map: TargetMap, targets: &Matrix, weights: &[f64], residuals: &[f64], k: usize, smear: &[f64]) -> LeaveOneOut {
-    let total: f64 = weights.iter().sum();
-    let n = targets.n_rows();
+    let n = residuals.len();
+    let total: f64 = weights[..n].iter().sum();
     let mean = (0..n).map(|i| weights[i] / total * targets[(i, k)]).sum::<f64>();
     let (mut square, mut absolute, mut spread) = (0.0, 0.0, 0.0);
     for i in 0..n {

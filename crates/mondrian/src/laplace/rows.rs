@@ -161,13 +161,16 @@ impl KernelRows {
     /// If there is no such row.
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
-        let c = self.n_levels();
-        let table = |table: &[f64], n: usize| rows.iter().flat_map(|&i| table[i * n..][..n].to_vec()).collect();
+        fn table<T: Copy>(table: &[T], n: usize, rows: &[usize]) -> Vec<T> {
+            let mut out = Vec::with_capacity(rows.len() * n);
+            rows.iter().for_each(|&i| out.extend_from_slice(&table[i * n..][..n]));
+            out
+        }
         Self {
             n_rows: rows.len(),
-            axes: table(&self.axes, self.n_axes),
-            levels: rows.iter().flat_map(|&i| self.levels[i * c..][..c].to_vec()).collect(),
-            directions: table(&self.directions, self.n_directions),
+            axes: table(&self.axes, self.n_axes, rows),
+            levels: table(&self.levels, self.n_levels(), rows),
+            directions: table(&self.directions, self.n_directions, rows),
             level_weights: self.level_weights.clone(),
             ..*self
         }

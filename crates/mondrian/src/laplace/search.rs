@@ -6,11 +6,14 @@ use crate::parallel::prelude::*;
 
 use crate::laplace::adam::{self, Chain, Schedule};
 use crate::laplace::columns::{Columned, Columns, Measure, Units};
+use crate::laplace::large::{LargeOptions, SolverChoice};
+use crate::laplace::neighbor_tuning::{NeighborSchedule, tune_by_neighbors};
 use crate::laplace::objective::{Batch, Loss, slope};
 use crate::laplace::solve::judge;
 use crate::laplace::values::{Layout, Metric, Values};
 use crate::laplace::{Cells, DescentLimits, Slope, descend};
 use crate::linalg::{Matrix, Threads};
+use crate::memory;
 use crate::process::NodeKey;
 use crate::progress::{Progress, Step};
 use crate::select::Trajectory;
@@ -32,6 +35,9 @@ use crate::{Error, Result};
 /// | `seed` | 0 | which rows |
 /// | `threads` | one | runs side by side, and the factorisation of all rows; results do not depend on it |
 /// | `max_seconds` | none | when steps end early; the one thing that makes results depend on the machine |
+/// | `solver` | auto | how all rows are solved; see [`SolverChoice`] |
+/// | `max_exact_rows` | 20 000 | the most rows that an automatic solver factorises, if their matrix fits the memory |
+/// | `n_neighbors` | chosen | rows that a query is predicted from by nearest rows |
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelTuning {
     /// Under which measure continuous inputs are cut.
@@ -58,6 +64,12 @@ pub struct KernelTuning {
     pub threads: Threads,
     /// When steps end early.
     pub max_seconds: Option<f64>,
+    /// How all rows are solved.
+    pub solver: SolverChoice,
+    /// The most rows that an automatic solver factorises.
+    pub max_exact_rows: usize,
+    /// Rows that a query is predicted from by nearest rows, or `None` for chosen.
+    pub n_neighbors: Option<usize>,
 }
 
 impl Default for KernelTuning {
@@ -75,7 +87,33 @@ impl Default for KernelTuning {
             seed: 0,
             threads: Threads::ONE,
             max_seconds: None,
+            solver: SolverChoice::Auto,
+            max_exact_rows: 20_000,
+            n_neighbors: None,
         }
+    }
+}
+
+impl KernelTuning {
+    /// Whether so many rows are solved by one factorisation.
+    pub(crate) fn is_exact(&self, n_rows: usize) -> bool {
+        let fits = n_rows <= self.max_exact_rows && memory::bytes_of(n_rows, n_rows) <= memory::limit();
+        match self.solver {
+            SolverChoice::Exact => true,
+            SolverChoice::Auto => fits,
+            SolverChoice::Cg | SolverChoice::Local => false,
+        }
+    }
+
+    /// Whether tuning goes on by predicting rows from their neighbours among all rows.
+    fn is_by_neighbors(&self, n_rows: usize) -> bool {
+        !self.is_exact(n_rows)
+            && n_rows > if self.solver == SolverChoice::Local { self.rows } else { self.max_exact_rows }
+    }
+
+    pub(crate) fn large_options(&self, loss: Loss) -> LargeOptions {
+        let Self { solver: choice, fit_intercept: is_centred, n_neighbors, seed, threads, .. } = *self;
+        LargeOptions { choice, is_centred, n_neighbors, loss, seed, threads }
     }
 }
 
@@ -283,14 +321,18 @@ impl<'a, 'p> Search<'a, 'p> {
             .filter(|start| start.units == units)
             .map(|start| Chain::new(start.layout.clone(), start.theta.clone()))
             .collect();
-        let schedule = Schedule { steps: params.steps, rows: params.rows, pace: 1.0 };
+        // Where neighbours among all rows are looked at next, batches of rows only have to lead there.
+        let is_by_neighbors = params.is_by_neighbors(n);
+        let steps = if is_by_neighbors { params.steps.div_ceil(2) } else { params.steps };
+        let schedule = Schedule { steps, rows: params.rows, pace: 1.0 };
         let key = self.key.fork(2);
         self.steps(&mut chains, &columns, &batch, schedule, key)?;
         let mut candidates: Vec<(Layout, Vec<f64>)> =
             chains.iter().map(|chain| (chain.layout.clone(), chain.mean())).collect();
         // Axes alone by quasi-Newton steps: a candidate on few rows, where many parameters bring nothing.
         let axes_alone = starts.iter().find(|s| s.layout.metric == Metric::None && s.units == units);
-        if let (Some(start), true, false) = (axes_alone, n <= FEW_ROWS || main.len() == starts.len(), self.is_late()) {
+        let is_wanted = !is_by_neighbors && (n <= FEW_ROWS || main.len() == starts.len());
+        if let (Some(start), true, false) = (axes_alone, is_wanted, self.is_late()) {
             let rows: Vec<usize> = (0..n.min(START_ROWS)).collect();
             let (theta, told) = descend_all(start, &batch.select(&rows), loss)?;
             for (theta, value) in told {
@@ -300,13 +342,17 @@ impl<'a, 'p> Search<'a, 'p> {
         }
         let (layout, theta) = self.decide(&candidates, &batch, threads)?;
         let mut last = [Chain::new(layout, theta)];
-        if n > 2 * params.rows && last[0].layout.metric != Metric::None {
+        if n > 2 * params.rows && last[0].layout.metric != Metric::None && !is_by_neighbors {
             let schedule = Schedule { steps: LAST_STEPS, rows: 2 * params.rows, pace: LAST_PACE };
             let key = self.key.fork(3);
             self.steps(&mut last, &columns, &batch, schedule, key)?;
         }
-        let values = last[0].layout.values(&last[0].mean());
-        Ok(TunedKernel { columns, values })
+        let [Chain { layout, .. }] = &last;
+        let (layout, mut theta) = (layout.clone(), last[0].mean());
+        if is_by_neighbors {
+            theta = self.steps_by_neighbors(&layout, theta, &columns, &batch)?;
+        }
+        Ok(TunedKernel { columns, values: layout.values(&theta) })
     }
 
     fn steps(
@@ -326,6 +372,32 @@ impl<'a, 'p> Search<'a, 'p> {
             Ok(!self.is_late())
         };
         adam::run(chains, batch, loss, schedule, key, threads, &mut told)
+    }
+
+    /// Goes on from parameters that batches of rows have given, each row of a batch predicted from its neighbours among all
+    /// rows.
+    fn steps_by_neighbors(
+        &mut self,
+        layout: &Layout,
+        theta: Vec<f64>,
+        columns: &Columns,
+        batch: &Batch,
+    ) -> Result<Vec<f64>> {
+        if self.is_late() {
+            return Ok(theta);
+        }
+        let KernelTuning { steps, rows, deciding_rows, seed, threads, .. } = *self.params;
+        let rows = rows.div_ceil(2);
+        let neighbors = NeighborSchedule::default().neighbors.min(rows);
+        let schedule = NeighborSchedule { steps, rows, neighbors, deciding_rows, seed, threads };
+        let loss = self.loss;
+        let mut told = |layout: &Layout, theta: &[f64], value: f64, rows: usize| {
+            self.record(columns, layout, theta, value, rows)?;
+            Ok(!self.is_late())
+        };
+        let starts = vec![(layout.clone(), theta)];
+        let (_, theta, _) = tune_by_neighbors(batch, loss, schedule, starts, &mut told)?;
+        Ok(theta)
     }
 
     /// The candidate with the least leave-one-out loss on the first rows; the first of equals.

@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::laplace::KernelRows;
+use crate::laplace::large::SolverReport;
 use crate::laplace::objective::{Batch, Loss, best_temperature, means, softmax};
 use crate::laplace::tiles::Tiles;
 use crate::laplace::values::Values;
@@ -14,8 +15,10 @@ pub(crate) struct Solution {
     /// The centred targets.
     pub(crate) targets: Matrix,
     pub(crate) centre: Vec<f64>,
-    /// Each target less what the model fitted without its row predicts, the intercept fitted anew too.
+    /// Each target less what the model fitted without its row predicts, the intercept fitted anew too. Of the first rows
+    /// only, where there are many.
     pub(crate) residuals: Matrix,
+    pub(crate) report: SolverReport,
 }
 
 /// The factor of K + α/w.
@@ -55,33 +58,37 @@ pub(crate) fn solve(
         (dual[(i, k)] + shift * dual[(i, c)]) / diagonal[i]
     });
     let dual = Matrix::from_fn(n, c, |i, k| dual[(i, k)]);
-    Ok(Solution { dual, targets: centred, centre, residuals })
+    Ok(Solution { dual, targets: centred, centre, residuals, report: SolverReport::exact(n) })
 }
 
 /// The leave-one-out loss of a kernel on these rows: ½ ln of the mean square, or the mean log loss.
 pub(crate) fn judge(values: &Values, batch: &Batch, loss: Loss, threads: Threads) -> Result<f64> {
     let rows = values.rows(&batch.columned)?;
     let solution = solve(&rows, &batch.targets, &batch.weights, batch.is_centred, values.alpha, threads)?;
-    let (n, c) = (batch.n_rows(), batch.targets.n_columns());
-    let whole: f64 = batch.weights.iter().sum();
-    Ok(match loss {
+    Ok(loss_of(loss, &solution.residuals, &batch.targets, &batch.weights))
+}
+
+/// The loss of rows whose targets less predictions are these residuals: ½ ln of the mean square, or the mean log loss.
+pub(crate) fn loss_of(loss: Loss, residuals: &Matrix, targets: &Matrix, weights: &[f64]) -> f64 {
+    let (n, c) = (residuals.n_rows(), residuals.n_columns());
+    let whole: f64 = weights.iter().sum();
+    match loss {
         Loss::Squared => {
-            let square =
-                |k: usize| solution.residuals.column(k).iter().zip(&batch.weights).map(|(r, w)| w * r * r).sum::<f64>();
+            let square = |k: usize| residuals.column(k).iter().zip(weights).map(|(r, w)| w * r * r).sum::<f64>();
             let total: f64 = (0..c).map(square).sum();
             0.5 * (total / (whole * c as f64)).max(f64::MIN_POSITIVE).ln()
         }
         Loss::Log => {
-            let scores = Matrix::from_fn(n, c, |i, k| batch.targets[(i, k)] - solution.residuals[(i, k)]);
-            let beta = best_temperature(&scores, &batch.targets, &batch.weights);
+            let scores = Matrix::from_fn(n, c, |i, k| targets[(i, k)] - residuals[(i, k)]);
+            let beta = best_temperature(&scores, targets, weights);
             let mut probabilities = vec![0.0; c];
             let mut sum = 0.0;
             for i in 0..n {
                 softmax((0..c).map(|k| beta * scores[(i, k)]), &mut probabilities);
-                let own: f64 = (0..c).map(|k| probabilities[k] * batch.targets[(i, k)]).sum();
-                sum -= batch.weights[i] / whole * own.max(1e-300).ln();
+                let own: f64 = (0..c).map(|k| probabilities[k] * targets[(i, k)]).sum();
+                sum -= weights[i] / whole * own.max(1e-300).ln();
             }
             sum
         }
-    })
+    }
 }

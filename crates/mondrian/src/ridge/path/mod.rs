@@ -22,7 +22,8 @@ use crate::{Error, Points, Result};
 /// How a kernel path is computed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum PathMethod {
-    /// From the terminal lifetime down by merging features, updates of the inverse applied in blocks: the fast way.
+    /// From the terminal lifetime down by merging features, updates of the inverse applied in blocks: the fast way. Where its
+    /// matrices do not fit the memory, conjugate gradients at some lifetimes.
     #[default]
     Removal,
     /// From lifetime 0 up by splitting features, updating the inverse one at a time.
@@ -31,7 +32,7 @@ pub enum PathMethod {
     Cholesky,
     /// Conjugate gradients at these lifetimes, ascending, each started from the solution before it.
     ConjugateGradients {
-        /// Where to solve; lifetime 0 is always added.
+        /// Where to solve; lifetime 0 is always added. None at all stands for quantiles of the times at which features part.
         lifetimes: Vec<f64>,
         /// When to stop.
         options: CgOptions,
@@ -101,7 +102,7 @@ impl KernelRidge {
             PathMethod::Addition => addition::run(schedule, addition::by_inverse, progress),
             PathMethod::Cholesky => addition::run(schedule, addition::by_factor, progress),
             PathMethod::ConjugateGradients { lifetimes, options } => {
-                let mut lifetimes = lifetimes.clone();
+                let mut lifetimes = if lifetimes.is_empty() { some_lifetimes(&schedule) } else { lifetimes.clone() };
                 if let Some(&value) = lifetimes.iter().find(|l| !(**l >= 0.0)) {
                     return Err(Error::InvalidParameter { name: "lifetimes", value, expected: "numbers ≥ 0" });
                 }
