@@ -31,6 +31,7 @@ _Box: TypeAlias = ArrayLike | None
 _Measure: TypeAlias = Literal["uniform", "quantile"]
 _Weights: TypeAlias = ArrayLike | Literal["auto", "std"] | None
 _KernelMeasure: TypeAlias = Literal["auto", "uniform", "quantile", "normal", "both"]
+_KernelSolver: TypeAlias = Literal["auto", "exact", "cg", "local"]
 _Metric: TypeAlias = Literal["auto", "diagonal", "full"] | int | None
 _Unseen: TypeAlias = Literal["keyed", "integrate"]
 _HoldOut: TypeAlias = Literal["hold-out"] | int
@@ -170,40 +171,52 @@ class _Kernel(_Searched):
     exponent_: float
     def plot_metric(self, ax: Any = None) -> Any: ...
 
-class LaplaceKernelRidge(_Regressor, _Kernel):
+class _Solved(_Kernel):
+    solver_: str
+    n_neighbors_: int | None
+    n_iter_: int | None
+    residual_: float | None
+
+class LaplaceKernelRidge(_Regressor, _Solved):
     def __init__(
         self, lifetime: ArrayLike | Literal["auto", "path"] = "auto", alpha: _Auto = "auto",
         measure: _KernelMeasure = "auto", metric: _Metric = "auto", exponent: _Auto = "auto",
         target_transform: Literal["auto", "sqrt", "log"] | None = "auto",
-        categorical_features: Any = "from_dtype", solver: Literal["auto", "exact"] = "auto", max_exact_rows: int = 20000,
+        categorical_features: Any = "from_dtype", solver: _KernelSolver = "auto", max_exact_rows: int = 20000,
+        n_neighbors: int | Literal["auto"] = "auto", retune: bool = True,
         max_seconds: float | None = None, search: Literal["auto", "gradient", "coordinate"] = "auto",
-        fit_intercept: bool = True, n_estimators: int = 200, epsilon: float = 0.01, validation: _HoldOut = "hold-out",
+        fit_intercept: bool = True, epsilon: float = 0.01, validation: _HoldOut = "hold-out",
         random_state: _Random = None, n_jobs: int | None = None, verbose: _StepVerbose = False,
     ) -> None: ...
     target_transform_: str | None
     loo_score_: float
     loo_rmse_: float | _Floats
-    solver_: str
     is_exact_: bool
     dual_coef_: _Floats | None
     intercept_: float | _Floats | None
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[_Floats, _Floats]: ...
     def set_fit_request(self, *, sample_weight: _Request = ...) -> Self: ...
+    def set_partial_fit_request(self, *, sample_weight: _Request = ...) -> Self: ...
 
-class LaplaceKernelClassifier(_Classifier, _Kernel):
+class LaplaceKernelClassifier(_Classifier, _Solved):
     def __init__(
         self, lifetime: ArrayLike | Literal["auto"] = "auto", alpha: _Auto = "auto",
         measure: _KernelMeasure = "auto", metric: _Metric = "auto", exponent: _Auto = "auto",
-        categorical_features: Any = "from_dtype", solver: Literal["auto", "exact"] = "auto", max_exact_rows: int = 20000,
+        categorical_features: Any = "from_dtype", solver: _KernelSolver = "auto", max_exact_rows: int = 20000,
+        n_neighbors: int | Literal["auto"] = "auto", retune: bool = True,
         max_seconds: float | None = None, search: Literal["auto"] = "auto", fit_intercept: bool = True,
         epsilon: float = 0.01, random_state: _Random = None, n_jobs: int | None = None, verbose: _StepVerbose = False,
     ) -> None: ...
     loo_score_: float
     loo_log_loss_: float
-    solver_: str
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self: ...
     def set_fit_request(self, *, sample_weight: _Request = ...) -> Self: ...
+    def set_partial_fit_request(self, *, classes: _Request = ..., sample_weight: _Request = ...) -> Self: ...
 
 class LaplaceMap(TransformerMixin, _Kernel):
     def __init__(
@@ -323,6 +336,10 @@ class MondrianKernelRidge(_ViewedRegressor, _Ridge):
     intercept_: float
     solver_: str
     residual_: float
+    def path(
+        self, X_val: Any, y_val: Any, progress: _Progress | None = None, *,
+        method: Literal["auto", "addition", "cholesky", "cg"] = "auto", lifetimes: ArrayLike | None = None,
+    ) -> RegularizationPath: ...
 
 class RandomBinningFeatures(_Features):
     def __init__(

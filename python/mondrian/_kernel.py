@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
 from ._docs import documented
 from ._ridge import RidgeEstimator
-from ._trees import ViewedRegressor
+from ._trees import ViewedRegressor, labelled_sets
 
 
 @documented
@@ -76,6 +77,32 @@ class MondrianKernelRidge(RegressorMixin, RidgeEstimator, ViewedRegressor):
         self.intercept_ = model.intercept
         self.solver_, _, self.residual_ = model.report
         return super()._take(model)
+
+    def path(self, X_val, y_val, progress=None, *, method="auto", lifetimes=None):
+        """The error at every lifetime up to ``lifetime_``, without retraining and exact at every cut.
+
+        The root box is first widened to hold the validation rows, so that the path is piecewise constant.
+
+        {validation_rows}
+        y_val : array-like of shape (n_samples,), or list of such
+            Their targets.
+        {progress}
+        method : {"auto", "addition", "cholesky", "cg"}, default="auto"
+            "auto" merges features from the largest lifetime down, updating the inverse; where its C² numbers do not fit
+            ``mondrian.set_config(max_memory=...)``, it is "cg". "addition" and "cholesky" split features from lifetime 0 up,
+            updating the inverse or the Cholesky factor; "cg" solves by conjugate gradients at some lifetimes only.
+        lifetimes : array-like of float, default=None
+            Where "cg" solves, besides 0; None is 64 quantiles of the lifetimes at which features part.
+
+        {path}
+        """
+        check_is_fitted(self)
+        parameters.choice("method", method, ("auto", "addition", "cholesky", "cg"))
+        if lifetimes is not None and method != "cg":
+            raise ValueError('lifetimes are for method="cg" alone: the others solve at every cut')
+        chosen = [] if lifetimes is None else [parameters.real("lifetimes", value) for value in lifetimes]
+        sets, several = labelled_sets(X_val, y_val, self._known)
+        return self._path_of(self._model.path(sets, method, chosen, self._work(progress=progress)), several)
 
     def _path_of(self, found, several):
         inner, residual = found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -11,12 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import Classifier, MondrianEstimator, Regressor, all_or_nothing, levels_to_the_caller, numbers_of, sample_weights
+from ._base import Classifier, MondrianEstimator, Regressor, all_or_nothing, numbers_of, sample_weights
 from ._categories import Categories
 from ._docs import documented
 from ._searched import SearchedEstimator
 from ._trajectory import Trajectory
 
+#: Rows on which the lifetimes of the report's kernel are looked for where there are more than are solved exactly.
+_SOME_ROWS = 4000
 _MEASURES = ("auto", "uniform", "quantile", "normal", "both")
 
 
@@ -53,16 +53,37 @@ class _KernelEstimator(SearchedEstimator):
             "categorical": mask.tolist() if len(mask) == n_dims else [False] * n_dims,
             "fit_intercept": parameters.boolean("fit_intercept", self.fit_intercept),
             "max_seconds": None if self.max_seconds is None else parameters.real("max_seconds", self.max_seconds),
+            "solver": parameters.choice("solver", self.solver, ("auto", "exact", "cg", "local")),
+            "max_exact_rows": parameters.integer("max_exact_rows", self.max_exact_rows),
+            "n_neighbors": self._n_neighbors(),
             "seed": parameters.seed_of(self.random_state),
         }
 
-    def _check_size(self, n_rows):
-        limit = parameters.integer("max_exact_rows", self.max_exact_rows)
-        parameters.choice("solver", self.solver, ("auto", "exact"))
-        return n_rows <= limit
+    def _n_neighbors(self):
+        if isinstance(self.n_neighbors, str):
+            parameters.choice("n_neighbors", self.n_neighbors, ("auto",))
+            return None
+        return parameters.integer("n_neighbors", self.n_neighbors)
+
+    def _is_first(self):
+        """Whether ``partial_fit`` learns its first rows."""
+        parameters.boolean("retune", self.retune)
+        if parameters.choice("solver", self.solver, ("auto", "exact", "cg", "local")) not in ("auto", "local"):
+            raise ValueError(f'partial_fit needs solver="local" (or "auto"), not {self.solver!r}')
+        return "_model" not in self.__dict__
+
+    def _is_to_be_tuned(self, n_rows):
+        """Whether rows have doubled since they were tuned on."""
+        if not hasattr(self._model, "append"):
+            raise ValueError('the report\'s kernel takes no further rows: fit it with solver="local", or lifetime="auto"')
+        return self.retune and self._model.n_rows + n_rows >= 2 * self._model.solver["n_tuned"]
 
     def _take(self, model):
         self.feature_importances_ = model.importances()
+        if hasattr(self, "retune"):
+            report = getattr(model, "solver", None) or {"used": "exact"}
+            self.solver_, self.n_neighbors_ = report["used"], report.get("n_neighbors")
+            self.n_iter_, self.residual_ = report.get("products"), report.get("residual")
         if hasattr(model, "metric"):
             self.metric_, self.exponent_ = model.metric, model.exponent
         else:
@@ -146,11 +167,18 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
         The map of the target that is fitted; predictions are always in the target's own units. None is the target itself.
     categorical_features : "from_dtype", None or array-like, default="from_dtype"
         Which inputs are categorical: those of a frame's categorical type, none, or a mask, column numbers or names.
-    solver : {"auto", "exact"}, default="auto"
-        How all rows are solved.
+    solver : {"auto", "exact", "cg", "local"}, default="auto"
+        How all rows are solved. "exact": one factorisation, n² numbers. "cg": the same solution by conjugate gradients, kernel
+        entries made on the fly. "local": every query is predicted from its nearest rows, by kriging. "auto": exact up to
+        ``max_exact_rows`` if the matrix fits ``mondrian.set_config(max_memory=...)``; beyond, lifetimes are tuned by predicting
+        rows from their neighbours among all rows, and "cg", "local" or the mean of both is taken, whichever predicts 2000
+        held-out rows best.
     max_exact_rows : int, default=20000
-        The most training rows that are solved exactly. Beyond them the cells of Mondrian grids stand in for the kernel,
-        solved by conjugate gradients; a warning says so, and standard deviations and the equivalent kernel are refused.
+        The most training rows that "auto" factorises.
+    n_neighbors : int or "auto", default="auto"
+        Nearest rows that a query is predicted from by the solver "local"; "auto" chooses by leave-one-out.
+    retune : bool, default=True
+        Whether ``partial_fit`` tunes again when the number of rows has doubled.
     max_seconds : float or None, default=None
         When tuning ends early. With it, results depend on the machine.
     search : {"auto", "gradient", "coordinate"}, default="auto"
@@ -158,8 +186,6 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
         derivatives or one at a time.
     fit_intercept : bool, default=True
         Whether targets are centred; without it far predictions return to zero.
-    n_estimators : int, default=200
-        Number of grids that stand in for the kernel beyond ``max_exact_rows``.
     epsilon : float, default=0.01
         ``get_support`` names the inputs whose importance is at least this share of the largest.
     validation : "hold-out" or int, default="hold-out"
@@ -180,17 +206,24 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
     target_transform_ : {"sqrt", "log"} or None
         The map of the target.
     loo_score_ : float
-        R² by leave-one-out on all rows; NaN where grids stand in or the report's kernel was asked for.
+        R² by leave-one-out on all rows (on 2000 of them unless ``solver_`` is "exact"); NaN where the report's kernel was asked
+        for.
     loo_rmse_ : float or ndarray of shape (n_targets,)
-        The root mean squared leave-one-out error on all rows, in the target's units.
-    solver_ : str
-        "exact", or "grid" where grids stand in.
+        The root mean squared leave-one-out error on the same rows, in the target's units.
+    solver_ : {"exact", "cg", "local", "mean"}
+        How all rows were solved; "mean" is that of "cg" and "local".
+    n_neighbors_ : int or None
+        Nearest rows that a query is predicted from; None after one factorisation.
+    n_iter_ : int or None
+        Products with the kernel that conjugate gradients took.
+    residual_ : float or None
+        The relative residual that they reached.
     is_exact_ : bool
-        Whether the kernel is exact, or grids stand in for it.
+        Whether ``solver_`` is "exact" or "cg".
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets), or None
-        Weight of each training row; None where grids stand in.
+        Weight of each training row; None where nearest rows predict.
     intercept_ : float, ndarray of shape (n_targets,), or None
-        The centre of the (transformed) targets, or zero; None where grids stand in.
+        The centre of the (transformed) targets, or zero; None where nearest rows predict.
     {inputs}
 
     Notes
@@ -212,8 +245,8 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
 
     def __init__(
         self, lifetime="auto", alpha="auto", measure="auto", metric="auto", exponent="auto", target_transform="auto",
-        categorical_features="from_dtype", solver="auto", max_exact_rows=20_000, max_seconds=None, search="auto",
-        fit_intercept=True, n_estimators=200, epsilon=0.01, validation="hold-out",
+        categorical_features="from_dtype", solver="auto", max_exact_rows=20_000, n_neighbors="auto", retune=True,
+        max_seconds=None, search="auto", fit_intercept=True, epsilon=0.01, validation="hold-out",
         random_state=None, n_jobs=None, verbose=False,
     ):  # fmt: skip
         self._keep(locals())
@@ -240,59 +273,98 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
             return validation
         return self._given("lifetime", n_dims)
 
-    def _solve(self, X, y, weights):
+    @all_or_nothing
+    def partial_fit(self, X, y, sample_weight=None):
+        """Append rows to a model that predicts from nearest rows; lifetimes stay, until the number of rows has doubled.
+
+        The first call is ``fit`` with the solver "local"; after a ``fit`` with another solver, nearest rows predict from then
+        on. Unlike a forest's, the model depends on how the rows came: what is tuned was tuned on the rows there were then.
+
+        {rows}
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How many rows each counts for.
+
+        {self}
+        """
+        first = self._is_first()
+        X, y = self._rows_and_targets(self._table(X, reset=first), y, reset=first, multi_output=True)
+        weights = sample_weights(sample_weight, X)
+        if first:
+            return self._take(self._solve(X, y, weights, local=True))
+        if (None if y.ndim == 1 else y.shape[1]) != self._n_targets:
+            raise ValueError(f"y has shape {y.shape}, but the model was fitted for {self._n_targets or 1} target(s)")
+        rows = (X, np.ascontiguousarray(y.T).ravel(), weights)
+        if self._is_to_be_tuned(len(X)):
+            arguments, map_ = self._whole_arguments(X, y, local=True)
+            return self._take(self._model.tuned_again(rows, map_, arguments, self._work()))
+        self._model.append(rows, self._threads())
+        return self._take(self._model)
+
+    def _whole_arguments(self, X, y, local=False):
+        """Arguments of the whole kernel, and the map of the target."""
         search = parameters.choice("search", self.search, ("auto", "gradient", "coordinate"))
         lifetimes = self._lifetimes(X.shape[1])
-        arguments, fits = self._kernel_arguments(X.shape[1]), self._check_size(len(X))
-        map_ = self.target_transform
+        arguments, map_ = self._kernel_arguments(X.shape[1]), self.target_transform
         if map_ is not None:
             parameters.choice("target_transform", map_, ("auto", "sqrt", "log"))
-        if lifetimes is None and search == "auto" and fits:
-            parameters.n_estimators(self.n_estimators)
-            map_ = None if map_ == "auto" else map_ or "identity"
-            targets = np.ascontiguousarray(y.T).ravel()
-            model = _mondrian.LaplaceRegressor.fit((X, targets, weights), map_, arguments, self._work())
-            self._n_targets = None if y.ndim == 1 else y.shape[1]
-            return model
-        return self._solve_axes(X, y, weights, lifetimes, search)
+        map_ = None if map_ == "auto" else map_ or "identity"
+        if local:
+            arguments["solver"] = "local"
+        if lifetimes is not None or search != "auto":
+            if lifetimes is None or not isinstance(lifetimes, np.ndarray):
+                some = np.sort(np.random.default_rng(arguments["seed"]).permutation(len(X))[:_SOME_ROWS])
+                lifetimes = self._solve_axes(X[some], y[some], None, lifetimes, search).lifetimes
+            arguments["lifetimes"], map_ = [float(lifetime) for lifetime in lifetimes], "identity"
+        return arguments, map_
+
+    def _solve(self, X, y, weights, local=False):
+        search = parameters.choice("search", self.search, ("auto", "gradient", "coordinate"))
+        lifetimes = self._lifetimes(X.shape[1])
+        whole = lifetimes is None and search == "auto"
+        limit = parameters.integer("max_exact_rows", self.max_exact_rows)
+        if not whole and not local and self.solver in ("auto", "exact") and (len(X) <= limit or self.solver == "exact"):
+            self._kernel_arguments(X.shape[1])
+            return self._solve_axes(X, y, weights, lifetimes, search)
+        arguments, map_ = self._whole_arguments(X, y, local)
+        targets = np.ascontiguousarray(y.T).ravel()
+        model = _mondrian.LaplaceRegressor.fit((X, targets, weights), map_, arguments, self._work())
+        self._n_targets = None if y.ndim == 1 else y.shape[1]
+        return model
 
     def _solve_axes(self, X, y, weights, lifetimes, search):
-        """The report's kernel, or grids that stand in for it."""
+        """The report's kernel, solved exactly."""
         if y.ndim > 1 and y.shape[1] > 1:
-            raise ValueError("several targets need the tuned kernel and at most max_exact_rows rows")
+            raise ValueError('several targets need the whole kernel: lifetime="auto" and search="auto"')
         if weights is not None and len(weights) and (weights != weights[0]).any():
-            raise ValueError("sample_weight needs the tuned kernel and at most max_exact_rows rows")
+            raise ValueError('sample_weight needs the whole kernel: lifetime="auto" and search="auto"')
         arguments = self._searched_arguments() | {
             "lifetimes": lifetimes,
             "search": "gradient" if search == "auto" else search,
-            "exact_rows": parameters.integer("max_exact_rows", self.max_exact_rows),
+            "exact_rows": len(X),
         }
         self._n_targets = None
-        model = _mondrian.LaplaceKernelRidge.fit((X, np.ascontiguousarray(y.ravel())), arguments, self._work())
-        if not model.is_exact:
-            warnings.warn(
-                f"{len(X)} rows are more than max_exact_rows={self.max_exact_rows}: {self.n_estimators} Mondrian grids "
-                "stand in for the exact kernel",
-                stacklevel=levels_to_the_caller(),
-            )
-        return model
+        return _mondrian.LaplaceKernelRidge.fit((X, np.ascontiguousarray(y.ravel())), arguments, self._work())
 
     def _take(self, model):
         if isinstance(model, _mondrian.LaplaceRegressor):
-            self.is_exact_, self.solver_ = True, "exact"
+            self.is_exact_ = model.solver["used"] in ("exact", "cg")
             n_targets = model.n_targets
             parts = [model.solution(target) for target in range(n_targets)]
             worth = np.array([model.worth(target) for target in range(n_targets)])
             single = self.__dict__.get("_n_targets") is None and n_targets == 1
-            self.dual_coef_ = parts[0][0] if single else np.column_stack([weights for weights, _ in parts])
-            self.intercept_ = parts[0][1] if single else np.array([centre for _, centre in parts])
+            if parts[0] is None:
+                self.dual_coef_ = self.intercept_ = None
+            else:
+                self.dual_coef_ = parts[0][0] if single else np.column_stack([weights for weights, _ in parts])
+                self.intercept_ = parts[0][1] if single else np.array([centre for _, centre in parts])
             self.loo_rmse_ = float(worth[0, 0]) if single else worth[:, 0]
             spread = np.where(worth[:, 2] > 0, worth[:, 2], np.inf)
             self.loo_score_ = float(np.mean(np.where(worth[:, 2] > 0, 1 - (worth[:, 0] / spread) ** 2, 0.0)))
             self.target_transform_ = None if model.target_map == "identity" else model.target_map
         else:
             self.is_exact_ = model.is_exact
-            self.solver_ = "exact" if model.is_exact else "grid"
             self.dual_coef_, self.intercept_ = model.solution() or (None, None)
             self.loo_score_, self.loo_rmse_, self.target_transform_ = float("nan"), float("nan"), None
         return super()._take(model)
@@ -360,10 +432,18 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
     {kernel_parameters}
     categorical_features : "from_dtype", None or array-like, default="from_dtype"
         Which inputs are categorical: those of a frame's categorical type, none, or a mask, column numbers or names.
-    solver : {"auto", "exact"}, default="auto"
-        How all rows are solved.
+    solver : {"auto", "exact", "cg", "local"}, default="auto"
+        How all rows are solved. "exact": one factorisation, n² numbers. "cg": the same solution by conjugate gradients, kernel
+        entries made on the fly. "local": every query is predicted from its nearest rows, by kriging. "auto": exact up to
+        ``max_exact_rows`` if the matrix fits ``mondrian.set_config(max_memory=...)``; beyond, lifetimes are tuned by predicting
+        rows from their neighbours among all rows, and "cg", "local" or the mean of both is taken, whichever predicts 2000
+        held-out rows best.
     max_exact_rows : int, default=20000
-        The most training rows; more are refused.
+        The most training rows that "auto" factorises.
+    n_neighbors : int or "auto", default="auto"
+        Nearest rows that a query is predicted from by the solver "local"; "auto" chooses by leave-one-out.
+    retune : bool, default=True
+        Whether ``partial_fit`` tunes again when the number of rows has doubled.
     max_seconds : float or None, default=None
         When tuning ends early. With it, results depend on the machine.
     search : {"auto"}, default="auto"
@@ -388,11 +468,17 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
         Regularization, tuned or given.
     {kernel_attributes}
     loo_score_ : float
-        The accuracy by leave-one-out on all rows.
+        The accuracy by leave-one-out on all rows (on 2000 of them unless ``solver_`` is "exact").
     loo_log_loss_ : float
-        The log loss by leave-one-out on all rows.
-    solver_ : str
-        "exact".
+        The log loss by leave-one-out on the same rows.
+    solver_ : {"exact", "cg", "local", "mean"}
+        How all rows were solved; "mean" is that of "cg" and "local".
+    n_neighbors_ : int or None
+        Nearest rows that a query is predicted from; None after one factorisation.
+    n_iter_ : int or None
+        Products with the kernel that conjugate gradients took.
+    residual_ : float or None
+        The relative residual that they reached.
     {inputs}
 
     Examples
@@ -407,8 +493,8 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
 
     def __init__(
         self, lifetime="auto", alpha="auto", measure="auto", metric="auto", exponent="auto",
-        categorical_features="from_dtype", solver="auto", max_exact_rows=20_000, max_seconds=None, search="auto",
-        fit_intercept=True, epsilon=0.01,
+        categorical_features="from_dtype", solver="auto", max_exact_rows=20_000, n_neighbors="auto", retune=True,
+        max_seconds=None, search="auto", fit_intercept=True, epsilon=0.01,
         random_state=None, n_jobs=None, verbose=False,
     ):  # fmt: skip
         self._keep(locals())
@@ -429,18 +515,53 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
         if weights is not None:
             # Classes of rows that do not count are unknown, as if the rows were not there.
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
-        if not self._check_size(len(X)):
-            raise ValueError(f"{len(X)} rows are more than max_exact_rows={self.max_exact_rows}: raise it or take fewer rows")
-        classes = np.unique(y)
+        return self._learned(X, y, weights, np.unique(y), self._arguments(X.shape[1]))
+
+    def _arguments(self, n_dims):
         parameters.choice("search", self.search, ("auto",))
-        arguments = self._kernel_arguments(X.shape[1]) | {"lifetimes": self._given("lifetime", X.shape[1])}
+        return self._kernel_arguments(n_dims) | {"lifetimes": self._given("lifetime", n_dims)}
+
+    def _learned(self, X, y, weights, classes, arguments):
         numbers = np.ascontiguousarray(numbers_of(y, classes))
         model = _mondrian.LaplaceClassifier.fit((X, numbers, weights), len(classes), arguments, self._work())
         self.classes_ = classes
         return self._take(model)
 
+    @all_or_nothing
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Append rows to a model that predicts from nearest rows; lifetimes stay, until the number of rows has doubled.
+
+        The first call is ``fit`` with the solver "local"; after a ``fit`` with another solver, nearest rows predict from then
+        on. Unlike a forest's, the model depends on how the rows came: what is tuned was tuned on the rows there were then.
+
+        {rows}
+        y : array-like of shape (n_samples,)
+            Classes, among those of the first call.
+        classes : array-like of shape (n_classes,), default=None
+            Classes that will be seen some time: for the first call, unless it sees all of them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How many rows each counts for.
+
+        {self}
+        """
+        first = self._is_first()
+        X, y = self._labelled_rows(self._table(X, reset=first), y, reset=first)
+        check_classification_targets(y)
+        weights = sample_weights(sample_weight, X)
+        arguments = self._arguments(X.shape[1]) | {"solver": "local"}
+        known = np.unique(y if classes is None else classes) if first else self.classes_
+        unknown = np.setdiff1d(y if classes is None else np.concatenate([np.unique(y), np.unique(classes)]), known)
+        if len(unknown):
+            raise ValueError(f"class {unknown[0]!r} is not among those of the first call: name all of them in its classes")
+        if first:
+            return self._learned(X, y, weights, known, arguments)
+        rows = (X, np.ascontiguousarray(numbers_of(y, known)), weights)
+        if self._is_to_be_tuned(len(X)):
+            return self._take(self._model.tuned_again(rows, arguments, self._work()))
+        self._model.append(rows, self._threads())
+        return self._take(self._model)
+
     def _take(self, model):
-        self.solver_ = "exact"
         self.loo_log_loss_, self.loo_score_, _ = model.worth()
         return super()._take(model)
 
@@ -504,6 +625,7 @@ class LaplaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _KernelEstim
 
     #: What the estimators take and a transformer has no use for.
     alpha, fit_intercept, epsilon = "auto", True, 0.01
+    solver, max_exact_rows, n_neighbors = "exact", 20_000, "auto"
 
     @all_or_nothing
     def fit(self, X, y):

@@ -23,7 +23,7 @@ class SearchedEstimator(RidgeEstimator):
         return {
             "alpha": parameters.auto_or_real("alpha", self.alpha, strict=True),
             "fit_intercept": parameters.boolean("fit_intercept", self.fit_intercept),
-            "n_grids": parameters.n_estimators(self.n_estimators),
+            "n_grids": parameters.n_estimators(getattr(self, "n_estimators", 1)),
             "seed": parameters.seed_of(self.random_state),
         }
 

@@ -51,3 +51,29 @@ def test_what_fits_nowhere_is_a_memory_error(small):
         forest.equivalent_kernel(_rows(3000)[0])
     with pytest.raises(MemoryError, match="frequencies|features"):
         mondrian.RandomFourierFeatures(n_components=2**24).fit_transform(X)
+
+
+def test_methods_of_a_kernel_path_agree_and_refuse_what_does_not_fit(small):
+    X, y = _rows(40)
+    model = mondrian.MondrianKernelRidge(lifetime=2.0, n_estimators=8, random_state=1).fit(X, y)
+    exact = model.path(X[:20], y[:20])
+    for method in ("addition", "cholesky"):
+        other = model.path(X[:20], y[:20], method=method)
+        assert np.allclose(other.validation, exact.validation, atol=1e-8)
+    some = model.path(X[:20], y[:20], method="cg", lifetimes=[0.5, 1.0])
+    assert list(some.lifetimes) == [0.0, 0.5, 1.0]
+    assert all(abs(exact.value_at(t) - value) < 1e-3 for t, value in zip(some.lifetimes, some.validation, strict=True))
+    assert len(model.path(X[:20], y[:20], method="cg").lifetimes) > 3
+    with pytest.raises(ValueError, match="cg"):
+        model.path(X, y, lifetimes=[1.0])
+    with pytest.raises(ValueError, match="method"):
+        model.path(X, y, method="guess")
+    large = mondrian.MondrianKernelRidge(lifetime=float("inf"), n_estimators=40, random_state=1).fit(*_rows(60))
+    with pytest.raises(MemoryError, match="path"):
+        large.path(*_rows(60), method="addition")
+
+
+def test_a_kernel_path_of_infinite_lifetime_on_600_rows_is_computed(small):
+    X, y = _rows(600)
+    model = mondrian.MondrianKernelRidge(lifetime=float("inf"), n_estimators=10, random_state=1).fit(X, y)
+    assert np.isfinite(model.path(X[:20], y[:20]).validation).all()

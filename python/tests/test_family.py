@@ -184,13 +184,6 @@ def test_a_column_of_targets_is_warned_of_where_it_was_passed(rng):
         assert warned[0].filename == __file__
 
 
-def test_grids_in_place_of_the_exact_kernel_are_warned_of_where_they_were_asked_for(rng):
-    X = rng.uniform(size=(40, 2))
-    with pytest.warns(UserWarning, match="stand in for the exact kernel") as warned:
-        mondrian.LaplaceKernelRidge(max_exact_rows=20, n_estimators=20, random_state=0).fit(X, X[:, 0])
-    assert warned[0].filename == __file__
-
-
 @pytest.mark.parametrize("cls", [mondrian.MondrianFeatures, mondrian.RandomBinningFeatures, mondrian.MondrianGridFeatures])
 def test_features_fit_into_frames(cls, rng):
     X = rng.uniform(size=(20, 2))
