@@ -131,6 +131,16 @@ class _DaskEstimator(BaseEstimator):
             return self.client.compute(value).result()
         return dask.compute(value)[0]
 
+    def get_params(self, deep=True):
+        """The parameters, but for the client: a connection cannot be copied, so a clone uses the current one."""
+        return {name: value for name, value in super().get_params(deep).items() if name != "client"}
+
+    def set_params(self, **params):
+        """Set parameters, the client among them."""
+        if "client" in params:
+            self.client = params.pop("client")
+        return super().set_params(**params)
+
     def __getstate__(self):
         # A client is a connection of this process.
         return {**super().__getstate__(), "client": None}

@@ -1,6 +1,7 @@
 """Forests on a real cluster of processes: however many workers, chunks and lost workers, the same bits as one process."""
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -17,6 +18,7 @@ pytest.importorskip("dask.dataframe")
 import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 import pandas as pd  # noqa: E402
+from sklearn.base import clone  # noqa: E402
 
 from mondrian.dask import (  # noqa: E402
     DaskLaplaceKernelRidge,
@@ -156,6 +158,16 @@ def test_a_killed_worker_changes_nothing(whole):
         killer.join()
         assert killed
         assert np.array_equal(forest.to_local().predict(X), whole)
+
+
+def test_clones_and_pickles_have_no_client(client):
+    rows, targets = da.from_array(X, chunks=(2000, 4)), da.from_array(Y, chunks=2000)
+    forest = DaskMondrianForestRegressor(**PARAMETERS, client=client).fit(rows, targets)
+    again = pickle.loads(pickle.dumps(forest))
+    assert again.client is None and np.array_equal(again.to_local().predict(X), forest.to_local().predict(X))
+    copied = clone(forest)
+    assert copied.client is None and copied.get_params() == forest.get_params()
+    assert copied.set_params(client=client, lifetime=0.5).client is client
 
 
 def test_what_is_no_collection_is_refused():
