@@ -1,7 +1,7 @@
 //! Exact moments of rows: what a domain is made of, in one pass that any number of machines share.
 
 use crate::forest::density::DensityParams;
-use crate::forest::regression::fixed::{ExactSum, mean_and_variance, weighted_square};
+use crate::forest::regression::fixed::{ExactSum, mean_and_variance};
 use crate::forest::summary::TrainingDomain;
 use crate::forest::summary::domain::check_lifetime;
 use crate::forest::summary::sample::BottomRows;
@@ -15,6 +15,8 @@ use crate::{Error, Lifetime, Points, Result};
 /// Rows of smallest hash that are kept, and trees grown on them for an automatic lifetime.
 const SAMPLE_ROWS: usize = 2048;
 const SAMPLE_TREES: usize = 8;
+/// Rows that are looked at together, column by column.
+const AT_ONCE: usize = 512;
 /// A deviation at the level of rounding is a constant column.
 const CONSTANT: f64 = 1e-14;
 
@@ -28,15 +30,18 @@ pub(crate) struct ColumnMoments {
 }
 
 impl ColumnMoments {
-    fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
-        let (mut sum, mut squares) = (ExactSum::default(), ExactSum::default());
-        sum.add_all(values.clone());
-        let square = |x| weighted_square(x, 1.0);
-        squares.add_all(values.clone().map(|x| square(x).0));
-        squares.add_all(values.clone().map(|x| square(x).1).filter(|rest| *rest != 0.0));
-        let min = values.clone().fold(f64::INFINITY, f64::min);
-        let max = values.fold(f64::NEG_INFINITY, f64::max);
-        Self { min: min + 0.0, max: max + 0.0, sum, squares }
+    fn empty() -> Self {
+        Self { min: f64::INFINITY, max: f64::NEG_INFINITY, sum: ExactSum::default(), squares: ExactSum::default() }
+    }
+
+    fn add(&mut self, values: impl Iterator<Item = f64>) {
+        let (mut min, mut max) = (self.min, self.max);
+        for x in values {
+            (min, max) = (min.min(x), max.max(x));
+            self.sum.add(x);
+            self.squares.add_square(x);
+        }
+        (self.min, self.max) = (min + 0.0, max + 0.0);
     }
 
     fn merge(&mut self, other: &Self) {
@@ -99,12 +104,18 @@ impl Moments {
             let numbers = || points.row(row).chain(targets[row * t..][..t].iter().copied());
             sample.add(row_key(root, numbers()).to_bits(), || numbers().map(|x| x + 0.0).collect());
         }
-        Ok(Self {
-            n_rows: n as u64,
-            inputs: (0..n_dims).map(|dim| ColumnMoments::of(column(points, dim))).collect(),
-            targets: (0..t).map(|at| ColumnMoments::of(targets.iter().skip(at).step_by(t).copied())).collect(),
-            sample,
-        })
+        let (mut inputs, mut outputs) = (vec![ColumnMoments::empty(); n_dims], vec![ColumnMoments::empty(); t]);
+        // In blocks that stay in cache while their columns are looked at in turn.
+        for start in (0..n).step_by(AT_ONCE) {
+            let rows = start..(start + AT_ONCE).min(n);
+            for (dim, column) in inputs.iter_mut().enumerate() {
+                column.add(rows.clone().map(|row| points.get(row, dim)));
+            }
+            for (at, column) in outputs.iter_mut().enumerate() {
+                column.add(rows.clone().map(|row| targets[row * t + at]));
+            }
+        }
+        Ok(Self { n_rows: n as u64, inputs, targets: outputs, sample })
     }
 
     /// The moments of the rows of both.
@@ -254,10 +265,6 @@ impl Moments {
         times.sort_unstable_by(f64::total_cmp);
         Lifetime::new(times.get(times.len() / 2).copied().unwrap_or(0.0))
     }
-}
-
-fn column(points: Points<'_>, dim: usize) -> impl Iterator<Item = f64> + Clone + '_ {
-    (0..points.n_rows()).map(move |row| points.get(row, dim))
 }
 
 #[cfg(test)]
