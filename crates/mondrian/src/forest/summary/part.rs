@@ -78,10 +78,8 @@ impl Rows<'_> {
     /// The summary of some of the rows; the sample takes their points.
     pub(crate) fn part(&self, rows: &[usize], sample: &mut AutomaticSample) -> Result<Part> {
         let (domain, n_dims) = (self.domain, self.domain.n_dims());
-        let mut tree_domain = domain.tree_domain()?;
-        if self.task == Task::Density {
-            tree_domain = tree_domain.storing_every_cut();
-        }
+        // Every cut is looked at once: drawing those of chains again would cost more than to keep them.
+        let tree_domain = domain.tree_domain()?.storing_every_cut();
         let is_all = rows.len() == self.points.n_rows();
         let raw: std::borrow::Cow<'_, [f64]> = if is_all {
             self.points.as_row_major()
