@@ -206,10 +206,16 @@ class _DaskForest(_DaskEstimator):
         check_is_fitted(self)
         return copy.copy(self._local)
 
+    def _remote(self):
+        """The local model where the work is done: sent once, not with every task."""
+        if self.client is not None:
+            return self.client.scatter(self._local, hash=False)
+        return delayed(self._local, pure=True, name=f"mondrian-model-{tokenize(self.domain_.to_json(), id(self._local))}")
+
     def _mapped(self, X, method, dtype, n_columns=None):
         """A method of the local model on every partition, lazily: what comes out is partitioned as the rows are."""
         check_is_fitted(self)
-        model = delayed(self._local, pure=True, name=f"mondrian-model-{tokenize(self.domain_.to_json(), self.lifetime_, id(self))}")
+        model = self._remote()
         if _is_array(X):
             if X.numblocks[1] > 1:
                 X = X.rechunk({1: -1})
@@ -226,7 +232,7 @@ class _DaskForest(_DaskEstimator):
     def _scored(self, X, y, measure):
         """A sum over partitions, in their order."""
         check_is_fitted(self)
-        model = delayed(self._local, pure=True)
+        model = self._remote()
         parts = [delayed(measure, pure=True)(x, y, model) for x, y in _pairs(X, y)]
         return self._result(delayed(_total, pure=True)(parts))
 
