@@ -66,12 +66,24 @@ pub(crate) struct Chain {
     second: Vec<f64>,
     sum: Vec<f64>,
     n_summed: usize,
+    /// Whether it goes on: a run that falls clearly behind another ends half-way.
+    pub(crate) is_active: bool,
+    values: Vec<f64>,
 }
 
 impl Chain {
     pub(crate) fn new(layout: Layout, theta: Vec<f64>) -> Self {
         let zeros = vec![0.0; theta.len()];
-        Self { layout, first: zeros.clone(), second: zeros.clone(), sum: zeros, n_summed: 0, theta }
+        Self {
+            layout,
+            first: zeros.clone(),
+            second: zeros.clone(),
+            sum: zeros,
+            n_summed: 0,
+            is_active: true,
+            values: Vec::new(),
+            theta,
+        }
     }
 
     /// The mean of the last half of the steps; where it stands, if there were none.
@@ -156,17 +168,20 @@ pub(crate) fn run(
     for step in 1..=schedule.steps {
         let rows = pool.next(schedule.rows);
         let fresh = batch.select(&rows);
-        let evaluate = |chain: &Chain| slope(&chain.layout, &chain.theta, &fresh, loss);
-        let slopes: Vec<Result<Slope>> = if threads == Threads::ONE {
-            chains.iter().map(evaluate).collect()
+        let mut active: Vec<&mut Chain> = chains.iter_mut().filter(|chain| chain.is_active).collect();
+        // Runs side by side on one thread each, or one run on all of them.
+        let slopes: Vec<Result<Slope>> = if threads == Threads::ONE || active.len() == 1 {
+            active.iter().map(|chain| slope(&chain.layout, &chain.theta, &fresh, loss, threads)).collect()
         } else {
-            chains.par_iter().map(evaluate).collect()
+            let evaluate = |chain: &&mut Chain| slope(&chain.layout, &chain.theta, &fresh, loss, Threads::ONE);
+            active.par_iter().map(evaluate).collect()
         };
         let mut goes_on = true;
-        for (chain, slope) in chains.iter_mut().zip(slopes) {
+        for (chain, slope) in active.iter_mut().zip(slopes) {
             match slope {
                 Ok(Slope { value, gradient }) if gradient.iter().all(|g| g.is_finite()) => {
                     goes_on &= told(&chain.layout, &chain.theta, value, rows.len())?;
+                    chain.values.push(value);
                     chain.advance(step, schedule, gradient, n);
                 }
                 // Too small an α for these rows.
@@ -176,6 +191,7 @@ pub(crate) fn run(
                         return Err(Error::InvalidParameter { name: "alpha", value: alpha, expected: "larger" });
                     }
                     chain.theta[at] += 0.5;
+                    chain.values.push(f64::NAN);
                 }
                 Err(error) => return Err(error),
             }
@@ -183,6 +199,31 @@ pub(crate) fn run(
         if !goes_on {
             break;
         }
+        if 2 * step == schedule.steps {
+            drop_those_behind(chains);
+        }
     }
     Ok(())
+}
+
+/// Steps that runs are compared on half-way.
+const COMPARED: usize = 20;
+/// Standard errors of the difference by which a run must be behind to end.
+const BEHIND: f64 = 4.0;
+
+/// Ends runs whose values on the last steps, which saw the same rows, are clearly worse than those of the best.
+fn drop_those_behind(chains: &mut [Chain]) {
+    let last: Vec<Vec<f64>> =
+        chains.iter().map(|chain| chain.values[chain.values.len().saturating_sub(COMPARED)..].to_vec()).collect();
+    if last.iter().any(|values| values.len() < COMPARED || values.iter().any(|v| !v.is_finite())) {
+        return;
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let best = (1..last.len()).fold(0, |best, k| if mean(&last[k]) < mean(&last[best]) { k } else { best });
+    for (chain, values) in chains.iter_mut().zip(&last) {
+        let behind: Vec<f64> = values.iter().zip(&last[best]).map(|(a, b)| a - b).collect();
+        let off = mean(&behind);
+        let variance = behind.iter().map(|d| (d - off).powi(2)).sum::<f64>() / (COMPARED * (COMPARED - 1)) as f64;
+        chain.is_active = !(off > BEHIND * variance.sqrt());
+    }
 }

@@ -328,13 +328,13 @@ impl<'a, 'p> Search<'a, 'p> {
         let key = self.key.fork(2);
         self.steps(&mut chains, &columns, &batch, schedule, key)?;
         let mut candidates: Vec<(Layout, Vec<f64>)> =
-            chains.iter().map(|chain| (chain.layout.clone(), chain.mean())).collect();
+            chains.iter().filter(|c| c.is_active).map(|chain| (chain.layout.clone(), chain.mean())).collect();
         // Axes alone by quasi-Newton steps: a candidate on few rows, where many parameters bring nothing.
         let axes_alone = starts.iter().find(|s| s.layout.metric == Metric::None && s.units == units);
         let is_wanted = !is_by_neighbors && (n <= FEW_ROWS || main.len() == starts.len());
         if let (Some(start), true, false) = (axes_alone, is_wanted, self.is_late()) {
             let rows: Vec<usize> = (0..n.min(START_ROWS)).collect();
-            let (theta, told) = descend_all(start, &batch.select(&rows), loss)?;
+            let (theta, told) = descend_all(start, &batch.select(&rows), loss, threads)?;
             for (theta, value) in told {
                 self.record(&columns, &start.layout, &theta, value, rows.len())?;
             }
@@ -478,7 +478,7 @@ fn common_factors(
     let mut told = Vec::new();
     let function = |u: &[f64]| {
         let moved = expand(u);
-        let Slope { value, gradient } = slope(layout, &moved, batch, loss)?;
+        let Slope { value, gradient } = slope(layout, &moved, batch, loss, Threads::ONE)?;
         told.push((moved, value));
         let (a, b) = (gradient[layout.axes()].iter().sum::<f64>(), gradient[layout.scales()].iter().sum::<f64>());
         let of_alpha = gradient[layout.alpha_at()];
@@ -491,11 +491,11 @@ fn common_factors(
 }
 
 /// All parameters of a start by quasi-Newton steps on the same rows.
-fn descend_all(start: &Start, batch: &Batch, loss: Loss) -> Result<(Vec<f64>, Told)> {
+fn descend_all(start: &Start, batch: &Batch, loss: Loss, threads: Threads) -> Result<(Vec<f64>, Told)> {
     let mut told = Vec::new();
     let layout = &start.layout;
     let function = |theta: &[f64]| {
-        let slope = slope(layout, theta, batch, loss)?;
+        let slope = slope(layout, theta, batch, loss, threads)?;
         told.push((theta.to_vec(), slope.value));
         Ok(slope)
     };

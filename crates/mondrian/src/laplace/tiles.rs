@@ -170,77 +170,120 @@ impl Tiles {
 
     /// K, squared distances and their powers p/2 in lower triangles; the last two are empty without directions.
     pub(crate) fn parts(&self) -> (Matrix, Matrix, Matrix) {
+        self.parts_on(Threads::ONE)
+    }
+
+    /// The same on several threads, with the same bits.
+    pub(crate) fn parts_on(&self, threads: Threads) -> (Matrix, Matrix, Matrix) {
         let n = self.n_rows;
         let mut kernel = Matrix::zeros(n, n);
         let m = if self.n_directions > 0 { n } else { 0 };
         let (mut squares, mut powers) = (Matrix::zeros(m, m), Matrix::zeros(m, m));
-        let mut buffer = [0.0; TILE];
-        vectorise(
-            #[inline(always)]
-            || {
-                for j in 0..n {
-                    for tile in j / TILE..self.n_tiles() {
-                        let range = tile * TILE..tile * TILE + TILE.min(n - tile * TILE);
-                        let length = range.len();
-                        let out = &mut kernel.column_mut(j)[range.clone()];
-                        self.distances(tile, self.row(j), out, &mut buffer);
-                        if m > 0 {
-                            squares.column_mut(j)[range.clone()].copy_from_slice(&buffer[..length]);
-                            self.raise(&mut buffer[..length]);
-                            powers.column_mut(j)[range].copy_from_slice(&buffer[..length]);
-                        }
-                        for (o, r) in out.iter_mut().zip(&buffer) {
-                            *o = exp_minus(*o + r);
-                        }
+        if m == 0 {
+            return (self.gram_lower(threads), squares, powers);
+        }
+        let size = (n * STRIP).max(1);
+        let strip = |(k, ((kernel, squares), powers)): (usize, ((&mut [f64], &mut [f64]), &mut [f64]))| {
+            let columns = kernel.chunks_exact_mut(n).zip(squares.chunks_exact_mut(n)).zip(powers.chunks_exact_mut(n));
+            vectorise(
+                #[inline(always)]
+                || {
+                    for (j, ((kernel, squares), powers)) in columns.enumerate() {
+                        self.parts_of_column(k * STRIP + j, kernel, squares, powers);
                     }
-                }
-            },
-        );
+                },
+            );
+        };
+        let (kernels, squared, raised) = (kernel.as_mut_slice(), squares.as_mut_slice(), powers.as_mut_slice());
+        if threads == Threads::ONE {
+            let all = kernels.chunks_mut(size).zip(squared.chunks_mut(size)).zip(raised.chunks_mut(size));
+            all.enumerate().for_each(strip);
+        } else {
+            let all = kernels.par_chunks_mut(size).zip(squared.par_chunks_mut(size)).zip(raised.par_chunks_mut(size));
+            all.enumerate().for_each(strip);
+        }
         (kernel, squares, powers)
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+    fn parts_of_column(&self, j: usize, kernel: &mut [f64], squares: &mut [f64], powers: &mut [f64]) {
+        let n = self.n_rows;
+        let mut buffer = [0.0; TILE];
+        for tile in j / TILE..self.n_tiles() {
+            let range = tile * TILE..tile * TILE + TILE.min(n - tile * TILE);
+            let length = range.len();
+            let out = &mut kernel[range.clone()];
+            self.distances(tile, self.row(j), out, &mut buffer);
+            squares[range.clone()].copy_from_slice(&buffer[..length]);
+            self.raise(&mut buffer[..length]);
+            powers[range].copy_from_slice(&buffer[..length]);
+            for (o, r) in out.iter_mut().zip(&buffer) {
+                *o = exp_minus(*o + r);
+            }
+        }
     }
 
     /// Σ_{i>j} h_ij·|a_id − a_jd| for every axis d, then Σ h_ij·ν·1\[c ≠ c'\] for every categorical term. `h` is read below
     /// the diagonal.
     pub(crate) fn contract(&self, h: &Matrix) -> Vec<f64> {
+        self.contract_on(h, Threads::ONE)
+    }
+
+    /// The same on several threads, with the same bits.
+    pub(crate) fn contract_on(&self, h: &Matrix, threads: Threads) -> Vec<f64> {
+        let one = |tile: usize| {
+            vectorise(
+                #[inline(always)]
+                || self.contract_tile(h, tile),
+            )
+        };
+        let parts: Vec<Vec<f64>> = if threads == Threads::ONE {
+            (0..self.n_tiles()).map(one).collect()
+        } else {
+            (0..self.n_tiles()).into_par_iter().map(one).collect()
+        };
+        let mut sums = vec![0.0; self.n_axes + self.n_levels];
+        // In the order of the tiles, whichever thread made them.
+        for part in &parts {
+            sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        }
+        sums
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+    fn contract_tile(&self, h: &Matrix, tile: usize) -> Vec<f64> {
         let n = self.n_rows;
         let mut sums = vec![0.0; self.n_axes + self.n_levels];
-        vectorise(
-            #[inline(always)]
-            || {
-                for tile in 0..self.n_tiles() {
-                    let (columns, length) = self.tile(tile);
-                    let start = tile * TILE;
-                    let end = start + length;
-                    // Four columns of h at a time share the loads of the tile.
-                    let mut j = 0;
-                    while j < end {
-                        let count = (end - j).min(4);
-                        let mut weights = [[0.0; TILE]; 4];
-                        for (k, weights) in weights.iter_mut().enumerate().take(count) {
-                            let from = start.max(j + k + 1);
-                            if from < end {
-                                weights[from - start..length].copy_from_slice(&h.column(j + k)[from..end]);
-                            }
-                        }
-                        // The last rows may be fewer than four: their weights are zero, so any row does.
-                        let rows = [0, 1, 2, 3].map(|k| self.row((j + k).min(n - 1)));
-                        for (d, column) in columns.chunks_exact(length).take(self.n_axes).enumerate() {
-                            sums[d] += four_distances(column, &weights, rows.map(|row| row[d]));
-                        }
-                        for (c, weight) in self.weights.iter().enumerate() {
-                            let d = self.n_axes + c;
-                            let column = &columns[d * length..][..length];
-                            let apart = (0..4).map(|k| {
-                                let pairs = column.iter().zip(&weights[k]);
-                                pairs.map(|(a, w)| if *a == rows[k][d] { 0.0 } else { *w }).sum::<f64>()
-                            });
-                            sums[d] += weight * apart.sum::<f64>();
-                        }
-                        j += 4;
-                    }
+        let (columns, length) = self.tile(tile);
+        let start = tile * TILE;
+        let end = start + length;
+        // Four columns of h at a time share the loads of the tile.
+        for j in (0..end).step_by(4) {
+            let count = (end - j).min(4);
+            let mut weights = [[0.0; TILE]; 4];
+            for (k, weights) in weights.iter_mut().enumerate().take(count) {
+                let from = start.max(j + k + 1);
+                if from < end {
+                    weights[from - start..length].copy_from_slice(&h.column(j + k)[from..end]);
                 }
-            },
-        );
+            }
+            // The last rows may be fewer than four: their weights are zero, so any row does.
+            let rows = [0, 1, 2, 3].map(|k| self.row((j + k).min(n - 1)));
+            for (d, column) in columns.chunks_exact(length).take(self.n_axes).enumerate() {
+                sums[d] += four_distances(column, &weights, rows.map(|row| row[d]));
+            }
+            for (c, weight) in self.weights.iter().enumerate() {
+                let d = self.n_axes + c;
+                let column = &columns[d * length..][..length];
+                let apart = (0..4).map(|k| {
+                    let pairs = column.iter().zip(&weights[k]);
+                    pairs.map(|(a, w)| if *a == rows[k][d] { 0.0 } else { *w }).sum::<f64>()
+                });
+                sums[d] += weight * apart.sum::<f64>();
+            }
+        }
         sums
     }
 }
@@ -324,7 +367,7 @@ mod tests {
                 let gram = tiles.gram_lower(threads);
                 assert!((0..n).all(|j| (j..n).all(|i| (gram[(i, j)] - rows.entry(i, j)).abs() < 1e-14)));
             }
-            let (kernel, squares, powers) = tiles.parts();
+            let (kernel, squares, powers) = tiles.parts_on(Threads::up_to(2));
             assert_eq!(kernel, tiles.gram_lower(Threads::ONE));
             assert!((0..n).all(|j| (j..n).all(|i| (powers[(i, j)] - squares[(i, j)].powf(0.65)).abs() < 1e-13)));
         }
@@ -335,7 +378,7 @@ mod tests {
         for n in [2, 6, 130, 257] {
             let rows = rows(n);
             let h = Matrix::from_fn(n, n, |i, j| ((i * 31 + j * 17) as f64).cos());
-            let found = Tiles::new(&rows).contract(&h);
+            let found = Tiles::new(&rows).contract_on(&h, Threads::up_to(2));
             for (d, found) in found.iter().enumerate() {
                 let mut slow = 0.0;
                 for j in 0..n {

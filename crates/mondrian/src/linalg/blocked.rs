@@ -112,6 +112,63 @@ pub(crate) fn inverse_diagonal(lower: &Matrix, threads: Threads) -> Vec<f64> {
     parts.concat()
 }
 
+/// (LLᵀ)⁻¹ in the lower triangle, zeros above it: blocks of columns of L⁻¹, then products of two of them each.
+pub(crate) fn inverse_blocks(lower: &Matrix, threads: Threads) -> Matrix {
+    let n = lower.n_rows();
+    let columns = |k: usize| {
+        let start = k * SOLVE;
+        let mut x = Matrix::from_fn(n - start, SOLVE.min(n - start), |i, j| f64::from(u8::from(i == j)));
+        let triangle: MatRef<'_, f64> = lower.view().faer().submatrix(start, start, n - start, n - start);
+        triangular_solve::solve_lower_triangular_in_place(triangle, x.view_mut().faer(), Par::Seq);
+        x
+    };
+    let count = n.div_ceil(SOLVE);
+    let parts: Vec<Matrix> = if threads == Threads::ONE {
+        (0..count).map(columns).collect()
+    } else {
+        (0..count).into_par_iter().map(columns).collect()
+    };
+    let mut out = Matrix::zeros(n, n);
+    let products = |(k, strip): (usize, &mut [f64])| {
+        let own = parts[k].view().faer();
+        for (i, other) in parts.iter().enumerate().skip(k) {
+            let (start, width) = (i * SOLVE, own.ncols());
+            let rows = own.subrows(start - k * SOLVE, n - start);
+            let height = other.n_columns();
+            let block = MatMut::from_column_major_slice_with_stride_mut(&mut strip[start..], height, width, n);
+            matmul::matmul(block, Accum::Replace, other.view().faer().transpose(), rows, 1.0, Par::Seq);
+        }
+    };
+    strips(&mut out, SOLVE, threads, products);
+    for j in 0..n {
+        out.column_mut(j)[..j].fill(0.0);
+    }
+    out
+}
+
+/// a·b in the lower triangle (a little of the upper one too), a strip of columns at a time.
+pub(crate) fn product_lower(a: &Matrix, b: &Matrix, threads: Threads) -> Matrix {
+    let n = a.n_rows();
+    let mut out = Matrix::zeros(n, n);
+    let (a, b) = (a.view().faer(), b.view().faer());
+    strips(&mut out, SOLVE, threads, |(k, strip)| {
+        let (start, width) = (k * SOLVE, strip.len() / n);
+        let block = MatMut::from_column_major_slice_with_stride_mut(&mut strip[start..], n - start, width, n);
+        matmul::matmul(block, Accum::Replace, a.subrows(start, n - start), b.subcols(start, width), 1.0, Par::Seq);
+    });
+    out
+}
+
+/// Calls `work` with the number and the columns of each strip of so many columns.
+fn strips(out: &mut Matrix, width: usize, threads: Threads, work: impl Fn((usize, &mut [f64])) + Sync + Send) {
+    let size = (out.n_rows() * width).max(1);
+    if threads == Threads::ONE {
+        out.as_mut_slice().chunks_mut(size).enumerate().for_each(work);
+    } else {
+        out.as_mut_slice().par_chunks_mut(size).enumerate().for_each(work);
+    }
+}
+
 /// `b` ← (LLᵀ)⁻¹`b`, one column after the other on one thread each.
 pub(crate) fn solve_blocks(lower: &Matrix, b: &mut Matrix) {
     let view = b.view_mut().faer();
@@ -142,6 +199,13 @@ mod tests {
             assert_eq!(diagonal, inverse_diagonal(&one, Threads::up_to(2)));
             let inverse = whole.inverse();
             assert!((0..n).all(|i| (diagonal[i] - inverse[(i, i)]).abs() < 1e-11));
+            let whole_inverse = inverse_blocks(&one, Threads::ONE);
+            assert_eq!(whole_inverse, inverse_blocks(&one, Threads::up_to(2)));
+            assert!((0..n).all(|j| (j..n).all(|i| (whole_inverse[(i, j)] - inverse[(i, j)]).abs() < 1e-11)));
+            let product = product_lower(&inverse, &a, Threads::ONE);
+            assert_eq!(product, product_lower(&inverse, &a, Threads::up_to(2)));
+            let identity = |i: usize, j: usize| f64::from(u8::from(i == j));
+            assert!((0..n).all(|j| (j..n).all(|i| (product[(i, j)] - identity(i, j)).abs() < 1e-10)));
             let mut b = Matrix::from_fn(n, 2, |i, j| (i + j) as f64);
             let expected = whole.solve(b.column(1)).unwrap();
             solve_blocks(&one, &mut b);

@@ -27,7 +27,7 @@ mod product;
 mod symmetric;
 
 pub(crate) use crate::simd::{axpy, dot};
-pub(crate) use blocked::{factor_blocks, inverse_diagonal, solve_blocks};
+pub(crate) use blocked::{factor_blocks, inverse_blocks, inverse_diagonal, product_lower, solve_blocks};
 pub use cholesky::Cholesky;
 pub use deferred::{DeferredInverse, Merge};
 pub use drift::Drift;
