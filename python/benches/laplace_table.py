@@ -1,6 +1,6 @@
 """The tuned Laplace kernel beside boosting, extra trees, random forest and a support vector machine, on the same splits.
 
-    MONDRIAN_DATA=folder python benches/laplace_table.py [--seed 0] [--only-ours] [SET ...]
+    MONDRIAN_DATA=folder python benches/laplace_table.py [--seed 0] [--only-ours] [--models NAME,...] [SET ...]
 
 Regression sets and those without a standard split are split 80/20 by ``default_rng(0).permutation``; the others by the order of
 their rows. Prints one Markdown row per model: RMSE, or accuracy / log loss, and seconds of the fit on the wall clock and of
@@ -97,12 +97,13 @@ def main():
     parser.add_argument("sets", nargs="*", default=[*REGRESSION, *CLASSES])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only-ours", action="store_true")
+    parser.add_argument("--models", default="", help="names of models, separated by commas; all without")
     arguments = parser.parse_args()
     print("| set | model | test | fit, seconds | processor seconds |\n| --- | --- | --- | --- | --- |")
     for name in arguments.sets:
         X, y, X_test, y_test = load(name)
         for title, model in models(name in CLASSES, arguments.seed):
-            if arguments.only_ours and title != "Laplace kernel":
+            if arguments.only_ours and title != "Laplace kernel" or arguments.models and title not in arguments.models.split(","):
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

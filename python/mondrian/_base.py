@@ -248,6 +248,13 @@ class Classifier(MondrianEstimator):
         return {"name": name, "classes": [str(label) for label in self.classes_.tolist()]}
 
 
+def are_classes(y):
+    """Whether targets look like classes: texts, booleans, or few whole numbers."""
+    if y.dtype.kind not in "fiu":
+        return True
+    return len(np.unique(y)) <= min(20, max(2, len(y) // 10)) and bool((y == np.round(y)).all())
+
+
 def numbers_of(y, classes):
     """The number of each label's class among the sorted ones, as the core takes it."""
     return np.searchsorted(classes, y).astype(np.uint32)

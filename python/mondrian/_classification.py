@@ -78,7 +78,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
 
     def _plant(self, X, y, classes, weights, trees):
         arguments = {
-            "trees": trees,
+            "trees": self._weighted_trees(trees, X, numbers_of(y, classes), len(classes)),
             "n_classes": len(classes),
             "gamma": parameters.auto_or_real("gamma", self.gamma, strict=True),
             "unseen": parameters.choice("unseen", self.unseen, ("keyed", "integrate")),

@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import MondrianEstimator, all_or_nothing
+from ._base import MondrianEstimator, all_or_nothing, are_classes
 from ._docs import documented
 from ._trees import TreeEstimator
 
@@ -27,9 +27,13 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
         {self}
         """
         X = self._rows(X, reset=True)
-        arguments = self._arguments(X.shape[1])
+        arguments = self._weighted_arguments(self._arguments(X.shape[1]), X, y)
         parameters.boolean("sparse_output", getattr(self, "sparse_output", False))
         return self._take(_mondrian.FeatureMap.fit(self._kind, X, arguments, self._work()))
+
+    def _weighted_arguments(self, arguments, X, y):
+        """Arguments that follow from the targets."""
+        return arguments
 
     def _take(self, model):
         self._n_features_out = model.n_columns
@@ -102,6 +106,16 @@ class MondrianFeatures(_FeatureTransformer, TreeEstimator):
         arguments = self._tree_arguments(n_dims)
         arguments["lifetime"] = parameters.real("lifetime", self.lifetime, infinite=True)
         return arguments
+
+    def _weighted_arguments(self, arguments, X, y):
+        if not isinstance(self.weights, str) or self.weights != "tuned":
+            return arguments
+        if y is None or np.asarray(y).dtype.kind in "fiu" and np.asarray(y).ndim > 1:
+            return self._weighted_trees(arguments, X, y)
+        classes, numbers = np.unique(np.asarray(y), return_inverse=True)
+        if are_classes(np.asarray(y)):
+            return self._weighted_trees(arguments, X, numbers, len(classes))
+        return self._weighted_trees(arguments, X, y)
 
 
 class _KernelFeatures(_FeatureTransformer):

@@ -65,7 +65,7 @@ class MondrianKernelRidge(RegressorMixin, RidgeEstimator, ViewedRegressor):
 
     def _solve(self, X, y):
         arguments = {
-            "trees": self._tree_arguments(X.shape[1]),
+            "trees": self._weighted_trees(self._tree_arguments(X.shape[1]), X, y),
             "alpha": parameters.auto_or_real("alpha", self.alpha, strict=True),
             "solver": parameters.choice("solver", self.solver, ("auto", "primal", "dual", "cg")),
             "fit_intercept": parameters.boolean("fit_intercept", self.fit_intercept),

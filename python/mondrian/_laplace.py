@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import Classifier, MondrianEstimator, Regressor, all_or_nothing, numbers_of, sample_weights
+from ._base import Classifier, MondrianEstimator, Regressor, all_or_nothing, are_classes, numbers_of, sample_weights
 from ._categories import Categories
 from ._docs import documented
 from ._searched import SearchedEstimator
@@ -641,7 +641,7 @@ class LaplaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _KernelEstim
         parameters.integer("n_directions", self.n_directions, 1, 2**16)
         task = parameters.choice("task", self.task, ("auto", "regression", "classification"))
         if task == "auto":
-            task = "classification" if _are_classes(y) else "regression"
+            task = "classification" if are_classes(y) else "regression"
         arguments = self._kernel_arguments(X.shape[1])
         self._seed = arguments["seed"]
         limit = parameters.integer("max_rows", self.max_rows)
@@ -696,9 +696,3 @@ class LaplaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _KernelEstim
 def _spelled(levels):
     """Categories as a table's file spells them."""
     return [str(level).lower() if isinstance(level, bool) else str(level) for level in levels]
-
-
-def _are_classes(y):
-    if y.dtype.kind not in "fiu":
-        return True
-    return len(np.unique(y)) <= min(20, max(2, len(y) // 10)) and bool((y == np.round(y)).all())

@@ -139,7 +139,7 @@ def weights_of(weights, n_dims):
     if weights is None:
         return "raw"
     if isinstance(weights, str):
-        return choice("weights", weights, ("auto", "std"))
+        return choice("weights", weights, ("auto", "std", "tuned"))
     return vector("weights", weights, n_dims, low=0.0)
 
 

@@ -136,7 +136,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
 
     def _plant(self, X, y, weights, trees):
         arguments = {
-            "trees": trees,
+            "trees": self._weighted_trees(trees, X, y),
             "mean": parameters.auto_or_real("prior_mean", self.prior_mean, -np.inf),
             "variance": parameters.auto_or_real("prior_variance", self.prior_variance, infinite=True),
             "noise": parameters.auto_or_real("noise_variance", self.noise_variance),

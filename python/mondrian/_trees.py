@@ -7,6 +7,7 @@ import copy
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from . import _mondrian
 from . import _parameters as parameters
 from ._base import MondrianEstimator, Regressor
 from ._docs import documented
@@ -35,6 +36,16 @@ class TreeEstimator(MondrianEstimator):
         if arguments["lifetime"] is None:
             arguments["lifetime"] = float("inf")
         return arguments
+
+    def _weighted_trees(self, trees, X, y, n_classes=None):
+        """The arguments of trees with weights tuned for these targets or numbers of classes, where that is asked for."""
+        if not isinstance(trees["weights"], str) or trees["weights"] != "tuned":
+            return trees
+        if y is None:
+            raise ValueError('weights="tuned" needs targets')
+        targets = np.ascontiguousarray(np.asarray(y, dtype=np.float64).T).ravel()
+        found = _mondrian.tuned_weights((X, targets), n_classes, trees["seed"], self._threads())
+        return {**trees, "weights": "std" if found is None else found}
 
     def _take(self, model):
         self.weights_ = None if model.weights is None else np.asarray(model.weights)

@@ -55,6 +55,8 @@ mod _mondrian {
     #[pymodule_export]
     use crate::summary::{PyDomain, PyMoments, PySummary};
     #[pymodule_export]
+    use crate::trees::tuned_weights;
+    #[pymodule_export]
     use crate::tuned::{PyLaplaceClassifier, PyLaplaceRegressor};
 
     #[pymodule_init]

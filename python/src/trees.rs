@@ -1,12 +1,15 @@
 //! The parameters that everything with trees takes, as Python gives them: checked there, converted here.
 
 use mondrian::Validation;
+use mondrian::internals::linalg::Threads;
 use mondrian::process::{Bounds, Weights};
-use mondrian::{ForestParams, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
+use mondrian::{ForestParams, Labels, LifetimeChoice, Matrix, MeasureChoice, Unseen, WeightsChoice};
 use mondrian::{Lifetime, Result};
 use pyo3::prelude::*;
 
+use crate::arrays::{Column, Table};
 use crate::errors::{to_python, unknown};
+use crate::threads::run;
 
 /// A dictionary with these keys.
 #[derive(FromPyObject)]
@@ -84,6 +87,34 @@ impl TreeArguments {
         };
         Ok(build())
     }
+}
+
+/// Factors on the measure for trees that predict these targets (column by column) or classes; `None` where 1/standard deviation
+/// is as good.
+#[pyfunction]
+pub(crate) fn tuned_weights<'py>(
+    py: Python<'py>,
+    rows: (Table<'py>, Column<'py>),
+    n_classes: Option<usize>,
+    seed: u64,
+    n_threads: usize,
+) -> PyResult<Option<Vec<f64>>> {
+    let (points, numbers): (_, &[f64]) = (rows.0.points(py)?, &rows.1);
+    let found = run(py, n_threads, || {
+        let threads = Threads::up_to(n_threads);
+        match n_classes {
+            Some(n_classes) => {
+                let classes: Vec<u32> = numbers.iter().map(|class| *class as u32).collect();
+                mondrian::tuned_weights(points, Labels::Classes(&classes, n_classes), seed, threads)
+            }
+            None => {
+                let n = points.n_rows();
+                let targets = Matrix::from_column_major(numbers.to_vec(), n, numbers.len() / n.max(1))?;
+                mondrian::tuned_weights(points, Labels::Numbers(&targets), seed, threads)
+            }
+        }
+    })?;
+    Ok(found.map(|weights| weights.factors().to_vec()))
 }
 
 /// How unseen cuts are treated.

@@ -116,3 +116,28 @@ def test_a_time_budget_ends_the_steps(rows):
     model = mondrian.LaplaceKernelRidge(max_seconds=0.0, random_state=0).fit(X, y)
     assert len(model.trajectory_) < len(mondrian.LaplaceKernelRidge(random_state=0).fit(X, y).trajectory_)
     assert np.isfinite(model.predict(X)).all()
+
+
+def test_tuned_weights_follow_what_matters_and_stay():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4)) * [1.0, 1.0, 100.0, 1.0]
+    y = np.sin(3 * X[:, 0]) + 0.3 * X[:, 1]
+    plain = mondrian.MondrianForestRegressor(20, weights="std", random_state=0).fit(X[:400], y[:400])
+    tuned = mondrian.MondrianForestRegressor(20, weights="tuned", random_state=0).fit(X[:400], y[:400])
+    scaled = tuned.weights_ * X[:400].std(axis=0)
+    assert scaled[0] > 4 * scaled[2:].max() and abs(scaled.mean() - 1) < 0.1
+    errors = [np.mean((model.predict(X[400:]) - y[400:]) ** 2) for model in (plain, tuned)]
+    assert errors[1] < 0.8 * errors[0]
+    online = mondrian.MondrianForestRegressor(5, weights="tuned", random_state=0).partial_fit(X[:300], y[:300])
+    decided = online.weights_.copy()
+    assert np.array_equal(online.partial_fit(X[300:], y[300:]).weights_, decided)
+    classes = np.where(y > 0, "up", "down")
+    forest = mondrian.MondrianForestClassifier(5, weights="tuned", random_state=0).fit(X, classes)
+    assert (forest.weights_ * X.std(axis=0)).argmax() == 0
+    features = mondrian.MondrianFeatures(5, weights="tuned", random_state=0).fit(X, y)
+    assert (features.weights_ * X.std(axis=0)).argmax() == 0
+    with pytest.raises(ValueError, match="needs targets"):
+        mondrian.MondrianFeatures(5, weights="tuned").fit(X)
+    # Noise: nothing wins, so the deviations stay.
+    noise = mondrian.MondrianForestRegressor(5, weights="tuned", random_state=0).fit(X[:, [0, 1, 3]], rng.normal(size=600))
+    assert noise.weights_.shape == (3,)

@@ -36,6 +36,7 @@ mod tiles;
 pub(crate) mod tune;
 mod uncertainty;
 mod values;
+mod weights;
 
 pub use crate::kernel::LaplaceKernel;
 pub use cells::Cells;
@@ -57,3 +58,4 @@ pub use target::TargetMap;
 pub use tiles::contract;
 pub use tune::{Criterion, Descent, DescentLimits, Method, Objective, Slope, Tuned, TuningParams, descend, tune};
 pub use values::{AUTO_RANK, MOST_FULL, Metric};
+pub use weights::{Labels, tuned_weights};

@@ -448,7 +448,7 @@ fn mapped(targets: &Matrix, map: TargetMap) -> Matrix {
 }
 
 /// Each column over its standard deviation (1 for a constant one), and those deviations.
-fn standardised(targets: &Matrix, weights: &[f64]) -> (Matrix, Vec<f64>) {
+pub(crate) fn standardised(targets: &Matrix, weights: &[f64]) -> (Matrix, Vec<f64>) {
     let total: f64 = weights.iter().sum();
     let scale = |c: usize| {
         let column = targets.column(c);
