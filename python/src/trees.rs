@@ -102,17 +102,13 @@ pub(crate) fn tuned_weights<'py>(
     let (points, numbers): (_, &[f64]) = (rows.0.points(py)?, &rows.1);
     let found = run(py, n_threads, || {
         let threads = Threads::up_to(n_threads);
-        match n_classes {
-            Some(n_classes) => {
-                let classes: Vec<u32> = numbers.iter().map(|class| *class as u32).collect();
-                mondrian::tuned_weights(points, Labels::Classes(&classes, n_classes), seed, threads)
-            }
-            None => {
-                let n = points.n_rows();
-                let targets = Matrix::from_column_major(numbers.to_vec(), n, numbers.len() / n.max(1))?;
-                mondrian::tuned_weights(points, Labels::Numbers(&targets), seed, threads)
-            }
+        if let Some(n_classes) = n_classes {
+            let classes: Vec<u32> = numbers.iter().map(|class| *class as u32).collect();
+            return mondrian::tuned_weights(points, Labels::Classes(&classes, n_classes), seed, threads);
         }
+        let n = points.n_rows();
+        let targets = Matrix::from_column_major(numbers.to_vec(), n, numbers.len() / n.max(1))?;
+        mondrian::tuned_weights(points, Labels::Numbers(&targets), seed, threads)
     })?;
     Ok(found.map(|weights| weights.factors().to_vec()))
 }

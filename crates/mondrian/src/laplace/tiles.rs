@@ -14,6 +14,9 @@ pub(crate) const TILE: usize = 128;
 /// Columns filled by one task.
 const STRIP: usize = 16;
 
+/// Some columns of three matrices.
+type Strips<'a> = ((&'a mut [f64], &'a mut [f64]), &'a mut [f64]);
+
 /// Rows in tiles, within a tile column by column, and once more row by row.
 #[derive(Debug)]
 pub(crate) struct Tiles {
@@ -183,7 +186,7 @@ impl Tiles {
             return (self.gram_lower(threads), squares, powers);
         }
         let size = (n * STRIP).max(1);
-        let strip = |(k, ((kernel, squares), powers)): (usize, ((&mut [f64], &mut [f64]), &mut [f64]))| {
+        let strip = |(k, ((kernel, squares), powers)): (usize, Strips<'_>)| {
             let columns = kernel.chunks_exact_mut(n).zip(squares.chunks_exact_mut(n)).zip(powers.chunks_exact_mut(n));
             vectorise(
                 #[inline(always)]
