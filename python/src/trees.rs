@@ -1,9 +1,10 @@
 //! The parameters that everything with trees takes, as Python gives them: checked there, converted here.
 
 use mondrian::Validation;
+use mondrian::internals::laplace::{Labels, tuned_weights as weights_for};
 use mondrian::internals::linalg::Threads;
 use mondrian::process::{Bounds, Weights};
-use mondrian::{ForestParams, Labels, LifetimeChoice, Matrix, MeasureChoice, Unseen, WeightsChoice};
+use mondrian::{ForestParams, LifetimeChoice, Matrix, MeasureChoice, Unseen, WeightsChoice};
 use mondrian::{Lifetime, Result};
 use pyo3::prelude::*;
 
@@ -104,11 +105,11 @@ pub(crate) fn tuned_weights<'py>(
         let threads = Threads::up_to(n_threads);
         if let Some(n_classes) = n_classes {
             let classes: Vec<u32> = numbers.iter().map(|class| *class as u32).collect();
-            return mondrian::tuned_weights(points, Labels::Classes(&classes, n_classes), seed, threads);
+            return weights_for(points, Labels::Classes(&classes, n_classes), seed, threads);
         }
         let n = points.n_rows();
         let targets = Matrix::from_column_major(numbers.to_vec(), n, numbers.len() / n.max(1))?;
-        mondrian::tuned_weights(points, Labels::Numbers(&targets), seed, threads)
+        weights_for(points, Labels::Numbers(&targets), seed, threads)
     })?;
     Ok(found.map(|weights| weights.factors().to_vec()))
 }

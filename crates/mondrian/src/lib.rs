@@ -98,7 +98,6 @@ pub use laplace::{
     Cells, ClassWorth, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, LeaveOneOut,
     Link as ClassLink, Measure as KernelMeasure, Metric as KernelMetric, PredictedIntervals, TargetMap,
 };
-pub use laplace::{Labels, tuned_weights};
 pub use laplace::{
     LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceRidge, LaplaceRidgeParams, LifetimesChoice, TuningParams,
 };

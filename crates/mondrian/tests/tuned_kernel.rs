@@ -1,5 +1,6 @@
 //! The tuned kernel as a whole: what is promised to the bit, what leaving out means, and input that no table should hold.
 
+use mondrian::internals::laplace::{Labels, tuned_weights};
 use mondrian::internals::linalg::Threads;
 use mondrian::{
     Cells, Error, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, Matrix,
@@ -249,16 +250,14 @@ fn tuned_weights_follow_the_inputs_that_matter() {
     let y: Vec<f64> = x.chunks(3).map(|row| (2.0 * row[0]).sin()).collect();
     let points = mondrian::Points::row_major(&x, 3).unwrap();
     let targets = Matrix::from_column(y);
-    let ask = |threads| {
-        mondrian::tuned_weights(points, mondrian::Labels::Numbers(&targets), 0, Threads::up_to(threads)).unwrap()
-    };
+    let ask = |threads| tuned_weights(points, Labels::Numbers(&targets), 0, Threads::up_to(threads)).unwrap();
     let weights = ask(1).expect("one input matters");
     assert_eq!(weights.factors(), ask(2).expect("the same").factors());
     let scaled = [weights.factors()[0], 50.0 * weights.factors()[1], weights.factors()[2]];
     assert!(scaled[0] > 5.0 * scaled[1].max(scaled[2]), "{scaled:?}");
     let few = mondrian::Points::row_major(&x[..30], 3).unwrap();
     let classes = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1];
-    assert!(mondrian::tuned_weights(few, mondrian::Labels::Classes(&classes, 2), 0, Threads::ONE).unwrap().is_none());
+    assert!(tuned_weights(few, Labels::Classes(&classes, 2), 0, Threads::ONE).unwrap().is_none());
 }
 
 /// Intervals of 50, 80, 90 and 95 % on 3000 rows of ccpp that the model has not seen, within 3 points from both sides; the
