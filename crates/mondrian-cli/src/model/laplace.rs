@@ -4,7 +4,6 @@ use mondrian::internals::linalg::Threads;
 use mondrian::{KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, Matrix, TargetMap};
 use serde_json::{Value, json};
 
-use super::training::MOST_EXACT;
 use super::{Facts, Training, classifier, ranked};
 use crate::args::{ModelArgs, NumberArg};
 use crate::failure::{Failure, Outcome};
@@ -16,18 +15,6 @@ pub(crate) fn threads() -> Threads {
     Threads::up_to(rayon::current_num_threads())
 }
 
-/// Refuses what the exact kernel cannot fit, before rows are read.
-fn check(training: &Training<'_>) -> Outcome<()> {
-    let n = training.summary.n_used;
-    if n > MOST_EXACT {
-        return Err(Failure::input(
-            format!("{n} rows are more than the {MOST_EXACT} of an exact solve"),
-            "use --model forest",
-        ));
-    }
-    Ok(())
-}
-
 fn tuning(args: &ModelArgs) -> KernelTuning {
     let alpha = match args.alpha {
         None | Some(NumberArg::Auto) => None,
@@ -37,7 +24,6 @@ fn tuning(args: &ModelArgs) -> KernelTuning {
 }
 
 pub(super) fn fit_numbers(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<LaplaceRegressor> {
-    check(training)?;
     numbers(training, &training.rows()?.all()?, args, screen)
 }
 
@@ -48,7 +34,6 @@ pub(crate) fn numbers(
     args: &ModelArgs,
     screen: Screen,
 ) -> Outcome<LaplaceRegressor> {
-    check(training)?;
     let cells = rows.inputs(training.preparation).cells()?;
     let params = LaplaceRegressorParams { tuning: tuning(args), ..LaplaceRegressorParams::default() };
     let targets = Matrix::from_column(rows.y.clone());
@@ -59,7 +44,6 @@ pub(crate) fn numbers(
 }
 
 pub(super) fn fit_classes(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<LaplaceClassifier> {
-    check(training)?;
     classes(training, &training.rows()?.all()?, args, screen)
 }
 
@@ -70,7 +54,6 @@ pub(crate) fn classes(
     args: &ModelArgs,
     screen: Screen,
 ) -> Outcome<LaplaceClassifier> {
-    check(training)?;
     if !args.tunes_whole_kernel() {
         return Err(Failure::input(
             "--lifetime and --search of a laplace model are for numbers, not classes",

@@ -14,7 +14,7 @@ use crate::table::{Kind, Source, listed};
 const FEW: usize = 12;
 
 /// Rows up to which the default model is the exact kernel.
-pub(crate) const MOST_EXACT: u64 = 20_000;
+const MOST_EXACT: u64 = 20_000;
 
 /// A table looked at once, ready to be learned from by a model of this kind.
 pub(crate) struct Opened {
@@ -52,7 +52,7 @@ impl Opened {
         let summary = summarise(&source, &selection, rules.missing, most_levels, screen)?;
         if model.is_none() && kind == ModelKind::Laplace && summary.n_used > MOST_EXACT {
             kind = ModelKind::Forest;
-            screen.say(format!("{} rows: a forest; --model laplace takes up to {MOST_EXACT}", summary.n_used));
+            screen.say(format!("{} rows: a forest; --model laplace takes them too, in more time", summary.n_used));
             rules = args.rules(kind, params)?;
         }
         summary.check(source.place(), &selection, rules)?;
