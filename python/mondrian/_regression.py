@@ -218,8 +218,10 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
 
     @property
     def noise_variance_(self):
-        """Variance of the noise."""
-        return self._resolved(2)
+        """Variance of the noise, given or found: what planes through near rows leave over."""
+        check_is_fitted(self)
+        values = self._model.noise_variances(self._threads())
+        return float(values[0]) if self._single else values
 
     @property
     def kappa_(self):

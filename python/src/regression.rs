@@ -128,4 +128,13 @@ impl PyRegressionForest {
             Ok(model.gaussians().iter().map(|g| (g.prior_mean, g.prior_variance, g.noise_variance, g.kappa)).collect())
         })
     }
+
+    /// The variance of the noise that was given or found, one per target.
+    fn noise_variances<'py>(&self, py: Python<'py>, n_threads: usize) -> NewVector<'py> {
+        self.model.vector(py, n_threads, |model| Ok(model.noise_variances().to_vec()))
+    }
+
+    fn degrees_of_freedom(&self, py: Python<'_>, n_threads: usize) -> PyResult<f64> {
+        self.model.ask(py, n_threads, RegressionForest::degrees_of_freedom)
+    }
 }

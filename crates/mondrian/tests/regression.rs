@@ -193,8 +193,10 @@ fn quantiles_are_ordered_and_match_the_mean_of_a_single_tree() {
     let q = forest.predict_quantiles(data.points(), &[0.05, 0.5, 0.95]).unwrap();
     assert!(q.chunks(3).all(|q| q[0] < q[1] && q[1] < q[2]));
     assert!(forest.predict_quantiles(data.points(), &[0.0]).is_err());
+    // With the noise given, the distribution is the mixture over trees.
     let mut single = params(5.0, LeafModel::Hierarchical);
     single.forest.n_trees = 1;
+    single.prior.noise = Some(0.01);
     let forest = fit(&single, &data);
     let (median, mean) =
         (forest.predict_quantiles(data.points(), &[0.5]).unwrap(), forest.predict(data.points()).unwrap());

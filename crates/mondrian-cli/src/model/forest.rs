@@ -141,7 +141,7 @@ pub(super) fn facts(model: &RegressionForest, features: &[String]) -> Facts {
         ("trees", json!(model.forest().n_trees())),
         ("lifetime", super::number(model.lifetime().get())),
         ("prior_mean", json!(gaussian.prior_mean)),
-        ("noise_deviation", json!(gaussian.noise_variance.sqrt())),
+        ("noise_deviation", json!(model.noise_variances()[0].sqrt())),
         ("megabytes", json!((model.n_bytes() as f64 / 1e5).round() / 10.0)),
         ("relevance", super::relevance(&model.relevance(), features)),
     ])

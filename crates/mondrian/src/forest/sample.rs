@@ -14,6 +14,8 @@ use crate::{Lifetime, Result};
 
 /// Points of the largest sample.
 pub(crate) const MOST: usize = 1024;
+/// Points that predictive distributions are calibrated on, at most.
+pub(crate) const CALIBRATED: usize = 4096;
 /// Points of the sample of a small store, if it has so many.
 const LEAST: usize = 256;
 /// A store of so many points has one of them in its sample.
@@ -35,6 +37,18 @@ pub(crate) fn sample_hash(seed: u64, x: &[f64]) -> u128 {
     x.iter().fold(root, |key, x| key.fork((x + 0.0).to_bits())).to_bits()
 }
 
+/// At most `n` points of smallest hash, ascending by it.
+pub(crate) fn smallest_hashes(store: &PointStore, seed: u64, n: usize) -> Vec<u32> {
+    let mut hashes: Vec<(u128, u32)> =
+        store.points().map(|point| (sample_hash(seed, store.point(point)), point)).collect();
+    if hashes.len() > n {
+        hashes.select_nth_unstable(n);
+        hashes.truncate(n);
+    }
+    hashes.sort_unstable();
+    hashes.into_iter().map(|(_, point)| point).collect()
+}
+
 /// The points of smallest hash, some more than the largest sample has, so that points can come and go.
 #[derive(Debug, Clone)]
 pub(crate) struct PointSample {
@@ -51,10 +65,10 @@ impl PointSample {
         let mut hashes: Vec<(u128, u32)> =
             store.points().map(|point| (sample_hash(seed, store.point(point)), point)).collect();
         let mut limit = u128::MAX;
-        if hashes.len() > 2 * MOST {
-            let (_, last, _) = hashes.select_nth_unstable(2 * MOST);
+        if hashes.len() > 2 * CALIBRATED {
+            let (_, last, _) = hashes.select_nth_unstable(2 * CALIBRATED);
             limit = last.0;
-            hashes.truncate(2 * MOST);
+            hashes.truncate(2 * CALIBRATED);
         }
         Self { seed, kept: hashes.into_iter().collect(), limit }
     }
@@ -66,8 +80,8 @@ impl PointSample {
             return;
         }
         self.kept.insert(hash, point);
-        if self.kept.len() > 3 * MOST {
-            while self.kept.len() > 2 * MOST {
+        if self.kept.len() > 3 * CALIBRATED {
+            while self.kept.len() > 2 * CALIBRATED {
                 self.limit = self.kept.pop_last().map_or(self.limit, |(hash, _)| hash);
             }
         }
@@ -76,11 +90,11 @@ impl PointSample {
     /// Takes note of a point that is gone. Whether the sample is still known; else it has to be looked for again.
     pub(crate) fn remove(&mut self, x: &[f64]) -> bool {
         self.kept.remove(&sample_hash(self.seed, x));
-        self.limit == u128::MAX || self.kept.len() >= MOST
+        self.limit == u128::MAX || self.kept.len() >= CALIBRATED
     }
 
-    /// Hashes and points of a sample, ascending by hash.
-    fn first(&self, n: usize) -> impl Iterator<Item = (u128, u32)> + '_ {
+    /// Hashes and points of a sample of at most [`CALIBRATED`] points, ascending by hash.
+    pub(crate) fn smallest(&self, n: usize) -> impl Iterator<Item = (u128, u32)> + '_ {
         self.kept.iter().take(n).map(|(hash, point)| (*hash, *point))
     }
 }
@@ -149,7 +163,7 @@ impl<L: PointLabels + Clone> Pilot<L> {
         if self.changed.is_empty() && n == self.held.len() {
             return Ok(is_adapted);
         }
-        let sample: Vec<(u128, u32)> = forest.sample().first(n).collect();
+        let sample: Vec<(u128, u32)> = forest.sample().smallest(n).collect();
         let mut changed = std::mem::take(&mut self.changed);
         changed.sort_unstable();
         let has_changed = |hash: &u128| changed.binary_search(hash).is_ok();
@@ -324,15 +338,15 @@ mod tests {
             let (point, _) = store.add(&[x(i)]).unwrap();
             sample.add(point, &[x(i)]);
         };
-        (0..9000).for_each(|i| add(&mut store, &mut sample, i));
-        for i in (0..9000).filter(|i| i % 3 != 0) {
+        (0..30_000).for_each(|i| add(&mut store, &mut sample, i));
+        for i in (0..30_000).filter(|i| i % 3 != 0) {
             store.remove(store.find(&[x(i)]).unwrap());
             if !sample.remove(&[x(i)]) {
                 sample = PointSample::of(&store, 3);
             }
         }
-        (9000..10_000).for_each(|i| add(&mut store, &mut sample, i));
-        let hashes = |sample: &PointSample| sample.first(MOST).collect::<Vec<_>>();
+        (30_000..32_000).for_each(|i| add(&mut store, &mut sample, i));
+        let hashes = |sample: &PointSample| sample.smallest(CALIBRATED).collect::<Vec<_>>();
         assert_eq!(hashes(&sample), hashes(&PointSample::of(&store, 3)));
     }
 }

@@ -1,17 +1,22 @@
-//! How much each input's cuts separate the classes of the training rows.
+//! How much each input's cuts separate the classes of rows that were left out.
+//!
+//! Two rows drawn from a set without putting the first one back have different classes with a probability that a cut of an irrelevant
+//! input leaves as it is in expectation, however few rows the two sides have. The Gini impurity, which puts the row back, falls with every
+//! cut.
 
 use crate::parallel::prelude::*;
 
 use crate::forest::classification::masks::{ClassMasks, PointClasses};
 use crate::forest::classification::{ClassificationForest, TrainedTrees};
+use crate::forest::regression::shares;
 use crate::process::Side;
 use crate::tree::{Child, Kind, Tree};
 
 impl ClassificationForest {
-    /// The share of each input in the Gini impurity that the cuts within the lifetime remove from the training rows: a
-    /// mean over the trees, summing to one (or all 0 where no cut removes any).
+    /// The share of each input in the impurity, the probability that a row has another class than one of its cell that was left
+    /// out, that the cuts within the lifetime remove: a mean over the trees, summing to one (or all 0 where no cut removes any).
     ///
-    /// Cuts do not depend on labels, so an irrelevant input removes little however often it is cut.
+    /// An irrelevant input removes nothing in expectation; what chance leaves of it is cut off at zero after all trees were added up.
     pub fn relevance(&self) -> Vec<f64> {
         let (n_dims, lifetime) = (self.trained.forest.n_dims(), self.lifetime().get());
         let trees = self.trained.forest.trees();
@@ -30,11 +35,7 @@ impl ClassificationForest {
         for of_tree in &by_tree {
             relevance.iter_mut().zip(of_tree).for_each(|(r, t)| *r += t);
         }
-        let total: f64 = relevance.iter().sum();
-        if total > 0.0 {
-            relevance.iter_mut().for_each(|r| *r /= total);
-        }
-        relevance
+        shares(relevance)
     }
 }
 
@@ -92,7 +93,7 @@ fn removed_by_cells(trained: &TrainedTrees, tree: &Tree, masks: &ClassMasks, lif
     removed
 }
 
-/// Rows times Gini impurity of two sets together, less that of each.
+/// Rows times impurity of two sets together, less that of each. A set of one row has that of both.
 fn split_impurity(classes: &PointClasses, below: &[u32], above: &[u32], counts: &mut [Vec<u32>; 2]) -> f64 {
     for (points, counts) in [below, above].into_iter().zip(counts.iter_mut()) {
         counts.fill(0);
@@ -105,15 +106,20 @@ fn split_impurity(classes: &PointClasses, below: &[u32], above: &[u32], counts: 
 
 /// As [`split_impurity`], of counts by class on both sides.
 fn gini_removed(counts: &[Vec<u32>; 2]) -> f64 {
+    // Rows, and the share of pairs of them with different classes.
     let impurity = |count: &dyn Fn(usize) -> u32| {
-        let (mut total, mut squares) = (0.0, 0.0);
+        let (mut total, mut pairs) = (0.0, 0.0);
         for k in 0..counts[0].len() {
             let n = f64::from(count(k));
             total += n;
-            squares += n * n;
+            pairs += n * (n - 1.0);
         }
-        total - squares / total
+        (total, (total > 1.0).then(|| 1.0 - pairs / (total * (total - 1.0))))
     };
-    let together = impurity(&|k| counts[0][k] + counts[1][k]);
-    (together - impurity(&|k| counts[0][k]) - impurity(&|k| counts[1][k])).max(0.0)
+    let Some(together) = impurity(&|k| counts[0][k] + counts[1][k]).1 else { return 0.0 };
+    let removed = |side: usize| {
+        let (total, alone) = impurity(&|k| counts[side][k]);
+        alone.map_or(0.0, |alone| total * (together - alone))
+    };
+    removed(0) + removed(1)
 }

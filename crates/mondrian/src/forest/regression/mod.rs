@@ -1,14 +1,17 @@
 //! Mondrian forest regression (report, chapter 2), batch and online.
 
 mod batch_predict;
+mod calibration;
 pub(crate) mod fixed;
 mod leave_one_out;
 mod mixture;
+mod noise;
 mod params;
 mod path;
 mod posterior;
 mod predict;
 mod prior;
+mod relevance;
 mod smoother;
 mod targets;
 #[cfg(test)]
@@ -18,19 +21,18 @@ pub use params::{LeafModel, RegressionParams};
 pub use path::ValidationSet;
 pub use posterior::Gaussian;
 pub use prior::Prior;
+pub(crate) use relevance::shares;
 pub use targets::{Sums, Targets};
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
-
-use crate::parallel::prelude::*;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::forest::{Forest, RowBatch, TreeDigest};
 use crate::points::first_not_finite;
 use crate::progress::{FitOptions, Progress};
-use crate::tree::{Child, Rules};
+use crate::tree::Rules;
 use crate::{Error, Lifetime, Points, Result};
-use posterior::{Reader, separating};
+use calibration::Calibration;
 use prior::{FromSample, resolve, resolve_in_version_1};
 
 /// What is learned: shared by all views and clones until one of them learns more.
@@ -43,7 +45,17 @@ pub(crate) struct Core {
     gaussians: OnceLock<Vec<Gaussian>>,
     /// What they are found by.
     from_sample: FromSample,
+    /// The noise found in the rows.
+    noises: OnceLock<Vec<f64>>,
+    /// Calibrations by lifetime, the last one first.
+    calibrations: Mutex<Vec<(Lifetime, Calibrations)>>,
 }
+
+/// The calibration of each target, where there are enough rows.
+type Calibrations = Arc<Vec<Option<Calibration>>>;
+
+/// Lifetimes whose calibrations are kept.
+const KEPT_CALIBRATIONS: usize = 4;
 
 impl Clone for Core {
     fn clone(&self) -> Self {
@@ -57,18 +69,25 @@ impl Clone for Core {
 
 impl Core {
     fn new(params: RegressionParams, forest: Forest<Sums>, targets: Targets) -> Self {
-        Self { params, forest, targets, gaussians: OnceLock::new(), from_sample: FromSample::default() }
+        let (from_sample, calibrations) = (FromSample::default(), Mutex::default());
+        Self { params, forest, targets, gaussians: OnceLock::new(), from_sample, noises: OnceLock::new(), calibrations }
     }
 
     /// Takes note of changed rows of points, so that automatic values are found anew.
     fn touch(&mut self, points: &[u32]) {
-        self.gaussians = OnceLock::new();
+        self.let_go();
         self.from_sample.touch(self.forest.store(), points);
+    }
+
+    /// Lets go what was found in the rows as they were.
+    fn let_go(&mut self) {
+        (self.gaussians, self.noises, self.calibrations) = (OnceLock::new(), OnceLock::new(), Mutex::default());
     }
 
     /// Lets all go that was found.
     fn touch_all(&mut self) {
-        (self.gaussians, self.from_sample) = (OnceLock::new(), FromSample::default());
+        self.let_go();
+        self.from_sample = FromSample::default();
     }
 
     fn resolve(&self) -> Vec<Gaussian> {
@@ -381,36 +400,38 @@ impl RegressionForest {
         core.gaussians.get_or_init(|| core.resolve())
     }
 
-    /// How much of the squared error the cuts of each input remove, averaged over trees; sums to one (or all zero).
-    pub fn relevance(&self) -> Vec<f64> {
+    /// The noise variance of each target, automatic ones found: what planes through near rows leave over. Where it was not given,
+    /// [`RegressionForest::gaussians`] hold another number, by which the trees weigh their leaves.
+    pub fn noise_variances(&self) -> &[f64] {
         let core = &self.core;
-        let per_tree: Vec<Vec<f64>> = core
-            .forest
-            .trees()
-            .par_iter()
-            .map(|(tree, sums)| {
-                let reader = Reader { tree, sums, targets: &core.targets };
-                let mut gain = vec![0.0; self.n_dims()];
-                for (id, below, above) in separating(tree, self.view.get()) {
-                    for target in 0..self.n_targets() {
-                        let mean = |child: Child| reader.sum(child, target) / reader.weight(child);
-                        let (a, b) = (reader.weight(below), reader.weight(above));
-                        // Between-group sum of squares.
-                        gain[tree.node(id).dim()] += a * b / (a + b) * (mean(below) - mean(above)).powi(2);
-                    }
-                }
-                gain
-            })
-            .collect();
-        let mut total = vec![0.0; self.n_dims()];
-        for gain in per_tree {
-            total.iter_mut().zip(gain).for_each(|(t, g)| *t += g);
+        core.noises.get_or_init(|| {
+            let leaves = self.gaussians().iter().map(|gaussian| gaussian.noise_variance);
+            if core.params.prior.noise.is_some() || core.forest.domain().rules() == Rules::First {
+                return leaves.collect();
+            }
+            let whole = Self { core: Arc::clone(core), view: core.forest.domain().lifetime() };
+            let found = noise::noise_variances(&core.forest, &core.targets, &whole.relevance());
+            leaves.zip(found).map(|(leaves, found)| found.unwrap_or(leaves)).collect()
+        })
+    }
+
+    /// What rows that were left out say of the predictive distributions; none of a target whose noise was given, which is taken at
+    /// its word, nor of a model from a file of version 1.
+    pub(crate) fn calibrations(&self) -> Calibrations {
+        let (core, view) = (&self.core, self.view.min(self.core.forest.domain().lifetime()));
+        if core.params.prior.noise.is_some() || core.forest.domain().rules() == Rules::First {
+            return Arc::new(vec![None; self.n_targets()]);
         }
-        let sum: f64 = total.iter().sum();
-        if sum > 0.0 {
-            total.iter_mut().for_each(|t| *t /= sum);
+        let lock = || core.calibrations.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = lock().iter().find(|(lifetime, _)| *lifetime == view) {
+            return Arc::clone(found);
         }
-        total
+        let leaf_model = core.params.leaf_model;
+        let found = Arc::new(Calibration::of(&core.forest, &core.targets, leaf_model, self.gaussians(), view));
+        let mut kept = lock();
+        kept.insert(0, (view, Arc::clone(&found)));
+        kept.truncate(KEPT_CALIBRATIONS);
+        found
     }
 
     /// The number of the cell of each row in each tree, row-major by tree; −1 for a cell without training rows.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::forest::regression::targets::{Sums, Targets};
-use crate::tree::{Child, Locator, NodeId, Tree};
+use crate::tree::{Child, Locator, Tree};
 
 /// Prior and noise of one target, resolved to numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -173,24 +173,4 @@ impl Mixture {
     pub(crate) fn posterior(&self) -> Posterior {
         Posterior { mean: self.about + self.mean, variance: (self.square - self.mean * self.mean).max(0.0) }
     }
-}
-
-/// All separating nodes of the view at a lifetime, with their two sides.
-pub(crate) fn separating(tree: &Tree, lifetime: f64) -> impl Iterator<Item = (NodeId, Child, Child)> + '_ {
-    let mut todo = vec![tree.root()];
-    std::iter::from_fn(move || {
-        while let Some(child) = todo.pop() {
-            let Some(id) = child.as_inner() else { continue };
-            let node = tree.node(id);
-            if node.time() > lifetime {
-                continue;
-            }
-            let [below, above] = tree.children(node);
-            todo.extend([above, below]);
-            if node.separates() {
-                return Some((id, below, above));
-            }
-        }
-        None
-    })
 }

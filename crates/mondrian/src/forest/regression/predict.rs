@@ -4,9 +4,11 @@ use crate::parallel::prelude::*;
 
 use crate::forest::Unseen;
 use crate::forest::regression::batch_predict::BatchPredictor;
+use crate::forest::regression::calibration::{Calibration, prior_share};
 use crate::forest::regression::mixture::{Normal, quantile};
 use crate::forest::regression::posterior::{BlockPath, Mixture, Posterior, Reader};
 use crate::forest::regression::{LeafModel, RegressionForest};
+use crate::normal;
 use crate::tree::{Child, CodedRows, Frozen, Locator, Traversal};
 use crate::{Error, Points, Prediction, Result};
 
@@ -21,15 +23,31 @@ impl RegressionForest {
     /// # Errors
     /// [`Error::LengthMismatch`] for rows of the wrong width.
     pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
-        Ok(self.predict_with_std(points)?.mean)
+        Ok(self.mixtures(points)?.iter().map(|mixed| mixed.mean).collect())
     }
 
     /// Predictive means and standard deviations: the trees' predictive variances averaged, plus the spread of
-    /// their means.
+    /// their means, calibrated on rows that were left out unless the noise was given.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] for rows of the wrong width.
     pub fn predict_with_std(&self, points: Points<'_>) -> Result<Prediction> {
+        let (t, gaussians, calibrations) = (self.n_targets(), self.gaussians(), self.calibrations());
+        let mixtures = self.mixtures(points)?;
+        let deviation = |(at, mixed): (usize, &Posterior)| {
+            let gaussian = &gaussians[at % t];
+            let share = prior_share(mixed.variance, gaussian);
+            let factor = calibrations[at % t].as_ref().map_or(1.0, |calibration| calibration.deviation(share));
+            (mixed.variance + gaussian.noise_variance).sqrt() * factor
+        };
+        Ok(Prediction {
+            mean: mixtures.iter().map(|mixed| mixed.mean).collect(),
+            std: mixtures.iter().enumerate().map(deviation).collect(),
+        })
+    }
+
+    /// Mean and variance, without noise, of the mixture over trees: by row, then target.
+    fn mixtures(&self, points: Points<'_>) -> Result<Vec<Posterior>> {
         let (t, m) = (self.n_targets(), self.core.forest.n_trees() as f64);
         let gaussians = self.gaussians();
         let chunks = self.over_chunks(points, LARGE, |rows| {
@@ -43,15 +61,13 @@ impl RegressionForest {
             });
             mixtures.iter().map(Mixture::posterior).collect::<Vec<_>>()
         })?;
-        let noise = |at: usize| gaussians[at % t].noise_variance;
-        let posteriors = || chunks.iter().flatten();
-        Ok(Prediction {
-            mean: posteriors().map(|b| b.mean).collect(),
-            std: posteriors().enumerate().map(|(at, b)| (b.variance + noise(at)).sqrt()).collect(),
-        })
+        Ok(chunks.concat())
     }
 
-    /// Quantiles of the predictive distribution, the mixture over trees: row-major by target, then quantile.
+    /// Quantiles of the predictive distribution: row-major by target, then quantile.
+    ///
+    /// Errors of rows that were left out say how far off new ones are, in predicted deviations. Where the noise was given, and with
+    /// fewer than 20 rows, the distribution is the mixture over trees.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`]; [`Error::InvalidParameter`] for a quantile outside (0, 1).
@@ -63,6 +79,28 @@ impl RegressionForest {
                 expected: "between 0 and 1, both excluded",
             });
         }
+        let calibrations = self.calibrations();
+        if calibrations.iter().all(Option::is_none) {
+            return self.quantiles_of_mixtures(points, quantiles);
+        }
+        let (t, gaussians) = (self.n_targets(), self.gaussians());
+        // Of rows like those learned, and of the prior.
+        let error = |calibration: &Option<Calibration>, p: f64| {
+            let prior = normal::quantile(p);
+            (calibration.as_ref().map_or(prior, |calibration| calibration.quantile(p)), prior)
+        };
+        let errors: Vec<Vec<(f64, f64)>> =
+            calibrations.iter().map(|c| quantiles.iter().map(|p| error(c, *p)).collect()).collect();
+        let of_row = |(at, mixed): (usize, Posterior)| {
+            let gaussian = &gaussians[at % t];
+            let deviation = (mixed.variance + gaussian.noise_variance).sqrt();
+            let share = prior_share(mixed.variance, gaussian);
+            errors[at % t].iter().map(move |(near, far)| mixed.mean + deviation * (near + share * (far - near)))
+        };
+        Ok(self.mixtures(points)?.into_iter().enumerate().flat_map(of_row).collect())
+    }
+
+    fn quantiles_of_mixtures(&self, points: Points<'_>, quantiles: &[f64]) -> Result<Vec<f64>> {
         let t = self.n_targets();
         let noise: Vec<f64> = self.gaussians().iter().map(|g| g.noise_variance).collect();
         let chunks = self.over_chunks(points, SMALL, |rows| {
