@@ -10,7 +10,7 @@ X = rng.uniform(size=(400, 6))
 y = np.sin(7 * X[:, 1]) + 2 * X[:, 4] + 0.1 * rng.normal(size=400)
 train, test = np.arange(300), np.arange(300, 400)
 
-# %% The grid finds its lifetimes without refitting.
+# %% The grid with the lifetimes that its default search finds.
 grid = MondrianGridRidge(random_state=0).fit(X[train], y[train])
 print("grid lifetimes:   ", np.round(grid.lifetimes_, 2), " inputs by importance:", grid.ranking_)
 print(grid.trajectory_)

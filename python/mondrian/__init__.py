@@ -11,6 +11,7 @@ from ._density import MondrianDensity, MondrianDensityClassifier
 from ._features import MondrianFeatures, MondrianGridFeatures, RandomBinningFeatures, RandomFourierFeatures
 from ._files import load
 from ._grid import MondrianGridRidge
+from ._grid_search import GridSearch
 from ._kernel import MondrianKernelRidge
 from ._laplace import LaplaceKernelClassifier, LaplaceKernelRidge, LaplaceMap
 from ._mondrian import __version__
@@ -22,6 +23,7 @@ from ._trajectory import Trajectory
 
 __all__ = [
     "Domain",
+    "GridSearch",
     "LaplaceKernelClassifier",
     "LaplaceKernelRidge",
     "LaplaceMap",

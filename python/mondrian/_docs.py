@@ -165,6 +165,11 @@ y : array-like of shape (n_samples,) or (n_samples, n_targets)
 sample_weight : array-like of shape (n_samples,), default=None
     Weights ≥ 0: a row of weight 2 counts as two rows, one of weight 0 is left out.
 """,
+    "several_targets_unweighted": """
+{rows}
+y : array-like of shape (n_samples,) or (n_samples, n_targets)
+    Targets.
+""",
     "validation_rows": """
 Parameters
 ----------

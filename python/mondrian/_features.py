@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
@@ -116,6 +119,42 @@ class MondrianFeatures(_FeatureTransformer, TreeEstimator):
         if are_classes(np.asarray(y)):
             return self._weighted_trees(arguments, X, numbers, len(classes))
         return self._weighted_trees(arguments, X, y)
+
+    @all_or_nothing
+    def partial_fit(self, X, y=None):
+        """Learn more rows: the map of all rows so far. Columns that were there stay; new cells are further columns.
+
+        {only_rows}
+
+        {self}
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y)
+        X = self._rows(X)
+        return self._take(self._model.learned(X, self._work(len(X))))
+
+    @property
+    def lifetime_(self):
+        """The lifetime looked at."""
+        check_is_fitted(self)
+        return self._model.lifetime
+
+    def at(self, lifetime):
+        """The map at a smaller lifetime, without growing trees: the cells of a fit with it.
+
+        Parameters
+        ----------
+        lifetime : float
+            At most ``lifetime_``.
+
+        Returns
+        -------
+        map : MondrianFeatures
+        """
+        check_is_fitted(self)
+        viewed = copy(self)
+        viewed.lifetime = parameters.real("lifetime", lifetime, infinite=True)
+        return viewed._take(self._model.at(viewed.lifetime))
 
 
 class _KernelFeatures(_FeatureTransformer):

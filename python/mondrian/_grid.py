@@ -10,12 +10,16 @@ from . import _parameters as parameters
 from ._docs import documented
 from ._searched import SearchedEstimator
 
-_SEARCHES = ("auto", "greedy", "greedy-both", "lookahead", "coordinate", "gradient", "spsa", "bayes")
+SEARCHES = ("auto", "greedy", "greedy-both", "lookahead", "coordinate", "gradient", "spsa", "bayes")
 
 
 @documented
 class MondrianGridRidge(RegressorMixin, SearchedEstimator):
-    """Ridge regression on Mondrian-grid features with a lifetime for every dimension, found without refitting.
+    """Ridge regression on Mondrian-grid features with a lifetime for every dimension.
+
+    The searches "greedy", "greedy-both" and "lookahead" go cut by cut and update the solution; the others, "auto" among them, evaluate
+    configurations anywhere and solve from scratch. "greedy-both" ends where no single cut helps, which is often far from the best.
+    :class:`GridSearch` runs them by hand.
 
     Parameters
     ----------
@@ -24,7 +28,7 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
     lifetimes : float, array-like of shape (n_features,) or "auto", default="auto"
         One lifetime for all dimensions, one per dimension, or searched for.
     alpha : float or "auto", default=1.0
-        Regularization, the report's δ²; "auto" takes the one tuned for the exact kernel.
+        Regularization, the report's δ²; "auto" begins with the one tuned for the exact kernel and moves it where the search has ended.
     search : {"auto", "greedy", "greedy-both", "lookahead", "coordinate", "gradient", "spsa", "bayes"}, default="auto"
         How lifetimes are searched for.
     budget : int, default=400
@@ -72,7 +76,7 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
     def _solve(self, X, y):
         arguments = self._searched_arguments() | {
             "lifetimes": self._given("lifetimes", X.shape[1]),
-            "search": parameters.choice("search", self.search, _SEARCHES),
+            "search": parameters.choice("search", self.search, SEARCHES),
             "budget": parameters.integer("budget", self.budget),
             "patience": parameters.integer("patience", self.patience),
             "search_rows": parameters.integer("search_rows", self.search_rows, 10),

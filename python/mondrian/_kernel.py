@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
+from ._base import all_or_nothing
 from ._docs import documented
 from ._ridge import RidgeEstimator
 from ._trees import ViewedRegressor, labelled_sets
@@ -36,7 +38,7 @@ class MondrianKernelRidge(RegressorMixin, RidgeEstimator, ViewedRegressor):
     ----------
     alpha_ : float
         Regularization, given or chosen.
-    intercept_ : float
+    intercept_ : float, or ndarray of shape (n_targets,)
         The centre of the targets, or zero.
     solver_ : str
         The solver used.
@@ -70,11 +72,54 @@ class MondrianKernelRidge(RegressorMixin, RidgeEstimator, ViewedRegressor):
             "solver": parameters.choice("solver", self.solver, ("auto", "primal", "dual", "cg")),
             "fit_intercept": parameters.boolean("fit_intercept", self.fit_intercept),
         }
-        return _mondrian.KernelRidge.fit((X, y), arguments, self._work())
+        self._single = y.ndim == 1
+        return _mondrian.KernelRidge.fit((X, y.ravel()), arguments, self._work())
+
+    @all_or_nothing
+    def fit(self, X, y):
+        """Choose automatic values, then solve on all rows.
+
+        {several_targets_unweighted}
+
+        {self}
+        """
+        X, y = self._rows_and_targets(X, y, reset=True, multi_output=True)
+        return self._take(self._solve(X, y))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _state(self):
+        return {"single": self._single}
+
+    def _restore(self, model, state, target):
+        self._single = bool(state.get("single", model.n_targets == 1))
+        return super()._restore(model, state, target)
+
+    def _program_target(self, name):
+        return super()._program_target(name) if self._n_targets == 1 else False
+
+    def _shaped(self, numbers):
+        return numbers if self._single else numbers.reshape(-1, self._n_targets)
+
+    def _known(self, X, y):
+        X, y = self._rows_and_targets(X, y, multi_output=True)
+        if y.size != len(X) * self._n_targets:
+            raise ValueError(f"y has {y.size // len(X)} targets per row, but the model learned {self._n_targets}")
+        return X, y.ravel()
+
+    def degrees_of_freedom(self):
+        """Effective degrees of freedom: the trace of the smoothing matrix at the training rows, without the intercept."""
+        check_is_fitted(self)
+        return self._model.degrees_of_freedom(self._threads())
 
     def _take(self, model):
         self.alpha_ = model.alpha
-        self.intercept_ = model.intercept
+        self._n_targets = model.n_targets
+        intercepts = np.asarray(model.intercepts)
+        self.intercept_ = float(intercepts[0]) if self._single else intercepts
         self.solver_, _, self.residual_ = model.report
         return super()._take(model)
 

@@ -170,7 +170,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         return numbers.reshape((-1, *targets, *more))
 
     def predict_quantiles(self, X, quantiles):
-        """Quantiles of the predictive distribution, the mixture over trees.
+        """Quantiles of the predictive distribution, calibrated on rows that were left out; a given noise is taken at its word.
 
         {rows}
         quantiles : array-like of shape (n_quantiles,)
@@ -205,6 +205,11 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         X, y = self._learnable(X, y)
         self._check_targets(y)
         return X, y.ravel()
+
+    def degrees_of_freedom(self):
+        """Effective degrees of freedom: the trace of the smoothing matrix at the training rows."""
+        check_is_fitted(self)
+        return self._model.degrees_of_freedom(self._threads())
 
     @property
     def prior_mean_(self):

@@ -7,9 +7,9 @@ use mondrian::Saved;
 use mondrian::internals::features::Csr;
 use mondrian::internals::features::UNSEEN;
 use mondrian::internals::model_file::Archive;
+use mondrian::{Error, Lifetime, Points, Result};
 use mondrian::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
 use mondrian::{GridFeatures, MondrianGrid};
-use mondrian::{Lifetime, Points, Result};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -158,6 +158,28 @@ impl PyFeatureMap {
         Ok(map.into())
     }
 
+    /// The map of Mondrian trees with more rows; this one stays as it is.
+    fn learned<'py>(&self, py: Python<'py>, x: Table<'py>, work: Work<'py>) -> PyResult<Self> {
+        let points = x.points(py)?;
+        let map = work.run(py, |mut progress| {
+            let mut map = mondrian_map(&self.model.read())?.clone();
+            map.learn_with_progress(points, &mut progress)?;
+            Ok(Map::Mondrian(map))
+        })?;
+        Ok(map.into())
+    }
+
+    /// The map at a smaller lifetime.
+    fn at(&self, py: Python<'_>, lifetime: f64) -> PyResult<Self> {
+        let at = |map: &Map| Ok(Map::Mondrian(mondrian_map(map)?.at(Lifetime::new(lifetime)?)?));
+        Ok(Self { model: self.model.derived(py, at)? })
+    }
+
+    #[getter]
+    fn lifetime(&self, py: Python<'_>) -> PyResult<f64> {
+        self.model.ask(py, 1, |map| Ok(mondrian_map(map)?.lifetime().get()))
+    }
+
     /// Sparse rows as (data, indices, indptr), or a dense table.
     fn transform<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> PyResult<Bound<'py, PyAny>> {
         let points = x.points(py)?;
@@ -188,6 +210,13 @@ impl PyFeatureMap {
 }
 
 grown_forest!(MondrianFeatures);
+
+fn mondrian_map(map: &Map) -> Result<&MondrianFeatures> {
+    match map {
+        Map::Mondrian(map) => Ok(map),
+        _ => Err(Error::Incompatible { what: "kinds of features" }),
+    }
+}
 
 fn required<'py, T: for<'a> FromPyObject<'a, 'py, Error = PyErr>>(
     arguments: &Bound<'py, PyDict>,

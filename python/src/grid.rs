@@ -10,7 +10,7 @@ use crate::errors::unknown;
 use crate::model::bound;
 use crate::searched::with_search;
 
-fn search_kind(word: &str) -> PyResult<SearchKind> {
+pub(crate) fn search_kind(word: &str) -> PyResult<SearchKind> {
     match word {
         "auto" => Ok(SearchKind::Auto),
         "greedy" => Ok(SearchKind::Greedy),

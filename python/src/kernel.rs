@@ -1,13 +1,13 @@
 //! Ridge regression on Mondrian features.
 
 use mondrian::FitOptions;
-use mondrian::Lifetime;
 use mondrian::internals::linalg::Threads;
 use mondrian::internals::ridge::Solver;
 use mondrian::internals::tree::Domain;
 use mondrian::process::BuiltInMeasure;
 use mondrian::{CgOptions, FeatureRidge};
 use mondrian::{KernelRidge, KernelRidgeParams, PathMethod};
+use mondrian::{Lifetime, Matrix};
 use pyo3::prelude::*;
 
 use crate::arrays::{Labelled, NewTable, NewVector, NewVectors, Table, all_points, columns};
@@ -81,13 +81,13 @@ impl PyKernelRidge {
     }
 
     fn predict<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVector<'py> {
-        self.model.vector_of(py, &x, n_threads, |model, points| Ok(model.predict(points)?.into_vec()))
+        self.model.vector_of(py, &x, n_threads, |model, points| Ok(by_row(&model.predict(points)?)))
     }
 
     fn predict_with_std<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVectors<'py> {
         self.model.vectors_of(py, &x, n_threads, |model, points| {
             let (mean, variance) = (model.predict(points)?, model.predict_variance(points)?);
-            Ok((mean.into_vec(), variance.into_vec().into_iter().map(f64::sqrt).collect()))
+            Ok((by_row(&mean), by_row(&variance).into_iter().map(f64::sqrt).collect()))
         })
     }
 
@@ -128,9 +128,19 @@ impl PyKernelRidge {
         self.model.ask(py, 1, |model| Ok(model.model().alpha()))
     }
 
+    /// One number per target.
     #[getter]
-    fn intercept(&self, py: Python<'_>) -> PyResult<f64> {
-        self.model.ask(py, 1, |model| Ok(model.model().intercepts().first().copied().unwrap_or(0.0)))
+    fn intercepts(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
+        self.model.ask(py, 1, |model| Ok(model.model().intercepts().to_vec()))
+    }
+
+    #[getter]
+    fn n_targets(&self, py: Python<'_>) -> PyResult<usize> {
+        self.model.ask(py, 1, |model| Ok(model.model().n_targets()))
+    }
+
+    fn degrees_of_freedom(&self, py: Python<'_>, n_threads: usize) -> PyResult<f64> {
+        self.model.ask(py, n_threads, |model| model.model().degrees_of_freedom())
     }
 
     /// Which solver was used, its steps and its relative residual.
@@ -147,4 +157,9 @@ impl PyKernelRidge {
             Ok((solver, report.steps, report.residuals.iter().copied().fold(0.0, f64::max)))
         })
     }
+}
+
+/// Numbers by row, then target.
+fn by_row(matrix: &Matrix) -> Vec<f64> {
+    (0..matrix.n_rows()).flat_map(|row| (0..matrix.n_columns()).map(move |column| matrix[(row, column)])).collect()
 }

@@ -13,6 +13,7 @@ mod errors;
 mod features;
 mod files;
 mod grid;
+mod grid_search;
 mod kernel;
 mod laplace;
 mod memory;
@@ -40,6 +41,8 @@ mod _mondrian {
     use crate::files::read_model;
     #[pymodule_export]
     use crate::grid::PyGridRidge;
+    #[pymodule_export]
+    use crate::grid_search::PyGridSearch;
     #[pymodule_export]
     use crate::kernel::PyKernelRidge;
     #[pymodule_export]

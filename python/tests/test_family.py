@@ -80,14 +80,21 @@ def test_frames_in_arrays_out_with_names_checked(cls, rng):
         answer(model, pd.DataFrame(X, columns=["b", "a"]))
 
 
-@pytest.mark.parametrize("cls", estimators.ALL)
+#: Their answers depend on what was sampled; the exact kernels sample nothing that shows on forty rows.
+SAMPLED = [cls for cls in estimators.ALL if not cls.__name__.startswith("Laplace")]
+
+
+@pytest.mark.parametrize("cls", SAMPLED)
 def test_the_same_seed_is_the_same_model_and_none_is_another(cls, rng):
     X = rng.uniform(size=(40, 2))
     y = target(cls, X)
-    if "random_state" not in cls().get_params() or cls is mondrian.LaplaceKernelRidge:
-        pytest.skip("samples nothing that shows on forty rows")
-    by_state = [answer(small(cls).set_params(random_state=np.random.RandomState(3)).fit(X, y), X) for _ in range(2)]
-    assert np.array_equal(*by_state)
+
+    def found(random_state):
+        return answer(small(cls).set_params(random_state=random_state).fit(X, y), X)
+
+    assert np.array_equal(found(np.random.RandomState(3)), found(np.random.RandomState(3)))
+    one, other = found(None), found(None)
+    assert one.shape != other.shape or not np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("cls", [cls for cls in estimators.ALL if is_regressor(cls())])

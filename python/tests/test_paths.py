@@ -30,9 +30,18 @@ def test_a_path_is_the_error_of_every_view(regression):
 def test_several_validation_sets_are_a_list(regression):
     X, y = regression
     forest = mondrian.MondrianForestRegressor(n_estimators=3, lifetime=3.0, random_state=0).fit(X[:60], y[:60])
-    path = forest.path([X[60:90], X[90:]], [y[60:90], y[90:]])
-    assert len(path.validation) == 2
-    assert np.array_equal(path.validation[0], forest.path([X[60:90], X[90:]], [y[60:90], y[90:]]).validation[0])
+    # Rows inside the box of the training rows: the path does not widen it, and each curve is the error of every view.
+    inside = ((X[60:] >= X[:60].min(axis=0)) & (X[60:] <= X[:60].max(axis=0))).all(axis=1)
+    X_in, y_in = X[60:][inside], y[60:][inside]
+    first, second = (X_in[:10], y_in[:10]), (X_in[10:], y_in[10:])
+    path = forest.path([first[0], second[0]], [first[1], second[1]])
+    assert len(path.validation) == 2 and len(second[0]) > 5
+    for lifetime in (0.0, 0.7, 3.0):
+        at = np.searchsorted(path.lifetimes, lifetime, side="right") - 1
+        for (rows, targets), curve in zip((first, second), path.validation):
+            rmse = np.sqrt(np.mean((forest.at(lifetime).predict(rows) - targets) ** 2))
+            assert abs(curve[at] - rmse) < 1e-9
+    assert not np.array_equal(*path.validation)
     assert list(path.to_frame().columns) == ["lifetime", "train", "validation0", "validation1"]
     with pytest.raises(ValueError):
         forest.path([X[60:90], X[90:]], y[60:])

@@ -114,8 +114,8 @@ def test_ctrl_c(name):
         start = time.monotonic()
         child.send_signal(signal.SIGINT)
         assert child.stdout.readline() == "interrupted\n"
-        # Minutes without; seconds even on a busy machine.
-        assert time.monotonic() - start < 30
+        # Minutes without; less than a second on a machine that is not busy.
+        assert time.monotonic() - start < 10
         assert child.wait(timeout=30) == 0
     finally:
         child.kill()

@@ -150,6 +150,28 @@ fn inputs_of_noise_have_no_relevance_for_classes() {
 }
 
 #[test]
+fn a_calibration_is_held_until_rows_change() {
+    let rows = planted(300, 2, 9, |x, e| x[0] + 0.2 * e);
+    let x: Vec<f64> = rows.iter().flat_map(|row| row[..2].to_vec()).collect();
+    let y: Vec<f64> = rows.iter().map(|row| row[2]).collect();
+    let points = |from: usize, to: usize| Points::row_major(&x[2 * from..2 * to], 2).unwrap();
+    let mut model = quick().fit(points(0, 200), &y[..200]).unwrap();
+    let early = model.calibration();
+    model.learn(points(200, 300), &y[200..]).unwrap();
+    let (fresh, late) = (model.predict_with_std(points(0, 5)).unwrap(), model.calibration());
+    model.hold_calibration(&early);
+    let held = model.predict_with_std(points(0, 5)).unwrap();
+    assert_eq!(held.mean, fresh.mean);
+    assert_ne!(held.std, fresh.std);
+    model.hold_calibration(&late);
+    assert_eq!(model.predict_with_std(points(0, 5)).unwrap().std, fresh.std);
+    model.hold_calibration(&early);
+    model.learn(points(0, 1), &y[..1]).unwrap();
+    model.forget(points(0, 1), &y[..1]).unwrap();
+    assert_eq!(model.predict_with_std(points(0, 5)).unwrap().std, fresh.std, "rows have changed");
+}
+
+#[test]
 fn calibration_depends_on_the_rows_alone() {
     let rows = planted(600, 2, 9, |x, e| x[0] + 0.2 * e);
     let x: Vec<f64> = rows.iter().flat_map(|row| row[..2].to_vec()).collect();

@@ -318,6 +318,66 @@ fn the_default_search_keeps_a_small_budget_and_reports_every_evaluation() -> Res
     Ok(())
 }
 
+/// A line per cut of either axis, across the whole box: a grid, not a guillotine partition.
+#[test]
+fn a_grid_is_drawn_with_its_cuts() -> Result<()> {
+    let grid = MondrianGrid::new(3, 5)?;
+    let svg = |lifetimes| grid.svg(2, [0, 1], [0.0, -1.0], [2.0, 1.0], lifetimes, 200.0);
+    let lines = |svg: &str| svg.matches("<line").count() + svg.matches("<path").count();
+    let n_cuts = grid.axis(2, 0).cuts(0.0, 2.0, 6.0)?.len() + grid.axis(2, 1).cuts(-1.0, 1.0, 3.0)?.len();
+    assert!(n_cuts > 8);
+    assert_eq!(lines(&svg([6.0, 3.0])?) - lines(&svg([0.0, 0.0])?), n_cuts);
+    assert!(svg([6.0, 3.0])?.contains(&format!(
+        "{} cells",
+        (grid.axis(2, 0).cuts(0.0, 2.0, 6.0)?.len() + 1) * (grid.axis(2, 1).cuts(-1.0, 1.0, 3.0)?.len() + 1)
+    )));
+    assert!(svg([f64::INFINITY, 1.0]).is_err() && grid.svg(0, [0, 1], [0.0; 2], [0.0, 1.0], [1.0; 2], 200.0).is_err());
+    Ok(())
+}
+
+/// Steered by hand: what-ifs promise what moves give, and a run goes on from there.
+#[test]
+fn a_search_is_steered_by_hand() -> Result<()> {
+    let walk = Walk::new(60, 20, 2, 4, 61)?;
+    let mut search = Search::new(walk.state(0.5)?, SearchKind::Greedy.optimizer(0));
+    search.run(SearchLimits { budget: 9, patience: 10 }, &mut Progress::none())?;
+    let promised = search.what_if(&[Move::Raise(1), Move::Lower(0)])?;
+    let made = search.make(Move::Raise(1))?;
+    assert!((made.expect("a cut") - promised[0].expect("a cut")).abs() < 1e-9);
+    let far = search.jump(&[2.0, 1.0])?;
+    assert_eq!((search.state().lifetimes(), search.state().validation_error()), (&[2.0, 1.0][..], far));
+    let steps = search.trajectory().len();
+    search.run(SearchLimits { budget: search.evaluations() + 8, patience: 1000 }, &mut Progress::none())?;
+    let next = &search.trajectory().steps()[steps];
+    assert!(next.lifetimes.iter().zip([2.0, 1.0]).all(|(a, b)| *a >= b), "it went on from there: {next:?}");
+    Ok(())
+}
+
+/// α is a move too: from a bad one the search finds a better one, and the model takes it.
+#[test]
+fn alpha_is_moved_with_the_lifetimes() -> Result<()> {
+    let walk = Walk::new(60, 20, 2, 4, 61)?;
+    let mut search = Search::new(walk.state(300.0)?, SearchKind::Greedy.optimizer(0));
+    search.run(SearchLimits { budget: 60, patience: 1000 }, &mut Progress::none())?;
+    let (before, evaluations) = (search.best().expect("ran").error, search.evaluations());
+    search.tune_alpha(SearchLimits { budget: evaluations + 20, patience: 1000 }, &mut Progress::none())?;
+    let best = search.best().expect("ran").clone();
+    assert!(best.error < 0.9 * before && best.alpha < 100.0, "{before} to {best:?}");
+    assert_eq!(search.state().alpha(), best.alpha);
+    assert!((search.state().validation_error() - best.error).abs() < 1e-12);
+    let mut fresh = walk.state(best.alpha)?;
+    fresh.jump(&best.lifetimes)?;
+    assert!((fresh.validation_error() - best.error).abs() < 1e-8);
+    let (x, e) = (uniform(81, 400), uniform(82, 200));
+    let y: Vec<f64> = x.chunks(2).zip(e).map(|(row, e)| (7.0 * row[0]).sin() + e).collect();
+    let params = GridRidgeParams { alpha: None, n_grids: 10, search: SearchKind::Greedy, ..GridRidgeParams::default() };
+    let model = params.fit(Points::row_major(&x, 2)?, &y)?;
+    let steps = model.trajectory().steps();
+    assert_eq!(model.alpha(), model.trajectory().best().expect("searched").alpha);
+    assert!(steps.iter().any(|step| step.alpha != steps[0].alpha));
+    Ok(())
+}
+
 #[test]
 fn patience_ends_a_search() -> Result<()> {
     let walk = Walk::new(60, 20, 2, 4, 61)?;

@@ -187,6 +187,23 @@ fn the_equivalent_kernel_times_the_targets_is_the_prediction() {
 }
 
 #[test]
+fn degrees_of_freedom_are_the_trace_of_the_equivalent_kernel() {
+    for_all(|params, data| {
+        let forest = fit(params, data);
+        let (kernel, n) = (forest.equivalent_kernel(data.points()).unwrap(), data.y.len());
+        let trace: f64 = (0..n).map(|row| kernel[row * n + row]).sum();
+        let found = forest.degrees_of_freedom().unwrap();
+        assert!((found - trace).abs() < 1e-9 * trace && found > 0.0 && found <= n as f64, "{found} {trace}");
+    });
+    // One cell: the mean of all rows, shrunk towards the prior as κ further rows would.
+    let data = data(40, 2, 5);
+    let mut params = params(0.0, LeafModel::Hierarchical);
+    params.prior.kappa = Some(2.0);
+    let found = fit(&params, &data).degrees_of_freedom().unwrap();
+    assert!((found - 40.0 / 42.0).abs() < 1e-12, "{found}");
+}
+
+#[test]
 fn quantiles_are_ordered_and_match_the_mean_of_a_single_tree() {
     let data = data(80, 2, 11);
     let forest = fit(&params(5.0, LeafModel::Hierarchical), &data);

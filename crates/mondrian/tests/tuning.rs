@@ -151,7 +151,12 @@ fn a_stopped_search_goes_on_where_it_was() -> Result<()> {
     assert!(!half.finished && half.trajectory.len() == 12);
     let start = Some((half.lifetimes.clone(), half.alpha));
     let rest = run(&x, 3, &y, &TuningParams { start, ..TuningParams::default() })?;
-    let (a, b) = (whole.trajectory.best().expect("ran").error, rest.trajectory.best().expect("ran").error);
+    let best = |trajectory: &mondrian::Trajectory| trajectory.best().expect("ran").error;
+    let first = &rest.trajectory.steps()[0];
+    assert_eq!((&first.lifetimes, first.alpha), (&half.lifetimes, half.alpha), "it begins where the other ended");
+    assert!((first.error - best(&half.trajectory)).abs() <= 1e-9 * first.error);
+    assert!(best(&rest.trajectory) < first.error, "and goes on from there");
+    let (a, b) = (best(&whole.trajectory), best(&rest.trajectory));
     assert!((a - b).abs() < 1e-3 * a, "{a} {b}");
     let cancelled = LaplaceKernelRidgeParams::default().fit_with(
         points,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
+use mondrian::ForestCalibration;
 use serde_json::json;
 
 use crate::args::LearnArgs;
@@ -25,6 +26,8 @@ use crate::table::{Kind, RowStream, TextRow, raw_row};
 const WAITING: usize = 1024;
 /// Rows handled before their lines are printed, at most: as many as are there.
 const TURN: usize = 256;
+/// Intervals are calibrated anew when the rows have grown by one in so many.
+const CALIBRATED_AFTER: usize = 20;
 
 /// What the reader's thread sends.
 enum Message {
@@ -49,6 +52,8 @@ struct Learner<'a> {
     n_learned: u64,
     n_seen: u64,
     n_dropped: u64,
+    /// That of intervals, and the number of rows until which it is held.
+    calibration: Option<(ForestCalibration, usize)>,
     saved: Instant,
     args: &'a LearnArgs,
     json: bool,
@@ -87,6 +92,7 @@ pub(crate) fn run(args: &LearnArgs, screen: Screen) -> Outcome<()> {
         n_learned: 0,
         n_seen: 0,
         n_dropped: 0,
+        calibration: None,
         saved: Instant::now(),
         args,
         json: screen.json,
@@ -228,6 +234,13 @@ impl Learner<'_> {
         }
         let points = prepared.points(&self.fitted.record.preparation)?;
         let coverage = self.args.intervals.then_some(self.args.coverage);
+        if let (Some(_), Model::Forest(model)) = (coverage, &self.fitted.model) {
+            let n_rows = model.n_rows();
+            match &self.calibration {
+                Some((calibration, until)) if n_rows < *until => model.hold_calibration(calibration),
+                _ => self.calibration = Some((model.calibration(), n_rows + n_rows / CALIBRATED_AFTER + 1)),
+            }
+        }
         let answer = self.fitted.model.predict(prepared.inputs(&self.fitted.record.preparation), coverage)?;
         let density = matches!(self.fitted.model, Model::Density(_));
         let y = if has_target { prepared.y.first().copied().unwrap_or(f64::NAN) } else { f64::NAN };

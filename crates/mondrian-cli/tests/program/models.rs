@@ -17,6 +17,21 @@ pub(crate) fn table(n: u32) -> String {
     text
 }
 
+/// Rows of the table from one number to another, with its names.
+fn unseen(from: u32, to: u32) -> String {
+    let text = table(to);
+    let lines = text.lines().enumerate().filter(|(at, _)| *at == 0 || *at > from as usize);
+    lines.flat_map(|(_, line)| [line, "\n"]).collect()
+}
+
+fn column(text: &str, which: usize) -> Vec<f64> {
+    text.lines().skip(1).map(|line| line.split(',').nth(which).unwrap().parse().unwrap()).collect()
+}
+
+fn last_column(text: &str) -> Vec<f64> {
+    text.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse().unwrap()).collect()
+}
+
 #[test]
 fn laplace_from_table_to_predictions() {
     let place = Place::new();
@@ -31,17 +46,14 @@ fn laplace_from_table_to_predictions() {
     to_file.matches_but_for_fractions("predict-laplace");
     let piped = place.run_with("predict m.mondrian - --quiet", Some(table(80).as_bytes()));
     assert_eq!(piped.succeeded().stdout, place.read("p.csv"));
-    let worst = place
-        .read("p.csv")
-        .lines()
-        .skip(1)
-        .zip(table(80).lines().skip(1))
-        .map(|(p, t)| {
-            let number = |text: &str| text.parse::<f64>().unwrap();
-            (number(p.split(',').next().unwrap()) - number(t.rsplit(',').next().unwrap())).abs()
-        })
-        .fold(0.0, f64::max);
-    assert!(worst < 0.5, "a smooth target is followed, not {worst} away");
+    // Rows that it has not seen: a smooth target is followed.
+    place.write("new.csv", unseen(80, 200));
+    place.run("predict m.mondrian new.csv --out new-p.csv").succeeded();
+    let (told, truth) = (column(&place.read("new-p.csv"), 0), last_column(&unseen(80, 200)));
+    let mean = truth.iter().sum::<f64>() / truth.len() as f64;
+    let squares = |f: &dyn Fn(usize) -> f64| (0..truth.len()).map(|row| (truth[row] - f(row)).powi(2)).sum::<f64>();
+    let r2 = 1.0 - squares(&|row| told[row]) / squares(&|_| mean);
+    assert!(told.len() == 120 && r2 > 0.9, "R² of {r2} on {} new rows", told.len());
     place.run("inspect m.mondrian --json").succeeded();
 }
 
@@ -299,21 +311,16 @@ fn forests_learn_in_any_pieces() {
 #[test]
 fn forests_choose_their_lifetime_and_know_their_uncertainty() {
     let place = Place::new();
-    place.write("t.csv", table(120));
+    place.write("t.csv", table(600));
+    place.write("new.csv", unseen(600, 1200));
     place.run("fit t.csv --target target --model forest --trees 10 --out m --quiet").succeeded();
+    place.run("predict m new.csv --out new-p.csv --coverage 0.9").succeeded();
+    let told = place.read("new-p.csv");
+    let (lower, upper, truth) = (column(&told, 2), column(&told, 3), last_column(&unseen(600, 1200)));
+    let held = (0..truth.len()).filter(|row| lower[*row] <= truth[*row] && truth[*row] <= upper[*row]).count();
+    // 600 rows left out and 600 new ones: three standard deviations of the share are 5 points.
+    assert!((510..=570).contains(&held), "90 % intervals hold {held} of 600 new targets");
     place.run("predict m t.csv --out p.csv --coverage 0.9").succeeded();
-    let held = place
-        .read("p.csv")
-        .lines()
-        .skip(1)
-        .zip(table(120).lines().skip(1))
-        .filter(|(p, t)| {
-            let p: Vec<f64> = p.split(',').map(|cell| cell.parse().unwrap()).collect();
-            let truth: f64 = t.rsplit(',').next().unwrap().parse().unwrap();
-            p[2] <= truth && truth <= p[3]
-        })
-        .count();
-    assert!(held >= 100, "90 % intervals hold {held} of 120 training targets");
     place.run("predict m t.csv --mean-only --out mean.csv").succeeded();
     let first = |name: &str| -> Vec<String> {
         place.read(name).lines().map(|l| l.split(',').next().unwrap().to_owned()).collect()

@@ -178,6 +178,44 @@ fn signals_remove_temporary_files_and_the_next_run_those_of_killed_processes() {
     assert_eq!(place.files(), ["long.csv", "m", "p.csv", "q.csv", "t.csv"]);
 }
 
+/// `learn` has a test of its own, with 120 kills.
+#[test]
+fn killed_at_any_moment_a_file_is_the_old_or_the_new_one() {
+    const KILLS: u32 = 14;
+    let place = Place::new();
+    place.write("t.csv", table(300));
+    place.write("more.csv", format!("x,y,noise,colour,target\n{}", rows_of(&table(300)).repeat(4)));
+    place.run(&format!("fit t.csv {FOREST} --out m --quiet")).succeeded();
+    place.write("p.csv", "kept");
+    let mut n_old = 0;
+    for (command, output) in [
+        (format!("fit more.csv {FOREST} --seed 2 --out m --quiet"), "m"),
+        ("update m more.csv --quiet".to_owned(), "m"),
+        ("predict m more.csv --out p.csv --quiet".to_owned(), "p.csv"),
+    ] {
+        let bytes = || std::fs::read(place.path(output)).unwrap();
+        let (old, files, begun) = (bytes(), place.files(), Instant::now());
+        place.run(&command).succeeded();
+        let (new, whole) = (bytes(), begun.elapsed());
+        assert!(old != new && place.files() == files, "{command}");
+        for kill in 1..=KILLS {
+            place.write(output, &old);
+            let mut child = start(&place, &command);
+            std::thread::sleep(whole * kill / KILLS);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let now = bytes();
+            assert!(now == old || now == new, "{command}, kill {kill}: {} bytes", now.len());
+            n_old += usize::from(now == old);
+        }
+        place.write(output, &old);
+        place.run(&command).succeeded();
+        assert_eq!(bytes(), new, "{command}");
+        assert_eq!(place.files(), files, "no file of a killed process is left");
+    }
+    assert!(n_old > KILLS as usize, "only {n_old} processes were killed in time");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn nohup_is_respected() {

@@ -42,6 +42,47 @@ impl MondrianGrid {
     pub fn axis(&self, grid: usize, dim: usize) -> Axis {
         Axis::new(NodeKey::root(self.seed, grid as u64).fork(0x6772_6964).fork(dim as u64))
     }
+
+    /// A drawing of one grid in two of its dimensions, as an SVG document: on a box, at a lifetime of each dimension (report,
+    /// chapter 5, figure 1). The longer side has `size` pixels.
+    ///
+    /// ```
+    /// use mondrian::MondrianGrid;
+    /// let svg = MondrianGrid::new(1, 7)?.svg(0, [0, 1], [0.0, 0.0], [1.0, 1.0], [8.0, 3.0], 300.0)?;
+    /// assert!(svg.starts_with("<svg"));
+    /// # Ok::<(), mondrian::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] for a box without extent, lifetimes that are not finite and ≥ 0, or a size that is not between
+    /// 16 and 100000; [`Error::TooLarge`] for too many cuts.
+    pub fn svg(
+        &self,
+        grid: usize,
+        dims: [usize; 2],
+        lower: [f64; 2],
+        upper: [f64; 2],
+        lifetimes: [f64; 2],
+        size: f64,
+    ) -> Result<String> {
+        if !(16.0..=100_000.0).contains(&size) {
+            let expected = "between 16 and 100000 pixels";
+            return Err(Error::InvalidParameter { name: "size", value: size, expected });
+        }
+        let cuts = |axis: usize| {
+            let length = upper[axis] - lower[axis];
+            if !(length > 0.0 && length.is_finite()) {
+                return Err(Error::InvalidParameter {
+                    name: "upper",
+                    value: upper[axis],
+                    expected: "above lower, and finite",
+                });
+            }
+            self.axis(grid, dims[axis]).cuts(lower[axis], upper[axis], lifetimes[axis])
+        };
+        let cuts = [cuts(0)?, cuts(1)?];
+        Ok(crate::process::picture::grid::draw(size, lower, upper, &cuts, lifetimes).to_svg())
+    }
 }
 
 /// Indicator features of the cells that training rows lie in, one lifetime per dimension.

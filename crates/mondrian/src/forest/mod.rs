@@ -24,7 +24,9 @@ pub use density::{
 pub use digest::TreeDigest;
 pub(crate) use params::forest_builder;
 pub use params::{ForestParams, GammaChoice, LifetimeChoice, MeasureChoice, Unseen, WeightsChoice};
-pub use regression::{Gaussian, LeafModel, Prior, RegressionForest, RegressionParams, Sums, Targets, ValidationSet};
+pub use regression::{
+    ForestCalibration, Gaussian, LeafModel, Prior, RegressionForest, RegressionParams, Sums, Targets, ValidationSet,
+};
 pub use summary::{Moments, Summary, TrainingDomain};
 
 use std::sync::{Arc, OnceLock};
@@ -584,6 +586,16 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// # Errors
     /// [`Error::TooLarge`] for rows too far away.
     pub fn widened_for<L: NodeStatistics<Stats = S>>(&self, labels: &L, sets: &[&[f64]]) -> Result<Option<Self>> {
+        self.widened_with_progress(labels, sets, &mut Progress::none())
+    }
+
+    /// As [`Forest::widened_for`], with a report after every few trees.
+    pub(crate) fn widened_with_progress<L: NodeStatistics<Stats = S>>(
+        &self,
+        labels: &L,
+        sets: &[&[f64]],
+        progress: &mut Progress<'_>,
+    ) -> Result<Option<Self>> {
         let mut rung = self.domain.rung();
         for coordinates in sets {
             rung = rung.max(self.rung_for(coordinates)?);
@@ -606,7 +618,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             summary: None,
             scratch: Scratch::default(),
         };
-        wide.regrow(labels);
+        wide.regrow_with_progress(labels, progress)?;
         Ok(Some(wide))
     }
 

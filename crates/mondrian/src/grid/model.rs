@@ -20,7 +20,7 @@ const TINY: usize = 10;
 /// | --- | --- | --- | --- |
 /// | `n_grids` | 50 | grids M | ≥ 1 |
 /// | `lifetimes` | auto | one per dimension, searched for or given | ≥ 0 |
-/// | `alpha` | 1 | α, the report's δ²; `None` takes the exact kernel's | > 0 |
+/// | `alpha` | 1 | α, the report's δ²; `None` begins with the exact kernel's and moves it where the search has ended | > 0 |
 /// | `search` | auto | the optimizer | |
 /// | `limits` | 400 evaluations, patience 50 | when the search ends | |
 /// | `search_rows` | 3000 | the most rows searched on, a fifth of them held out | ≥ 10 |
@@ -108,7 +108,7 @@ impl GridRidgeParams {
         Self { seed, ..self }
     }
 
-    /// α, the report's δ²; `None` takes the exact kernel's.
+    /// α, the report's δ²; `None` begins with the exact kernel's and moves it where the search has ended.
     #[must_use]
     pub fn alpha(self, alpha: impl Into<Option<f64>>) -> Self {
         Self { alpha: alpha.into(), ..self }
@@ -182,7 +182,7 @@ impl GridRidge {
             _ => None,
         };
         let given = given.or(tuned.as_ref().map(|tuned| tuned.lifetimes.clone()));
-        let alpha = match params.alpha.or(tuned.map(|tuned| tuned.alpha)) {
+        let mut alpha = match params.alpha.or(tuned.map(|tuned| tuned.alpha)) {
             Some(alpha) => alpha,
             None => exact_alpha(points, targets, given.clone(), params)?,
         };
@@ -192,6 +192,7 @@ impl GridRidge {
             None if points.n_rows() < TINY => start(&spreads(points)),
             None => {
                 trajectory = search(grid, points, targets, alpha, params, progress)?;
+                alpha = trajectory.best().map_or(alpha, |step| step.alpha);
                 trajectory.best().map_or_else(|| start(&spreads(points)), |step| step.lifetimes.clone())
             }
         };
@@ -257,6 +258,9 @@ pub(crate) fn start(spreads: &[f64]) -> Vec<f64> {
     spreads.iter().map(|&spread| if spread > 0.0 { 1.0 / (n * spread) } else { 0.0 }).collect()
 }
 
+/// Evaluations that are kept back for α.
+const ALPHAS: usize = 12;
+
 fn exact_alpha(
     points: Points<'_>,
     targets: &[f64],
@@ -285,7 +289,13 @@ fn search(
     let (train, held) = (Points::row_major(&x, width)?, Points::row_major(&x_held, width)?);
     let state = GridState::new(grid, train, &y, held, &y_held, alpha, params.fit_intercept)?;
     let mut search = Search::new(state, params.search.optimizer(params.seed));
-    match search.run(params.limits, progress)? {
+    let kept = if params.alpha.is_none() { ALPHAS.min(params.limits.budget / 4) } else { 0 };
+    let limits = SearchLimits { budget: params.limits.budget - kept, ..params.limits };
+    let mut outcome = search.run(limits, &mut progress.part(0.0, 0.9))?;
+    if kept > 0 && outcome != Outcome::Stopped {
+        outcome = search.tune_alpha(params.limits, &mut progress.part(0.9, 1.0))?;
+    }
+    match outcome {
         Outcome::Stopped => Err(Error::Cancelled),
         _ => Ok(search.trajectory().clone()),
     }

@@ -433,6 +433,18 @@ impl GridState {
         self.solve_afresh(self.n_features())
     }
 
+    /// Another α at the present configuration, by a solve from scratch.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] if it is not positive, [`Error::NotPositiveDefinite`] if it is too small; nothing has changed then.
+    pub fn set_alpha(&mut self, alpha: f64) -> Result<()> {
+        if !(alpha > 0.0 && alpha.is_finite()) {
+            return Err(Error::InvalidParameter { name: "alpha", value: alpha, expected: "a finite number > 0" });
+        }
+        let before = std::mem::replace(&mut self.alpha, alpha);
+        self.refresh().inspect_err(|_| self.alpha = before)
+    }
+
     /// How far the inverse has drifted: ‖A P v − v‖∞ for a vector of ±1.
     #[expect(clippy::missing_panics_doc, reason = "the cells are the state's own")]
     pub fn residual(&self) -> f64 {

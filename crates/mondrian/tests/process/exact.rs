@@ -285,12 +285,16 @@ fn a_measure_of_ones_own_is_the_ordinary_process_in_its_coordinates() {
 }
 
 #[test]
-fn depth_is_no_limit() {
-    // To the end of time in 300 dimensions: the cell shrinks to one float in each, which takes tens of thousands of cuts.
+fn points_a_billionth_apart_have_cells_of_their_own_at_the_end_of_time() {
+    // In 300 dimensions that takes thousands of cuts, on an explicit stack.
     let space = InfiniteMondrian::new(300, Lifetime::INFINITE, 1).unwrap();
-    let points: Vec<f64> = (0..600).map(|i| f64::from(i % 300) / 300.0 + if i < 300 { 0.0 } else { 1e-9 }).collect();
+    let place = |row: usize| (0..300).map(move |d| d as f64 / 300.0 + if d == row { 1e-9 } else { 0.0 });
+    let points: Vec<f64> = [300, 0, 150, 299, 300].into_iter().flat_map(place).collect();
     let names = space.cell_of(Points::row_major(&points, 300).unwrap()).unwrap();
-    assert_ne!(names[0], names[1]);
+    assert_eq!(names[0], names[4], "the same place");
+    for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
+        assert_ne!(names[a], names[b], "{a} {b}");
+    }
 }
 
 #[test]

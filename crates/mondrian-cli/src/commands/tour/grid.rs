@@ -1,11 +1,11 @@
 //! A grid search that finds out which input is a coin.
 
-use mondrian::{GridRidgeParams, SearchKind, SearchLimits};
+use mondrian::{GridRidgeParams, MondrianGrid, SearchKind, SearchLimits};
 
 use super::{Data, Tour};
 use crate::failure::Outcome;
 use crate::report::parts::rmse;
-use crate::report::{Block, Section, Series};
+use crate::report::{Block, Figure, Section, Series};
 
 /// Evaluations that the searches of chapter 5 may take here.
 const BUDGET: usize = 240;
@@ -31,6 +31,23 @@ fn searches(data: &Data, params: &GridRidgeParams) -> Outcome<Vec<Series>> {
         series.push(Series::new(name, (1..=errors.len()).map(|i| i as f64).collect(), errors));
     }
     Ok(series)
+}
+
+/// The first grid in the two inputs of largest lifetime, at a third of the lifetimes found and at these.
+fn drawings(seed: u64, data: &Data, lifetimes: &[f64], order: &[usize]) -> Outcome<Vec<Figure>> {
+    let &[across, up, ..] = order else { return Ok(Vec::new()) };
+    let (grid, names) = (MondrianGrid::new(1, seed)?, data.preparation.features());
+    let columns: Vec<Vec<f64>> =
+        [across, up].iter().map(|&d| data.train.x.iter().skip(d).step_by(lifetimes.len()).copied().collect()).collect();
+    let least = |axis: usize| columns[axis].iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |axis: usize| columns[axis].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (lower, upper) = ([least(0), least(1)], [most(0), most(1)]);
+    let figure = |factor: f64, what: &str| -> Outcome<Figure> {
+        let at = [factor * lifetimes[across], factor * lifetimes[up]];
+        let caption = format!("One grid in {} and {}, {what}: every cut goes through.", names[across], names[up]);
+        Ok(Figure { svg: grid.svg(0, [across, up], lower, upper, at, 300.0)?, caption })
+    };
+    Ok(vec![figure(1.0 / 3.0, "at a third of the lifetimes")?, figure(1.0, "at the lifetimes found")?])
 }
 
 pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
@@ -61,6 +78,7 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
                 values: order.iter().map(|&d| model.lifetimes()[d]).collect(),
                 threshold: 0.01,
             },
+            Block::Figures { figures: drawings(tour.seed, data, model.lifetimes(), &order)? },
             Block::Curve {
                 heading: Some("The default search: lifetimes on the grid".to_owned()),
                 x_label: "step".to_owned(),

@@ -60,18 +60,18 @@ impl ClassificationForest {
             let coordinates = self.trained.forest.coordinates(*points)?;
             sets.push(LabelledRows { coordinates, truth: labels.iter().map(|k| (*k, 1)).collect() });
         }
-        let model = self.widened(&sets)?;
+        let model = self.widened(&sets, &mut progress.part(0.0, 0.3))?;
         let lifetimes = model.grid(lifetimes)?;
-        model.path_of(sets, &lifetimes, progress)
+        model.path_of(sets, &lifetimes, &mut progress.part(0.3, 1.0))
     }
 
     /// The same model on a root box that holds the given rows; automatic values are those from before.
-    fn widened(&self, sets: &[LabelledRows]) -> Result<Self> {
+    fn widened(&self, sets: &[LabelledRows], progress: &mut Progress<'_>) -> Result<Self> {
         let mut model = self.clone();
         model.params.gamma = GammaChoice::Value(self.gamma());
         let TrainedTrees { forest, classes } = &*self.trained;
         let sets: Vec<&[f64]> = sets.iter().map(|set| &set.coordinates[..]).collect();
-        if let Some(forest) = forest.widened_for(classes, &sets)? {
+        if let Some(forest) = forest.widened_with_progress(classes, &sets, progress)? {
             model.trained = Arc::new(TrainedTrees { forest, classes: classes.clone() });
         }
         Ok(model)

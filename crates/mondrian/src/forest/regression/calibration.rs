@@ -104,10 +104,9 @@ impl Calibration {
     }
 }
 
-/// How much of a predictive variance is the prior's own: 1 far from all rows, about 0 where they say anything.
-pub(crate) fn prior_share(variance: f64, gaussian: &Gaussian) -> f64 {
-    let share = (variance / gaussian.prior_variance).min(1.0);
-    share.powi(8)
+/// How much of what the trees say is the prior's own, by their own variances on average: 1 far from all rows, about 0 where rows are.
+pub(crate) fn prior_share(within: f64, gaussian: &Gaussian) -> f64 {
+    (within / gaussian.prior_variance).min(1.0).powi(8)
 }
 
 impl LeftOut {

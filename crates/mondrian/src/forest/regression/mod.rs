@@ -54,6 +54,10 @@ pub(crate) struct Core {
 /// The calibration of each target, where there are enough rows.
 type Calibrations = Arc<Vec<Option<Calibration>>>;
 
+/// What rows that were left out of a forest said of its deviations and quantiles: see [`RegressionForest::calibration`].
+#[derive(Debug, Clone)]
+pub struct ForestCalibration(Calibrations);
+
 /// Lifetimes whose calibrations are kept.
 const KEPT_CALIBRATIONS: usize = 4;
 
@@ -346,13 +350,13 @@ impl RegressionForest {
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::TooLarge`] for rows too far away.
     pub fn widened_for(&self, points: Points<'_>) -> Result<Self> {
-        self.widened_to(&[&self.core.forest.coordinates(points)?])
+        self.widened_to(&[&self.core.forest.coordinates(points)?], &mut Progress::none())
     }
 
     /// As [`RegressionForest::widened_for`] for sets of rows in measure coordinates.
-    pub(crate) fn widened_to(&self, sets: &[&[f64]]) -> Result<Self> {
+    pub(crate) fn widened_to(&self, sets: &[&[f64]], progress: &mut Progress<'_>) -> Result<Self> {
         let Core { params, forest, targets, .. } = &*self.core;
-        let Some(forest) = forest.widened_for(targets, sets)? else { return Ok(self.clone()) };
+        let Some(forest) = forest.widened_with_progress(targets, sets, progress)? else { return Ok(self.clone()) };
         // Prior and noise are the model's own, from before the box moved.
         let gaussians = OnceLock::from(self.gaussians().to_vec());
         let core = Core { gaussians, ..Core::new(params.clone(), forest, targets.clone()) };
@@ -432,6 +436,21 @@ impl RegressionForest {
         kept.insert(0, (view, Arc::clone(&found)));
         kept.truncate(KEPT_CALIBRATIONS);
         found
+    }
+
+    /// The calibration of deviations and quantiles at this view. It is found anew after every change of the rows, which costs
+    /// thousands of predictions; a stream that asks after every row can [hold on](RegressionForest::hold_calibration) to one for a while.
+    pub fn calibration(&self) -> ForestCalibration {
+        ForestCalibration(self.calibrations())
+    }
+
+    /// Takes deviations and quantiles from a calibration of nearly the same rows, until rows change again.
+    pub fn hold_calibration(&self, calibration: &ForestCalibration) {
+        let view = self.view.min(self.core.forest.domain().lifetime());
+        let mut kept = self.core.calibrations.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|(lifetime, _)| *lifetime != view);
+        kept.insert(0, (view, Arc::clone(&calibration.0)));
+        kept.truncate(KEPT_CALIBRATIONS);
     }
 
     /// The number of the cell of each row in each tree, row-major by tree; −1 for a cell without training rows.

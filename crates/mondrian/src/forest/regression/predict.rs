@@ -23,7 +23,7 @@ impl RegressionForest {
     /// # Errors
     /// [`Error::LengthMismatch`] for rows of the wrong width.
     pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
-        Ok(self.mixtures(points)?.iter().map(|mixed| mixed.mean).collect())
+        Ok(self.mixtures(points)?.iter().map(|(mixed, _)| mixed.mean).collect())
     }
 
     /// Predictive means and standard deviations: the trees' predictive variances averaged, plus the spread of
@@ -34,32 +34,33 @@ impl RegressionForest {
     pub fn predict_with_std(&self, points: Points<'_>) -> Result<Prediction> {
         let (t, gaussians, calibrations) = (self.n_targets(), self.gaussians(), self.calibrations());
         let mixtures = self.mixtures(points)?;
-        let deviation = |(at, mixed): (usize, &Posterior)| {
+        let deviation = |(at, (mixed, within)): (usize, &(Posterior, f64))| {
             let gaussian = &gaussians[at % t];
-            let share = prior_share(mixed.variance, gaussian);
+            let share = prior_share(*within, gaussian);
             let factor = calibrations[at % t].as_ref().map_or(1.0, |calibration| calibration.deviation(share));
             (mixed.variance + gaussian.noise_variance).sqrt() * factor
         };
         Ok(Prediction {
-            mean: mixtures.iter().map(|mixed| mixed.mean).collect(),
+            mean: mixtures.iter().map(|(mixed, _)| mixed.mean).collect(),
             std: mixtures.iter().enumerate().map(deviation).collect(),
         })
     }
 
-    /// Mean and variance, without noise, of the mixture over trees: by row, then target.
-    fn mixtures(&self, points: Points<'_>) -> Result<Vec<Posterior>> {
+    /// Mean and variance, without noise, of the mixture over trees, and the trees' own variances on average: by row, then target.
+    fn mixtures(&self, points: Points<'_>) -> Result<Vec<(Posterior, f64)>> {
         let (t, m) = (self.n_targets(), self.core.forest.n_trees() as f64);
         let gaussians = self.gaussians();
         let chunks = self.over_chunks(points, LARGE, |rows| {
-            let mut mixtures: Vec<Mixture> =
-                (0..rows.len() * t).map(|at| Mixture::about(gaussians[at % t].prior_mean)).collect();
+            let mut mixtures: Vec<(Mixture, f64)> =
+                (0..rows.len() * t).map(|at| (Mixture::about(gaussians[at % t].prior_mean), 0.0)).collect();
             // Trees in order: the sum does not depend on threads.
             rows.over_trees(|posteriors| {
-                for (mixture, posterior) in mixtures.iter_mut().zip(posteriors) {
+                for ((mixture, within), posterior) in mixtures.iter_mut().zip(posteriors) {
                     mixture.add(1.0 / m, *posterior);
+                    *within += posterior.variance / m;
                 }
             });
-            mixtures.iter().map(Mixture::posterior).collect::<Vec<_>>()
+            mixtures.iter().map(|(mixture, within)| (mixture.posterior(), *within)).collect::<Vec<_>>()
         })?;
         Ok(chunks.concat())
     }
@@ -91,10 +92,10 @@ impl RegressionForest {
         };
         let errors: Vec<Vec<(f64, f64)>> =
             calibrations.iter().map(|c| quantiles.iter().map(|p| error(c, *p)).collect()).collect();
-        let of_row = |(at, mixed): (usize, Posterior)| {
+        let of_row = |(at, (mixed, within)): (usize, (Posterior, f64))| {
             let gaussian = &gaussians[at % t];
             let deviation = (mixed.variance + gaussian.noise_variance).sqrt();
-            let share = prior_share(mixed.variance, gaussian);
+            let share = prior_share(within, gaussian);
             errors[at % t].iter().map(move |(near, far)| mixed.mean + deviation * (near + share * (far - near)))
         };
         Ok(self.mixtures(points)?.into_iter().enumerate().flat_map(of_row).collect())

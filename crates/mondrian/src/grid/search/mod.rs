@@ -254,6 +254,85 @@ impl Search {
         }
     }
 
+    /// The validation error after each of these moves, made alone from where the search is; counted as evaluations.
+    ///
+    /// # Errors
+    /// Those of [`GridState::what_if`].
+    pub fn what_if(&mut self, moves: &[Move]) -> Result<Vec<Option<f64>>> {
+        self.bench(SearchLimits::default(), Progress::none()).what_if(moves)
+    }
+
+    /// Makes a move by hand: the next run goes on from there. The new error, or none where there is no such cut.
+    ///
+    /// # Errors
+    /// Those of [`GridState::apply`].
+    pub fn make(&mut self, step: Move) -> Result<Option<f64>> {
+        let mut bench = self.bench(SearchLimits::default(), Progress::none());
+        let made = bench.make(step, true)?;
+        *bench.evaluations += usize::from(made.is_some());
+        self.finished &= made.is_none();
+        Ok(made)
+    }
+
+    /// Goes to a configuration by hand: the next run goes on from there. Its error.
+    ///
+    /// # Errors
+    /// Those of [`GridState::jump`].
+    pub fn jump(&mut self, lifetimes: &[f64]) -> Result<f64> {
+        self.state.jump(lifetimes)?;
+        let mut bench = self.bench(SearchLimits::default(), Progress::none());
+        *bench.evaluations += 1;
+        let (lifetimes, error) = (bench.state.lifetimes().to_vec(), bench.state.validation_error());
+        bench.record(lifetimes, error);
+        self.finished = false;
+        Ok(error)
+    }
+
+    /// Moves α where the error was least, by factors of the root of ten, while that lowers it. The next run goes on from there, with the
+    /// α found. Every α is a solve from scratch.
+    ///
+    /// # Errors
+    /// Those of [`GridState::jump`] and [`GridState::set_alpha`].
+    pub fn tune_alpha(&mut self, limits: SearchLimits, progress: &mut Progress<'_>) -> Result<Outcome> {
+        let Some(Step { lifetimes, alpha, error: mut least, .. }) = self.best().cloned() else {
+            return Ok(Outcome::Finished);
+        };
+        self.state.jump(&lifetimes)?;
+        if self.state.alpha() != alpha {
+            self.state.set_alpha(alpha)?;
+        }
+        self.finished = false;
+        for factor in [10.0_f64.sqrt(), 0.1_f64.sqrt()] {
+            let mut has_moved = false;
+            loop {
+                if self.evaluations >= limits.budget {
+                    return Ok(Outcome::Budget);
+                }
+                let before = self.state.alpha();
+                match self.state.set_alpha(before * factor) {
+                    Err(Error::NotPositiveDefinite { .. }) => break,
+                    outcome => outcome?,
+                }
+                let mut bench = self.bench(limits, progress.part(0.0, 1.0));
+                let error = bench.state.validation_error();
+                *bench.evaluations += 1;
+                bench.record(lifetimes.clone(), error);
+                if bench.stopped {
+                    return Ok(Outcome::Stopped);
+                }
+                if error >= least {
+                    self.state.set_alpha(before)?;
+                    break;
+                }
+                (least, has_moved) = (error, true);
+            }
+            if has_moved {
+                break;
+            }
+        }
+        Ok(Outcome::Finished)
+    }
+
     fn bench<'a>(&'a mut self, limits: SearchLimits, progress: Progress<'a>) -> Bench<'a> {
         let Self { state, trajectory, evaluations, .. } = self;
         Bench {

@@ -5,6 +5,7 @@
 
 mod diagram;
 mod drawing;
+pub(crate) mod grid;
 mod lettering;
 mod paint;
 mod plane;

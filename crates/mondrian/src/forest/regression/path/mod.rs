@@ -23,6 +23,9 @@ use crate::{Error, Lifetime, Points, Result};
 /// Cuts a window, about, and cuts that are looked at to tell where windows end.
 const WINDOW: usize = 1 << 18;
 const SAMPLE: usize = 1 << 16;
+/// Trees and changes of predictions between two looks at whether the call was cancelled: a small part of a second.
+const TREES_AT_ONCE: usize = 16;
+const CHANGES_AT_ONCE: u32 = 1 << 20;
 
 /// A validation set: points and their targets, row-major.
 pub type ValidationSet<'a> = (Points<'a>, &'a [f64]);
@@ -55,8 +58,9 @@ impl RegressionForest {
             }
             sets.push(Set { x: self.core.forest.coordinates(*points)?, y: rows.y.into_owned() });
         }
-        let model = self.widened_to(&sets.iter().map(|set| &set.x[..]).collect::<Vec<_>>())?;
-        let path = Mover::new(&model, sets).run(progress)?;
+        let all: Vec<&[f64]> = sets.iter().map(|set| &set.x[..]).collect();
+        let model = self.widened_to(&all, &mut progress.part(0.0, 0.2))?;
+        let path = Mover::new(&model, sets).run(&mut progress.part(0.2, 1.0))?;
         let error = match validation.first() {
             Some((points, y)) => Some(model.at(path.best_lifetime())?.standard_error(*points, y)?),
             None => None,
@@ -89,6 +93,8 @@ struct Mover<'a> {
     sweeps: Vec<TreeSweep<'a>>,
     /// Prediction less target, by set, row-major.
     errors: Vec<Vec<f64>>,
+    /// Cuts a window, about.
+    window: usize,
 }
 
 impl<'a> Mover<'a> {
@@ -116,7 +122,7 @@ impl<'a> Mover<'a> {
             })
             .collect();
         let errors = sets.iter().map(|set| set.y.iter().enumerate().map(|(i, y)| start[i % t] - y).collect()).collect();
-        Self { model, targets, gaussians, sets, sweeps, errors }
+        Self { model, targets, gaussians, sets, sweeps, errors, window: WINDOW }
     }
 
     fn run(mut self, progress: &mut Progress<'_>) -> Result<UnfinishedPath> {
@@ -126,18 +132,22 @@ impl<'a> Mover<'a> {
         builder.push(0.0, losses[0].rmse(), &losses[1..].iter().map(SumOfSquares::rmse).collect::<Vec<f64>>());
         let bounds = self.windows(lifetime);
         for (at, end) in bounds.iter().enumerate() {
-            progress.report(at as f64 / bounds.len() as f64)?;
+            let mut progress = progress.part(at as f64 / bounds.len() as f64, (at + 1) as f64 / bounds.len() as f64);
             let (model, sets, targets, gaussians) = (self.model, &self.sets, self.targets, self.gaussians);
-            self.sweeps.par_iter_mut().for_each(|tr| tr.advance(*end, model, sets, targets, gaussians));
+            let n_trees = self.sweeps.len();
+            for (chunk, sweeps) in self.sweeps.chunks_mut(TREES_AT_ONCE).enumerate() {
+                progress.report(0.5 * (chunk * TREES_AT_ONCE) as f64 / n_trees as f64)?;
+                sweeps.par_iter_mut().for_each(|tr| tr.advance(*end, model, sets, targets, gaussians));
+            }
             // Sums kept by adding and taking away are made anew once a window.
             losses = self.losses();
-            self.apply(&mut losses, &mut builder);
+            self.apply(&mut losses, &mut builder, &mut progress.part(0.5, 1.0))?;
         }
         progress.report(1.0)?;
         Ok(UnfinishedPath(builder))
     }
 
-    /// Ends of windows of time that hold about [`WINDOW`] cuts each; the last is the lifetime.
+    /// Ends of windows of time that hold about so many cuts each; the last is the lifetime.
     fn windows(&self, lifetime: f64) -> Vec<f64> {
         let n_nodes: usize = self.sweeps.iter().map(|tr| tr.tree.n_nodes()).sum();
         let stride = n_nodes.div_ceil(SAMPLE).max(1);
@@ -148,14 +158,19 @@ impl<'a> Mover<'a> {
             .filter(|t| *t <= lifetime)
             .collect();
         times.sort_unstable_by(f64::total_cmp);
-        let mut ends: Vec<f64> = times.chunks((WINDOW / stride).max(1)).skip(1).map(|chunk| chunk[0]).collect();
+        let mut ends: Vec<f64> = times.chunks((self.window / stride).max(1)).skip(1).map(|chunk| chunk[0]).collect();
         ends.dedup();
         ends.push(lifetime);
         ends
     }
 
     /// Applies the window's events of all trees in order of time, a value per cut.
-    fn apply(&mut self, losses: &mut [SumOfSquares], builder: &mut PathBuilder) {
+    fn apply(
+        &mut self,
+        losses: &mut [SumOfSquares],
+        builder: &mut PathBuilder,
+        progress: &mut Progress<'_>,
+    ) -> Result<()> {
         let mut order: Vec<(Event, u32)> = Vec::new();
         for (index, tr) in self.sweeps.iter().enumerate() {
             order.extend(tr.events.iter().map(|event| (*event, index as u32)));
@@ -164,10 +179,16 @@ impl<'a> Mover<'a> {
             .par_sort_unstable_by(|(a, i), (b, j)| a.time.total_cmp(&b.time).then((i, a.changes).cmp(&(j, b.changes))));
         let (t, m) = (self.targets.n_targets(), self.sweeps.len() as f64);
         let (mut validation, mut steps) = (vec![0.0; losses.len() - 1], vec![0.0; t]);
-        for (Event { time, changes: (from, to) }, index) in order {
+        let (n_events, mut n_changes) = (order.len(), 0);
+        for (at, (Event { time, changes: (from, to) }, index)) in order.into_iter().enumerate() {
+            if n_changes > CHANGES_AT_ONCE {
+                progress.report(at as f64 / n_events as f64)?;
+                n_changes = 0;
+            }
             let tr = &self.sweeps[index as usize];
             for change in &tr.changes[from as usize..to as usize] {
                 let set = change.set as usize;
+                n_changes += change.end - change.start;
                 let (errors, loss) = (&mut self.errors[set], &mut losses[set]);
                 let deltas = &tr.deltas[change.delta as usize..][..t];
                 steps.iter_mut().zip(deltas).for_each(|(step, delta)| *step = delta / m);
@@ -182,6 +203,7 @@ impl<'a> Mover<'a> {
             validation.iter_mut().zip(&losses[1..]).for_each(|(value, loss)| *value = loss.rmse());
             builder.push(time, losses[0].rmse(), &validation);
         }
+        Ok(())
     }
 
     fn losses(&self) -> Vec<SumOfSquares> {
@@ -276,4 +298,41 @@ fn choose_lifetime(
     let Some(path) = RegularizationPath::pooled(&paths) else { return Ok(Lifetime::INFINITE) };
     let last = path.len() - 1;
     Ok(if path.best_index() == last { Lifetime::INFINITE } else { path.best_lifetime() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forest::{ForestParams, LifetimeChoice};
+    use crate::process::NodeKey;
+
+    /// Windows merge the events of all trees by time: many small ones give the path of a single large one.
+    #[test]
+    fn windows_of_time_change_nothing() {
+        let draw = |row: u64| NodeKey::root(8, row).draw(0).uniform();
+        let x: Vec<f64> = (0..400).map(draw).collect();
+        let y: Vec<f64> = x.chunks(2).map(|x| (6.0 * x[0]).sin() + x[1]).collect();
+        let forest =
+            ForestParams { n_trees: 5, lifetime: LifetimeChoice::Value(Lifetime::INFINITE), ..ForestParams::default() };
+        let params = RegressionParams { forest, ..RegressionParams::default() };
+        let model = params.fit(Points::row_major(&x[..200], 2).unwrap(), &y[..100]).unwrap();
+        let held = || {
+            vec![Set {
+                x: model.core.forest.coordinates(Points::row_major(&x[200..], 2).unwrap()).unwrap(),
+                y: y[100..].to_vec(),
+            }]
+        };
+        let model = model.widened_to(&[&held()[0].x], &mut Progress::none()).unwrap();
+        let path = |window: usize| {
+            let mover = Mover { window, ..Mover::new(&model, held()) };
+            let n_windows = mover.windows(f64::INFINITY).len();
+            (mover.run(&mut Progress::none()).unwrap().finish_with(None), n_windows)
+        };
+        let ((whole, one), (parts, many)) = (path(WINDOW), path(16));
+        assert!(one == 1 && many > 20 && whole.len() > 300, "{one} {many} {}", whole.len());
+        assert_eq!(whole.lifetimes(), parts.lifetimes());
+        for (a, b) in [(whole.train(), parts.train()), (&whole.validation()[0], &parts.validation()[0])] {
+            assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + a)), "sums are made anew more often");
+        }
+    }
 }
