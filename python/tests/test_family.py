@@ -87,10 +87,10 @@ SAMPLED = [cls for cls in estimators.ALL if not cls.__name__.startswith("Laplace
 @pytest.mark.parametrize("cls", SAMPLED)
 def test_the_same_seed_is_the_same_model_and_none_is_another(cls, rng):
     X = rng.uniform(size=(40, 2))
-    y = target(cls, X)
+    y, between = target(cls, X), rng.uniform(size=(40, 2))
 
     def found(random_state):
-        return answer(small(cls).set_params(random_state=random_state).fit(X, y), X)
+        return answer(small(cls).set_params(random_state=random_state).fit(X, y), between)
 
     assert np.array_equal(found(np.random.RandomState(3)), found(np.random.RandomState(3)))
     one, other = found(None), found(None)
