@@ -94,6 +94,13 @@ impl Core {
         self.from_sample = FromSample::default();
     }
 
+    /// Whether noise and calibration come from rows that are left out: not where the noise was given, nor in models of version 1,
+    /// nor in those finished from summaries, which have no rows.
+    fn knows_rows_to_leave_out(&self) -> bool {
+        let is_new = self.forest.domain().rules() > Rules::First;
+        self.params.prior.noise.is_none() && is_new && self.forest.summary().is_none()
+    }
+
     fn resolve(&self) -> Vec<Gaussian> {
         let Self { params: RegressionParams { prior, leaf_model, .. }, forest, targets, .. } = self;
         let in_version_1 = |target| resolve_in_version_1(prior, *leaf_model, forest, targets, target);
@@ -410,7 +417,7 @@ impl RegressionForest {
         let core = &self.core;
         core.noises.get_or_init(|| {
             let leaves = self.gaussians().iter().map(|gaussian| gaussian.noise_variance);
-            if core.params.prior.noise.is_some() || core.forest.domain().rules() == Rules::First {
+            if !core.knows_rows_to_leave_out() {
                 return leaves.collect();
             }
             let whole = Self { core: Arc::clone(core), view: core.forest.domain().lifetime() };
@@ -420,10 +427,10 @@ impl RegressionForest {
     }
 
     /// What rows that were left out say of the predictive distributions; none of a target whose noise was given, which is taken at
-    /// its word, nor of a model from a file of version 1.
+    /// its word, nor of a model from a file of version 1, nor of one without rows.
     pub(crate) fn calibrations(&self) -> Calibrations {
         let (core, view) = (&self.core, self.view.min(self.core.forest.domain().lifetime()));
-        if core.params.prior.noise.is_some() || core.forest.domain().rules() == Rules::First {
+        if !core.knows_rows_to_leave_out() {
             return Arc::new(vec![None; self.n_targets()]);
         }
         let lock = || core.calibrations.lock().unwrap_or_else(PoisonError::into_inner);
