@@ -87,8 +87,8 @@ pub use error::{Error, Result};
 pub use features::{FeatureMap, Features, GridFeatures, MondrianFeatures, MondrianGrid, RandomBinning, RandomFourier};
 pub use forest::{
     BulkBuilder, ClassPrior, ClassificationForest, ClassificationParams, ClassificationPath, DensityClassifier,
-    DensityClassifierParams, DensityForest, DensityParams, DensityPath, DensityView, ForestCalibration, ForestParams,
-    GammaChoice, LeafModel, LifetimeChoice, MeasureChoice, Moments, Prior, RegressionForest, RegressionParams, Summary,
+    DensityClassifierParams, DensityForest, DensityParams, DensityPath, DensityView, ForestParams, GammaChoice,
+    LeafModel, LifetimeChoice, MeasureChoice, Moments, Prior, RegressionForest, RegressionParams, Summary,
     TrainingDomain, Unseen, WeightsChoice,
 };
 pub use grid::search::{SearchKind, SearchLimits};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-use mondrian::ForestCalibration;
+use mondrian::internals::forest::ForestCalibration;
 use serde_json::json;
 
 use crate::args::LearnArgs;
