@@ -116,6 +116,16 @@ fn probabilities_sum_to_one() {
 }
 
 #[test]
+fn a_row_alone_is_the_row_among_others() {
+    for_all(|data, params| {
+        let model = fit(data, params);
+        let queries = data.queries();
+        let alone: Vec<u64> = queries.chunks(data.n_dims).flat_map(|x| probabilities(&model, x)).collect();
+        assert_eq!(alone, probabilities(&model, &queries));
+    });
+}
+
+#[test]
 fn order_of_arrival_and_batches_change_nothing() {
     for_all(|data, params| {
         let expected = probabilities(&fit(data, params), &data.queries());

@@ -117,35 +117,91 @@ pub(crate) trait PointLabels: NodeStatistics + Sized {
     fn adapt(&mut self, others: &Self) -> bool;
 }
 
-/// A small forest over the sample of a model's points.
+/// Which points of a sample a small forest holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Part {
+    Whole,
+    /// Those whose hash is even, or odd.
+    Half(u128),
+}
+
+impl Part {
+    fn has(self, hash: u128) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Half(rest) => hash % 2 == rest,
+        }
+    }
+}
+
+/// A small forest over the sample of a model's points, or over half of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Pilot<L: NodeStatistics> {
     pub(crate) forest: Forest<L::Stats>,
     pub(crate) labels: L,
+    part: Part,
     /// Hash and point of all points held.
     held: BTreeMap<u128, u32>,
+    /// Points of the whole sample, and the largest of their hashes.
+    n_sampled: usize,
+    last: Option<u128>,
     /// Hashes of points whose rows may have changed.
     changed: Vec<u128>,
 }
 
+/// The small forest over the whole sample, and those over its two halves: how errors fall with the number of points.
+#[derive(Debug, Clone)]
+pub(crate) struct Pilots<L: NodeStatistics> {
+    pub(crate) whole: Pilot<L>,
+    pub(crate) halves: [Pilot<L>; 2],
+}
+
+impl<L: PointLabels + Clone> Pilots<L> {
+    fn new(like: &Forest<L::Stats>, labels: &L, lifetime: Lifetime, n_trees: usize) -> Result<Self> {
+        let part = |part: Part| Pilot::new(part, like, labels, lifetime, n_trees);
+        Ok(Self { whole: part(Part::Whole)?, halves: [part(Part::Half(0))?, part(Part::Half(1))?] })
+    }
+
+    fn each(&mut self) -> impl Iterator<Item = &mut Pilot<L>> {
+        std::iter::once(&mut self.whole).chain(&mut self.halves)
+    }
+
+    fn touch<'a>(&mut self, points: impl Iterator<Item = &'a [f64]>) {
+        let seed = self.whole.forest.domain().seed();
+        for hash in points.map(|x| sample_hash(seed, x)) {
+            self.each().for_each(|pilot| pilot.touch(hash));
+        }
+    }
+
+    /// Brings all up to date; whether anything has changed.
+    fn follow(&mut self, forest: &Forest<L::Stats>, labels: &L) -> Result<bool> {
+        let mut has_changed = false;
+        for pilot in self.each() {
+            has_changed |= pilot.follow(forest, labels)?;
+        }
+        Ok(has_changed)
+    }
+}
+
 impl<L: PointLabels + Clone> Pilot<L> {
     /// One without points yet, with the first trees of a forest.
-    fn new(like: &Forest<L::Stats>, labels: &L, lifetime: Lifetime, n_trees: usize) -> Result<Self> {
+    fn new(part: Part, like: &Forest<L::Stats>, labels: &L, lifetime: Lifetime, n_trees: usize) -> Result<Self> {
         let domain = like.domain();
         let first = domain.first_box().clone();
         let domain = Domain::restored_under(domain.rules(), domain.seed(), first, 0, lifetime)?;
         let n_trees = n_trees.min(like.n_trees());
         let forest = Forest::from_parts(like.measure().clone(), domain, PointStore::new(like.n_dims()), n_trees)?;
-        Ok(Self { forest, labels: labels.emptied(), held: BTreeMap::new(), changed: Vec::new() })
+        let labels = labels.emptied();
+        Ok(Self { forest, labels, part, held: BTreeMap::new(), n_sampled: 0, last: None, changed: Vec::new() })
     }
 
-    /// Takes note of points whose rows have changed, or that have come or gone.
-    pub(crate) fn touch<'a>(&mut self, points: impl Iterator<Item = &'a [f64]>) {
-        let (seed, last) = (self.forest.domain().seed(), self.held.last_key_value().map(|(hash, _)| *hash));
-        let is_full = self.held.len() >= LEAST;
-        self.changed.extend(
-            points.map(|x| sample_hash(seed, x)).filter(|hash| !is_full || last.is_none_or(|last| *hash <= last)),
-        );
+    /// Takes note of the hash of a point whose rows have changed, or that has come or gone.
+    fn touch(&mut self, hash: u128) {
+        let is_full = self.n_sampled >= LEAST;
+        // A point of the other half counts too: it moves the end of the sample.
+        if !is_full || self.last.is_none_or(|last| hash <= last) {
+            self.changed.push(hash);
+        }
     }
 
     /// The points held, in the order of their hashes.
@@ -160,10 +216,12 @@ impl<L: PointLabels + Clone> Pilot<L> {
             self.forest.gather(&self.labels);
         }
         let n = sample_size(forest.n_points());
-        if self.changed.is_empty() && n == self.held.len() {
+        if self.changed.is_empty() && n == self.n_sampled {
             return Ok(is_adapted);
         }
-        let sample: Vec<(u128, u32)> = forest.sample().smallest(n).collect();
+        let whole: Vec<(u128, u32)> = forest.sample().smallest(n).collect();
+        (self.n_sampled, self.last) = (n, whole.last().map(|(hash, _)| *hash));
+        let sample: Vec<(u128, u32)> = whole.into_iter().filter(|(hash, _)| self.part.has(*hash)).collect();
         let mut changed = std::mem::take(&mut self.changed);
         changed.sort_unstable();
         let has_changed = |hash: &u128| changed.binary_search(hash).is_ok();
@@ -174,9 +232,10 @@ impl<L: PointLabels + Clone> Pilot<L> {
         if gone.is_empty() && fresh.is_empty() {
             return Ok(is_adapted);
         }
-        if fresh.len() * 4 > n {
-            let n_trees = self.forest.n_trees();
-            *self = Self::new(forest, labels, self.forest.domain().lifetime(), n_trees)?;
+        if fresh.len() * 4 > sample.len() {
+            let (n_sampled, last, n_trees) = (self.n_sampled, self.last, self.forest.n_trees());
+            let fresh = Self::new(self.part, forest, labels, self.forest.domain().lifetime(), n_trees)?;
+            *self = Self { n_sampled, last, ..fresh };
             self.take_all(&sample, forest, labels)?;
         } else {
             self.forget_points(&gone);
@@ -233,42 +292,42 @@ impl<L: PointLabels + Clone> Pilot<L> {
 /// A pilot that is made when it is first asked for, and what was found in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Automatic<L: NodeStatistics, T> {
-    pilot: Option<Box<Pilot<L>>>,
+    pilots: Option<Box<Pilots<L>>>,
     found: Option<T>,
 }
 
 impl<L: NodeStatistics, T> Default for Automatic<L, T> {
     fn default() -> Self {
-        Self { pilot: None, found: None }
+        Self { pilots: None, found: None }
     }
 }
 
 impl<L: PointLabels + Clone, T: Clone> Automatic<L, T> {
     /// Takes note of points whose rows have changed, or that have come or gone.
     pub(crate) fn touch<'a>(&mut self, points: impl Iterator<Item = &'a [f64]>) {
-        let Some(pilot) = &mut self.pilot else { return };
-        pilot.touch(points);
-        if pilot.changed.len() > 4 * MOST {
+        let Some(pilots) = &mut self.pilots else { return };
+        pilots.touch(points);
+        if pilots.whole.changed.len() > 4 * MOST {
             *self = Self::default();
         }
     }
 
-    /// What `find` says of the small forest of so many trees over the sample; asked only when the sample has changed.
+    /// What `find` says of the small forests of so many trees over the sample; asked only when the sample has changed.
     pub(crate) fn get(
         &mut self,
         forest: &Forest<L::Stats>,
         labels: &L,
         lifetime: Lifetime,
         n_trees: usize,
-        find: impl FnOnce(&Pilot<L>) -> T,
+        find: impl FnOnce(&Pilots<L>) -> T,
     ) -> Result<T> {
-        let pilot = match self.pilot.take() {
-            Some(pilot) => pilot,
-            None => Box::new(Pilot::new(forest, labels, lifetime, n_trees)?),
+        let pilots = match self.pilots.take() {
+            Some(pilots) => pilots,
+            None => Box::new(Pilots::new(forest, labels, lifetime, n_trees)?),
         };
-        let pilot = self.pilot.insert(pilot);
-        if pilot.follow(forest, labels)? || self.found.is_none() {
-            self.found = Some(find(pilot));
+        let pilots = self.pilots.insert(pilots);
+        if pilots.follow(forest, labels)? || self.found.is_none() {
+            self.found = Some(find(pilots));
         }
         Ok(self.found.clone().expect("it was found"))
     }
@@ -297,7 +356,7 @@ where
     /// Takes note of points of a store whose rows have changed, or that have come or are about to go.
     pub(crate) fn touch(&mut self, store: &PointStore, points: &[u32]) {
         let inner = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if inner.pilot.is_some() {
+        if inner.pilots.is_some() {
             Arc::make_mut(inner).touch(points.iter().map(|point| store.point(*point)));
         }
     }
@@ -309,7 +368,7 @@ where
         labels: &L,
         lifetime: Lifetime,
         n_trees: usize,
-        find: impl FnOnce(&Pilot<L>) -> T,
+        find: impl FnOnce(&Pilots<L>) -> T,
     ) -> Result<T> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::make_mut(&mut inner).get(forest, labels, lifetime, n_trees, find)

@@ -32,6 +32,7 @@ pub(crate) use query::frontier::{FrontierCut, NextCut};
 pub(crate) use query::frozen::SLOTS;
 pub use query::locate::{Landing, Locator};
 pub use query::route::Frozen;
+pub(crate) use query::trace::Tracer;
 pub(crate) use query::traverse::{Exit, Exits, Split, Traversal, Visitor};
 pub(crate) use repeats::hash;
 pub use store::PointStore;

@@ -13,7 +13,7 @@ use crate::forest::classification::loss::log_loss;
 use crate::forest::classification::masks::{ClassMasks, PointClasses};
 use crate::forest::classification::stable::{discount, n_set};
 use crate::forest::classification::{TrainedTrees, subset};
-use crate::forest::sample::{Pilot, SharedAutomatic};
+use crate::forest::sample::{Pilots, SharedAutomatic};
 use crate::process::{Bounds, Side};
 use crate::tree::{Kind, NodeId, Rules, Tree};
 
@@ -22,7 +22,7 @@ const POINTS: usize = 4096;
 /// Trees looked at.
 const TREES: usize = 16;
 /// Trees over the sample, at most.
-const SAMPLE_TREES: usize = 8;
+const SAMPLE_TREES: usize = 64;
 /// Powers of two looked at, around the linear dimension of the first root box.
 const POWERS: std::ops::RangeInclusive<i32> = -6..=7;
 
@@ -35,13 +35,13 @@ pub(crate) fn automatic(trained: &TrainedTrees, from_sample: &FromSample) -> f64
     if forest.domain().rules() == Rules::First {
         return automatic_in_version_1(trained);
     }
-    let best = |pilot: &Pilot<PointClasses>| {
+    let best = |Pilots { whole: pilot, .. }: &Pilots<PointClasses>| {
         // The box of the sample's own rung: the first may be that of a single row.
         let grid = grid_around(pilot.forest.domain().root_box());
         if pilot.forest.store().n_points() < 2 {
             return grid[grid.len() / 2];
         }
-        best_of(&grid, &leave_one_out(&pilot.forest, &pilot.labels, &grid))
+        best_of(&grid, &leave_one_out(&pilot.forest, &pilot.labels, &grid, forest.n_trees()))
     };
     let found = from_sample.get(forest, classes, Lifetime::INFINITE, SAMPLE_TREES, best);
     // A sample of what the forest holds is no larger than that, nor further away.
@@ -70,11 +70,19 @@ fn automatic_in_version_1(trained: &TrainedTrees) -> f64 {
         return middle;
     }
     let Ok(part) = trained.with_points(&points, TREES) else { return middle };
-    best_of(&grid, &leave_one_out(&part.forest, &part.classes, &grid))
+    best_of(&grid, &leave_one_out(&part.forest, &part.classes, &grid, part.forest.n_trees()))
 }
 
-/// Total leave-one-out log loss of a forest of infinite lifetime at each γ.
-pub(crate) fn leave_one_out(forest: &Forest<ClassMasks>, classes: &PointClasses, gammas: &[f64]) -> Vec<f64> {
+/// Total leave-one-out log loss of a forest of infinite lifetime at each γ, as it would be with `n_trees` trees like its own.
+///
+/// The log loss of the mean of m probabilities of variance s² exceeds that of their expectation p by s²/(2·m·p²), to second order:
+/// few trees would ask for more smoothing than many.
+pub(crate) fn leave_one_out(
+    forest: &Forest<ClassMasks>,
+    classes: &PointClasses,
+    gammas: &[f64],
+    n_trees: usize,
+) -> Vec<f64> {
     // Where each point's first class stands among all (point, class) pairs.
     let mut starts = vec![0_usize; forest.store().n_slots() + 1];
     for point in 0..forest.store().n_slots() {
@@ -93,13 +101,20 @@ pub(crate) fn leave_one_out(forest: &Forest<ClassMasks>, classes: &PointClasses,
             probabilities
         })
         .collect();
+    let (few, many) = (by_tree.len() as f64, n_trees as f64);
+    let excess = 0.5 * (1.0 / few - 1.0 / many);
     let mut losses = vec![0.0; gammas.len()];
     for point in forest.store().points() {
         for (at, (_, count)) in classes.of(point).iter().enumerate() {
             for (g, loss) in losses.iter_mut().enumerate() {
                 let which = (starts[point as usize] + at) * gammas.len() + g;
-                let sum: f64 = by_tree.iter().map(|p| p[which]).sum();
-                *loss += f64::from(*count) * log_loss(sum / by_tree.len() as f64);
+                let mean = by_tree.iter().map(|p| p[which]).sum::<f64>() / few;
+                let mut row = log_loss(mean);
+                if excess > 0.0 && mean > 0.0 {
+                    let squares: f64 = by_tree.iter().map(|p| (p[which] / mean - 1.0).powi(2)).sum();
+                    row -= excess * squares / (few - 1.0).max(1.0);
+                }
+                *loss += f64::from(*count) * row;
             }
         }
     }
@@ -262,7 +277,7 @@ mod tests {
                 params.n_classes(n_classes).fit(points, &labels).unwrap()
             };
             let trained = &fit(GammaChoice::Auto).trained;
-            let fast = leave_one_out(&trained.forest, &trained.classes, &gammas);
+            let fast = leave_one_out(&trained.forest, &trained.classes, &gammas, trained.forest.n_trees());
             for (gamma, fast) in gammas.iter().zip(fast) {
                 let model = fit(GammaChoice::Value(*gamma));
                 let mut slow = 0.0;

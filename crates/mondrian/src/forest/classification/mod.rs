@@ -15,6 +15,7 @@ mod automatic;
 mod gamma;
 mod loss;
 mod masks;
+mod one_row;
 mod params;
 mod path;
 mod predict;
@@ -444,6 +445,9 @@ impl ClassificationForest {
         let lifetimes = [self.lifetime().get()];
         let (model, n_dims, n_classes) = (self.model(), self.trained.forest.n_dims(), self.n_classes());
         let mut sums = vec![0.0; points.n_rows() * n_classes];
+        if points.n_rows() == 1 && model.add_one_row(&coordinates, lifetimes[0], &mut sums) {
+            return Ok(sums);
+        }
         // As many together as memory allows: rows share the nodes near the root.
         let n_rows =
             points.n_rows().div_ceil(crate::parallel::current_num_threads()).clamp(1, MOST_NUMBERS.div_ceil(n_classes));

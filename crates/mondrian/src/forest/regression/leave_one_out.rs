@@ -8,59 +8,114 @@
 use crate::forest::LeafModel;
 use crate::forest::regression::posterior::{BlockPath, Gaussian, Posterior, Reader};
 use crate::forest::regression::targets::Targets;
-use crate::forest::sample::Pilot;
+use crate::forest::sample::{Pilot, Pilots};
 use crate::tree::{Child, Kind, Locator};
 
 /// Candidates for κ: the prior counts as much as that many rows.
 pub(crate) const KAPPAS: [f64; 10] = [0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8];
+/// Each doubling of the number of points lowers the error by so much of what the one before did.
+const DAMPING: f64 = 0.9;
 
 /// What leaving out every row of a small forest says.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Found {
     pub(crate) kappa: f64,
     /// The noise variance that makes the errors as large as predicted; none where there is nothing to leave out.
-    pub(crate) noise: Option<f64>,
+    noise: Option<f64>,
+    /// The squared error over that of half as many points, and the number of points.
+    ratio: f64,
+    n_points: usize,
 }
 
-/// The κ of smallest leave-one-out error among the candidates, and the noise.
-pub(crate) fn best(
-    pilot: &Pilot<Targets>,
-    target: usize,
-    prior_mean: Option<f64>,
-    kappas: &[f64],
-    leaf_model: LeafModel,
-) -> Found {
-    let middle = kappas[kappas.len() / 2];
-    let rows = Rows::of(pilot, target);
-    let Some((mean, variance)) = pilot.labels.moments(target).filter(|_| rows.values.len() >= 2) else {
-        return Found { kappa: middle, noise: None };
-    };
-    let variance = positive(mean, variance);
-    let gaussian = |kappa: f64| Gaussian {
-        prior_mean: prior_mean.unwrap_or(mean),
-        prior_variance: variance,
-        noise_variance: variance,
-        kappa,
-    };
-    let gaussians: Vec<Gaussian> = kappas.iter().map(|kappa| gaussian(*kappa)).collect();
-    let is_shared = leaf_model == LeafModel::Hierarchical && !pilot.labels.is_weighted();
-    let errors = |gaussians: &[Gaussian]| {
-        if is_shared {
-            shared(pilot, target, &rows, gaussians)
+impl Found {
+    /// The noise variance of a forest of so many points: errors go on falling as they do from half of the sample to all of it, a
+    /// little less with each doubling.
+    pub(crate) fn noise(&self, n_points: usize) -> Option<f64> {
+        let doublings = libm::log2((n_points as f64 / self.n_points as f64).max(1.0));
+        let damped = (1.0 - libm::pow(DAMPING, doublings)) / (1.0 - DAMPING);
+        self.noise.map(|noise| noise * libm::pow(self.ratio, damped))
+    }
+}
+
+/// What is asked of the rows of a small forest.
+pub(crate) struct Question<'a> {
+    pub(crate) target: usize,
+    pub(crate) prior_mean: Option<f64>,
+    /// Candidates, ascending.
+    pub(crate) kappas: &'a [f64],
+    pub(crate) leaf_model: LeafModel,
+    /// Trees of the forest that κ is for.
+    pub(crate) n_trees: usize,
+}
+
+impl Question<'_> {
+    /// The κ of small leave-one-out error among the candidates, and the noise.
+    pub(crate) fn answer(&self, pilots: &Pilots<Targets>) -> Found {
+        let n_points = pilots.whole.forest.store().n_points();
+        let usual = self.usual();
+        let Some(all) = self.errors(&pilots.whole, self.kappas) else {
+            return Found { kappa: self.kappas[usual], noise: None, ratio: 1.0, n_points };
+        };
+        let chosen = chosen(&all, usual);
+        let kappa = self.kappas[chosen];
+        let mean_of = |what: fn(&Error) -> f64| all.iter().map(|e| what(&e[chosen])).sum::<f64>() / all.len() as f64;
+        let square = mean_of(|e| e.square);
+        // r² has mean σ²(1 + v/σ²) + spread over trees.
+        let noise = (square - mean_of(|e| e.spread)) / (1.0 + mean_of(|e| e.variance));
+        // A forest whose trees differ more than it errs has no noise to speak of; keep some, so that no density is a spike.
+        let noise = noise.max(square * 0.05).max(f64::MIN_POSITIVE);
+        let of_half = |half| self.errors(half, &[kappa]).unwrap_or_default();
+        let halves: Vec<f64> = pilots.halves.iter().flat_map(of_half).map(|error| error[0].square).collect();
+        let of_halves = halves.iter().sum::<f64>() / halves.len() as f64;
+        let ratio = if of_halves > 0.0 { (square / of_halves).clamp(0.5, 1.0) } else { 1.0 };
+        Found { kappa, noise: Some(noise), ratio, n_points }
+    }
+
+    /// The number of the κ that is taken if the rows do not speak against it: about 2/M, since averaging M trees does part of
+    /// what κ does (docs/streams.md).
+    fn usual(&self) -> usize {
+        let most = 2.0 / self.n_trees as f64;
+        self.kappas.iter().rposition(|kappa| *kappa <= most).unwrap_or(0)
+    }
+
+    /// Errors of each row at each κ in a forest of as many trees as is asked for; none for fewer than two rows. Variances are
+    /// in units of the noise.
+    fn errors(&self, pilot: &Pilot<Targets>, kappas: &[f64]) -> Option<Vec<Vec<Error>>> {
+        let rows = Rows::of(pilot, self.target);
+        let (mean, variance) = pilot.labels.moments(self.target).filter(|_| rows.values.len() >= 2)?;
+        let variance = positive(mean, variance);
+        let gaussian = |kappa: &f64| Gaussian {
+            prior_mean: self.prior_mean.unwrap_or(mean),
+            prior_variance: variance,
+            noise_variance: variance,
+            kappa: *kappa,
+        };
+        let gaussians: Vec<Gaussian> = kappas.iter().map(gaussian).collect();
+        let errors = if self.leaf_model == LeafModel::Hierarchical && !pilot.labels.is_weighted() {
+            shared(pilot, self.target, &rows, &gaussians)
         } else {
-            one_by_one(pilot, target, &rows, gaussians, leaf_model)
+            one_by_one(pilot, self.target, &rows, &gaussians, self.leaf_model)
+        };
+        let of_many = |error: &Error| error.of_many(pilot.forest.n_trees(), self.n_trees, variance);
+        Some(errors.iter().map(|errors| errors.iter().map(of_many).collect()).collect())
+    }
+}
+
+/// The candidate of smallest squared error, where what it gains on the usual one counts less two standard errors of it: few rows
+/// with heavy tails say little.
+fn chosen(all: &[Vec<Error>], usual: usize) -> usize {
+    let n = all.len() as f64;
+    let score = |at: usize| {
+        if at == usual {
+            return 0.0;
         }
+        let gain = |errors: &Vec<Error>| errors[at].square - errors[usual].square;
+        let mean = all.iter().map(gain).sum::<f64>() / n;
+        let variance = all.iter().map(|errors| (gain(errors) - mean).powi(2)).sum::<f64>() / n;
+        mean + 2.0 * (variance / n).sqrt()
     };
-    let all = errors(&gaussians);
-    let square = |at: usize| all.iter().map(|errors| errors[at].square).sum::<f64>();
-    let chosen = (0..kappas.len()).fold(0, |best, at| if square(at) < square(best) { at } else { best });
-    let mean_of = |what: fn(&Error) -> f64| all.iter().map(|e| what(&e[chosen])).sum::<f64>() / all.len() as f64;
-    // r² has mean σ²(1 + v/σ²) + spread over trees.
-    let relative = mean_of(|e| e.variance) / variance;
-    let square = mean_of(|e| e.square);
-    let noise = (square - mean_of(|e| e.spread)) / (1.0 + relative);
-    // A forest whose trees differ more than it errs has no noise to speak of; keep some, so that no density is a spike.
-    Found { kappa: kappas[chosen], noise: Some(noise.max(square * 0.05).max(f64::MIN_POSITIVE)) }
+    let scores: Vec<f64> = (0..all[0].len()).map(score).collect();
+    (0..scores.len()).fold(usual, |best, at| if scores[at] < scores[best] { at } else { best })
 }
 
 /// A variance for constant targets: any scale does, as long as it is positive.
@@ -108,6 +163,20 @@ struct Sum {
     mean: f64,
     square: f64,
     variance: f64,
+}
+
+impl Error {
+    /// The error of M trees, from that of few: with spread s² between trees it is smaller by s²·(1/few − 1/M).
+    fn of_many(&self, few: usize, many: usize, noise: f64) -> Self {
+        let (few, many) = (few as f64, many as f64);
+        // The spread about the mean of few trees is (1 − 1/few)·s².
+        let spread = self.spread / (1.0 - 1.0 / few.max(2.0));
+        Self {
+            square: self.square - spread * (1.0 / few - 1.0 / many),
+            variance: self.variance / noise,
+            spread: spread * (1.0 - 1.0 / many),
+        }
+    }
 }
 
 impl Sum {
@@ -240,7 +309,8 @@ mod tests {
             let model = RegressionParams::default().fit_at(lifetime, points, &y, FitOptions::default()).unwrap();
             let core = &model.core;
             SharedAutomatic::<Targets, ()>::default()
-                .get(&core.forest, &core.targets, lifetime, 5, |pilot| {
+                .get(&core.forest, &core.targets, lifetime, 5, |pilots| {
+                    let pilot = &pilots.whole;
                     let rows = Rows::of(pilot, 0);
                     assert_eq!(rows.values.len(), y.len());
                     let gaussian =

@@ -7,7 +7,7 @@
 use crate::parallel::prelude::*;
 
 use crate::Result;
-use crate::forest::regression::leave_one_out::{Found, KAPPAS, best, positive};
+use crate::forest::regression::leave_one_out::{Found, KAPPAS, Question, positive};
 use crate::forest::regression::posterior::{BlockPath, Gaussian, Posterior, Reader};
 use crate::forest::regression::targets::{Sums, Targets};
 use crate::forest::sample::SharedAutomatic;
@@ -76,8 +76,10 @@ pub(crate) fn resolve(
     let is_sampled = given.is_none() || prior.noise.is_none();
     let found = if is_sampled {
         let kappas = given.map_or(KAPPAS.to_vec(), |kappa| vec![kappa]);
-        from_sample.get(forest, targets, forest.domain().lifetime(), SAMPLE_TREES, |pilot| {
-            (0..targets.n_targets()).map(|t| best(pilot, t, prior.mean, &kappas, leaf_model)).collect()
+        let (kappas, n_trees) = (&kappas, forest.n_trees());
+        from_sample.get(forest, targets, forest.domain().lifetime(), SAMPLE_TREES, |pilots| {
+            let question = |target| Question { target, prior_mean: prior.mean, kappas, leaf_model, n_trees };
+            (0..targets.n_targets()).map(|target| question(target).answer(pilots)).collect()
         })?
     } else {
         Vec::new()
@@ -89,7 +91,7 @@ pub(crate) fn resolve(
         Gaussian {
             prior_mean: prior.mean.unwrap_or(mean),
             prior_variance: prior.variance.unwrap_or(variance),
-            noise_variance: prior.noise.or_else(|| found?.noise).unwrap_or(variance),
+            noise_variance: prior.noise.or_else(|| found?.noise(forest.store().n_points())).unwrap_or(variance),
             kappa: given.or_else(|| found.map(|found| found.kappa)).unwrap_or(1.0),
         }
     };

@@ -5,5 +5,6 @@ pub(crate) mod frozen;
 pub(crate) mod locate;
 pub(crate) mod replay;
 pub(crate) mod route;
+pub(crate) mod trace;
 pub(crate) mod traverse;
 pub(crate) mod walk;
