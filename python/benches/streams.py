@@ -1,6 +1,7 @@
 """Test-then-train, one row at a time, with nothing given: build the package in release first.
 
-    maturin develop --release && python benches/streams.py [--quick] [--rows N] [--no-river]
+    maturin develop --release && python benches/streams.py [speed] [forget] [window] [accuracy] [drift]
+                                    [--quick] [--no-river] [--rows N] [--data FOLDER]
 
 Defaults but for the number of trees: no box, automatic prior, noise, κ and γ; 10 trees, 10 inputs, one thread. A model is first
 taught so many rows, in one batch on a box of its first row, and then asked and taught one by one; the figure is processor
@@ -92,5 +93,138 @@ def against_river(X, y, classes, totals):
         print(f"{name}/row={place}: AMF {amf:.0f} us per row, {amf / totals[name, place]:.0f} times ours", flush=True)
 
 
+def by_cases(cases):
+    for name, make in cases.items():
+        yield name, make()
+
+
+def forgetting():
+    """Learning and forgetting one row in a full window, by the size of the window."""
+    for size in (1_000, 10_000, 50_000) if not QUICK else (1_000, 5_000):
+        X, y, _ = rows(size + STEPS)
+        model = MondrianForestRegressor(n_estimators=TREES, random_state=0, n_jobs=1)
+        model.partial_fit(X[:1], y[:1]).partial_fit(X[1:size], y[1:size])
+        learning = forgetting = 0.0
+        for i in range(size, size + STEPS):
+            start = process_time()
+            model.partial_fit(X[i : i + 1], y[i : i + 1])
+            middle = process_time()
+            model.forget(X[i - size : i - size + 1], y[i - size : i - size + 1])
+            learning, forgetting = learning + middle - start, forgetting + process_time() - middle
+        print(
+            f"window={size}: learn {1e6 * learning / STEPS:.1f} us, forget {1e6 * forgetting / STEPS:.1f} us, "
+            f"{forgetting / learning:.2f} times",
+            flush=True,
+        )
+
+
+def long_window():
+    """A window of 10 000 rows over many: time per row and memory of the process, in ten parts."""
+    import resource
+
+    n = 20_000 if QUICK else 200_000
+    X, y, _ = rows(n)
+    model = MondrianForestRegressor(n_estimators=TREES, random_state=0, n_jobs=1, window=min(10_000, n // 4))
+    model.partial_fit(X[:1], y[:1])
+    for part in range(10):
+        start = process_time()
+        for i in range(max(part * n // 10, 1), (part + 1) * n // 10):
+            model.partial_fit(X[i : i + 1], y[i : i + 1])
+        spent = 1e6 * (process_time() - start) / (n // 10)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"window of 10 000, row {(part + 1) * n // 10}: {spent:.1f} us per row, peak {peak:.0f} MB", flush=True)
+
+
+def accuracy(folder, n_most):
+    """Prequential errors beside river's AMF and ARF, through river's interface, all with 10 trees."""
+    from pathlib import Path
+
+    from river import forest, metrics
+    from river.forest import AMFClassifier, AMFRegressor
+
+    from mondrian import river as ours
+
+    for table, n, shuffled, is_class in (
+        ("flights2001", 20_000, False, False),
+        ("nycflights13", 10_000, False, False),
+        ("ccpp", 9_568, True, False),
+        ("letter", 20_000, True, True),
+        ("satimage", 6_435, True, True),
+    ):
+        path = Path(folder) / f"{table}.csv.gz"
+        if not path.exists():
+            print(f"skipped: {table} is not in {folder}")
+            continue
+        numbers = np.loadtxt(path, delimiter=",", skiprows=1, max_rows=None if shuffled else n)
+        if shuffled:
+            numbers = numbers[np.random.default_rng(0).permutation(len(numbers))]
+        numbers = numbers[: min(n, n_most)]
+        stream = [dict(enumerate(row)) for row in numbers[:, :-1].tolist()]
+        targets = numbers[:, -1].astype(int).tolist() if is_class else numbers[:, -1].tolist()
+        cases = (
+            {"Mondrian": ours.MondrianForestClassifier, "AMF": AMFClassifier, "ARF": forest.ARFClassifier}
+            if is_class
+            else {"Mondrian": ours.MondrianForestRegressor, "AMF": AMFRegressor, "ARF": forest.ARFRegressor}
+        )
+        for name, make in cases.items():
+            model = make(n_models=10, seed=0) if name != "AMF" else make(n_estimators=10, seed=0)
+            metric, start = metrics.Accuracy() if is_class else metrics.RMSE(), process_time()
+            for x, y in zip(stream, targets):
+                said = model.predict_one(x)
+                if said is not None:
+                    metric.update(y, said)
+                model.learn_one(x, y)
+            spent = 1e6 * (process_time() - start) / len(stream)
+            print(f"{table}/{len(stream)} rows: {name} {metric.get():.5g}, {spent:.0f} us per row", flush=True)
+
+
+def drift(n):
+    """Prequential errors on river's generators with a drift, by window."""
+    from itertools import islice
+
+    from river import forest, metrics
+    from river.datasets import synth
+
+    from mondrian import river as ours
+
+    def switching(make, variants):
+        for k, variant in enumerate(variants):
+            yield from islice(make(variant, k), n // len(variants))
+
+    streams = {
+        "agrawal": (True, lambda: switching(lambda f, k: synth.Agrawal(classification_function=f, seed=k), (0, 3, 6))),
+        "sea": (True, lambda: switching(lambda v, k: synth.SEA(variant=v, seed=k, noise=0.1), (0, 1, 2, 3))),
+        "hyperplane": (True, lambda: islice(synth.Hyperplane(seed=1, n_features=10, n_drift_features=5, mag_change=0.001), n)),
+        "friedman": (False, lambda: islice(synth.FriedmanDrift("gra", position=(n // 3, 2 * n // 3), seed=1), n)),
+    }
+    for name, (is_class, stream) in streams.items():
+        rows_of = [({k: float(v) for k, v in x.items()}, y) for x, y in stream()]
+        make = ours.MondrianForestClassifier if is_class else ours.MondrianForestRegressor
+        cases = {f"window={w}": (lambda w=w: make(window=w)) for w in (250, 1000, 4000, None, "adaptive")}
+        cases["ARF"] = lambda: (forest.ARFClassifier if is_class else forest.ARFRegressor)(seed=0)
+        for case, model in by_cases(cases):
+            metric = metrics.Accuracy() if is_class else metrics.RMSE()
+            for x, y in rows_of:
+                said = model.predict_one(x)
+                if said is not None:
+                    metric.update(y, said)
+                model.learn_one(x, y)
+            print(f"{name}/{len(rows_of)} rows: {case} {metric.get():.5g}", flush=True)
+
+
+def option(name, default):
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
+
+
 if __name__ == "__main__":
-    main()
+    parts = [part for part in ("speed", "forget", "window", "accuracy", "drift") if part in sys.argv] or ["speed", "forget"]
+    if "speed" in parts:
+        main()
+    if "forget" in parts:
+        forgetting()
+    if "window" in parts:
+        long_window()
+    if "accuracy" in parts:
+        accuracy(option("--data", "../../shared/data"), int(option("--rows", 20_000)))
+    if "drift" in parts:
+        drift(int(option("--rows", 6_000)))

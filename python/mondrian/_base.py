@@ -146,6 +146,8 @@ class MondrianEstimator(BaseEstimator):
             fitted on, else ``column1``, ``column2`` and so on, as the program calls columns without names.
         """
         check_is_fitted(self)
+        if "_retention" in self.__dict__:
+            raise ValueError("a file has no place for the order of rows: pickle a forest with window or max_rows instead")
         _files.write_whole(path, self._model.to_bytes(_files.notes_of(self, target)))
 
     def _state(self):

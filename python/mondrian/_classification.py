@@ -12,6 +12,7 @@ from . import _parameters as parameters
 from ._base import Classifier, all_or_nothing, numbers_of, sample_weights
 from ._docs import documented
 from ._path import RegularizationPath
+from ._retention import refuse_weights
 from ._trees import ForestEstimator, labelled_sets
 
 
@@ -52,7 +53,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
     def __init__(
         self, n_estimators=100, lifetime="auto", gamma="auto",
         lower=None, upper=None, measure="uniform", weights="auto",
-        unseen="keyed", validation="hold-out", random_state=None, n_jobs=None, verbose=False,
+        unseen="keyed", validation="hold-out", window=None, max_rows=None, random_state=None, n_jobs=None, verbose=False,
     ):  # fmt: skip
         self._keep(locals())
 
@@ -69,7 +70,9 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         if weights is not None:
             # Classes of rows that do not count are unknown, as if the rows were not there.
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
-        return self._plant(X, y, np.unique(y), weights, self._tree_arguments(X.shape[1]))
+        classes = np.unique(y)
+        X, y = self._first_rows(X, y, weights)
+        return self._plant(X, y, classes, weights, self._tree_arguments(X.shape[1]))
 
     def _weighted(self, X, y, sample_weight, *, reset):
         X, y = self._labelled_rows(X, y, reset=reset)
@@ -99,6 +102,8 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
 
         {self}
         """
+        if "_retention" in self.__dict__:
+            return self._learn_retained(X, y, classes, sample_weight)
         if classes is None and sample_weight is None and self._is_plain(X) and len(X) == 1:
             numbers = self._number_of_one(y)
             if numbers is not None:
@@ -126,11 +131,21 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         if classes is not None and not np.isin(y, known).all():
             raise ValueError(f"y contains {np.setdiff1d(y, known).tolist()}, not among the given classes")
         if first:
+            X, y = self._first_rows(X, y, weights)
             return self._plant(X, y, known, weights, self._online_tree_arguments(X.shape[1]))
         all_classes = np.union1d(self.classes_, known)
         model = self._numbered_for(all_classes)
         model.learn((X, numbers_of(y, all_classes), weights), self._work(len(X)))
         return self._renamed(model, all_classes)
+
+    @all_or_nothing
+    def _learn_retained(self, X, y, classes, sample_weight):
+        refuse_weights(sample_weight)
+        X, y, _ = self._weighted(X, y, None, reset=False)
+        return self._learn_held(X, y, lambda X, y: self._learn(X, y, classes, None))
+
+    def _forget_rows(self, X, y):
+        self._model.forget(X, numbers_of(y, self.classes_), self._threads(len(X)))
 
     def _renamed(self, model, classes):
         self.classes_ = classes
@@ -199,6 +214,8 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         {self}
         """
         self._mergeable(other)
+        if self._merge_held(other):
+            return self
         classes = np.union1d(self.classes_, other.classes_)
         model = self._numbered_for(classes)
         model.merge(other._numbered_for(classes), self._threads())

@@ -45,6 +45,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     gamma : float or "auto", default="auto"
         Weight of the prior on masses, in rows; "auto" chooses it by leave-one-out likelihood.
     {density_parameters}
+    {retention}
     {run_parameters}
     {verbose}
 
@@ -70,7 +71,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     def __init__(
         self, n_estimators=100, lifetime="auto", gamma="auto",
         lower=None, upper=None, measure="uniform", weights="auto", margin=0.1, validation="hold-out",
-        random_state=None, n_jobs=None, verbose=False,
+        window=None, max_rows=None, random_state=None, n_jobs=None, verbose=False,
     ):  # fmt: skip
         self._keep(locals())
 
@@ -83,6 +84,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         {self}
         """
         X = self._rows(X, reset=True, **self._fewest_rows())
+        X, _ = self._first_rows(X, np.zeros(len(X)), None)
         arguments = self._arguments(X.shape[1])
         return self._take(_mondrian.DensityForest.fit(X, arguments, self._work()))
 
@@ -104,8 +106,13 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         if not self.__sklearn_is_fitted__():
             return self.fit(X)
         X = self._rows(X)
+        if "_retention" in self.__dict__:
+            return self._learn_held(X, np.zeros(len(X)), lambda X, _: self._model.learn(X, self._work(len(X))))
         self._model.learn(X, self._work(len(X)))
         return self
+
+    def _forget_rows(self, X, _):
+        self._model.forget(X, self._threads(len(X)))
 
     def forget(self, X):
         """Forget rows: the model that never saw them. If one was never learned, nothing changes.
@@ -116,6 +123,8 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         """
         X = self._query(X)
         self._model.forget(X, self._threads(len(X)))
+        if "_retention" in self.__dict__:
+            self._retention.remove(X, np.zeros(len(X)))
         return self
 
     def score_samples(self, X):

@@ -74,8 +74,15 @@ verbose : bool or callable, default=False
 {tree_parameters}
 {unseen}
 {validation}
+{retention}
 {run_parameters}
 {verbose}
+""",
+    "retention": """
+window : int or None, default=None
+    How many rows are held, the last ones: older rows are forgotten exactly.
+max_rows : int or None, default=None
+    How many rows are held, a sample by keyed hash that no order of arrival changes.
 """,
     "density_parameters": """
 {tree_parameters}

@@ -13,6 +13,7 @@ from . import _mondrian
 from . import _parameters as parameters
 from ._base import FLOAT64, all_or_nothing, levels_to_the_caller, repeated, sample_weights
 from ._docs import documented
+from ._retention import refuse_weights
 from ._trees import ForestEstimator, ViewedRegressor
 
 
@@ -63,7 +64,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         self, n_estimators=100, lifetime="auto",
         prior_mean="auto", prior_variance="auto", noise_variance="auto", kappa="auto", leaf_model="hierarchical",
         lower=None, upper=None, measure="uniform", weights="auto", unseen="keyed", validation="hold-out",
-        random_state=None, n_jobs=None, verbose=False,
+        window=None, max_rows=None, random_state=None, n_jobs=None, verbose=False,
     ):  # fmt: skip
         self._keep(locals())
 
@@ -81,6 +82,7 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         {self}
         """
         X, y, weights = self._weighted(X, y, sample_weight, reset=True)
+        X, y = self._first_rows(X, y, weights)
         return self._plant(X, y, weights, self._tree_arguments(X.shape[1]))
 
     def partial_fit(self, X, y, sample_weight=None):
@@ -90,6 +92,8 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
 
         {self}
         """
+        if "_retention" in self.__dict__:
+            return self._learn_retained(X, y, sample_weight)
         if sample_weight is None and self._is_plain(X) and self._is_plain_target(y, len(X)):
             # Learning row by row asks a million times: the core's own checks are enough, and it is all or nothing too.
             self._model.learn((X, y, None), self._work(len(X)))
@@ -101,10 +105,25 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         first = not self.__sklearn_is_fitted__()
         X, y, weights = self._weighted(X, y, sample_weight, reset=first)
         if first:
+            X, y = self._first_rows(X, y, weights)
             return self._plant(X, y, weights, self._online_tree_arguments(X.shape[1]))
         self._check_targets(y)
         self._model.learn((X, y.ravel(), weights), self._work(len(X)))
         return self
+
+    @all_or_nothing
+    def _learn_retained(self, X, y, sample_weight):
+        refuse_weights(sample_weight)
+        if not (self._is_plain(X) and self._is_plain_target(y, len(X))):
+            X, y = self._learnable(X, y)
+            self._check_targets(y)
+        return self._learn_held(X, y, self._learn_rows)
+
+    def _learn_rows(self, X, y):
+        self._model.learn((X, y.ravel(), None), self._work(len(X)))
+
+    def _forget_rows(self, X, y):
+        self._model.forget(X, y.ravel(), self._threads(len(X)))
 
     def _weighted(self, X, y, sample_weight, *, reset):
         X, y = self._learnable(X, y, reset=reset)

@@ -12,6 +12,7 @@ from . import _parameters as parameters
 from ._base import MondrianEstimator, Regressor
 from ._docs import documented
 from ._path import RegularizationPath
+from ._retention import Retaining
 
 
 class TreeEstimator(MondrianEstimator):
@@ -78,6 +79,8 @@ class ViewedEstimator(TreeEstimator):
         if lifetime > self._model.grown:
             raise ValueError(f"lifetime is {lifetime}, but the trees are grown to {self._model.grown} only")
         view = copy.copy(self)
+        if "_retention" in self.__dict__:
+            view._retention = self._retention.copy()
         return view._take(self._model.at(lifetime))
 
 
@@ -110,7 +113,7 @@ class ViewedRegressor(Regressor, ViewedEstimator):
 
 
 @documented
-class OnlineEstimator(ViewedEstimator):
+class OnlineEstimator(Retaining, ViewedEstimator):
     """An estimator whose models can be merged."""
 
     def merge(self, other):
@@ -120,7 +123,9 @@ class OnlineEstimator(ViewedEstimator):
 
         {self}
         """
-        self._model.merge(self._mergeable(other), self._threads())
+        theirs = self._mergeable(other)
+        if not self._merge_held(other):
+            self._model.merge(theirs, self._threads())
         return self
 
     def _mergeable(self, other):
@@ -161,8 +166,11 @@ class ForestEstimator(OnlineEstimator):
         {self}
         """
         check_is_fitted(self)
+        targets = np.asarray(y)
         X, y = self._known(X, y)
         self._model.forget(X, y, self._threads(len(X)))
+        if "_retention" in self.__dict__:
+            self._retention.remove(X, targets)
         return self
 
     @property

@@ -16,19 +16,25 @@ use crate::{Lifetime, Result};
 pub(crate) const MOST: usize = 1024;
 /// Points that predictive distributions are calibrated on, at most.
 pub(crate) const CALIBRATED: usize = 4096;
-/// Points of the sample of a small store, if it has so many.
-const LEAST: usize = 256;
-/// A store of so many points has one of them in its sample.
-const SHARE: usize = 16;
-/// From so many points on the sample is the largest, however many there are.
-pub(crate) const ENOUGH: usize = SHARE * MOST;
+/// Of so many points there are enough for the largest sample, however many there are.
+pub(crate) const ENOUGH: usize = 16 * MOST;
 
-/// How many points the sample of so many points has: about a sixteenth, in powers of two.
+/// How many points samples have: about `factor` times the square root of the number of rows, in powers of two, and at least
+/// `least`, if there are so many.
 ///
-/// The rarer changes are, the more each may cost: a sample of fixed size changes at every row of a short stream.
-fn sample_size(n_points: usize) -> usize {
-    let octave = 1 << n_points.max(1).ilog2();
-    (octave / SHARE).clamp(LEAST, MOST).min(n_points)
+/// A sample of k among n rows changes once in n/k of them, and what is found on it then costs k steps: so much that k²/n steps per
+/// row stay bounded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SampleSize {
+    pub(crate) factor: usize,
+    pub(crate) least: usize,
+}
+
+impl SampleSize {
+    fn of(self, n_rows: usize) -> usize {
+        let root = 1 << (n_rows.max(1).ilog2() / 2);
+        (self.factor * root).clamp(self.least, MOST)
+    }
 }
 
 /// A point's keyed hash.
@@ -101,6 +107,9 @@ impl PointSample {
 
 /// What a model knows of its points, one point at a time.
 pub(crate) trait PointLabels: NodeStatistics + Sized {
+    /// How many points automatic values come from.
+    const SAMPLE_SIZE: SampleSize;
+
     /// As many labels as these know, and none of them.
     fn emptied(&self) -> Self;
 
@@ -142,7 +151,7 @@ pub(crate) struct Pilot<L: NodeStatistics> {
     part: Part,
     /// Hash and point of all points held.
     held: BTreeMap<u128, u32>,
-    /// Points of the whole sample, and the largest of their hashes.
+    /// Points of the whole sample, and the largest of their hashes, if there are points beyond.
     n_sampled: usize,
     last: Option<u128>,
     /// Hashes of points whose rows may have changed.
@@ -197,9 +206,8 @@ impl<L: PointLabels + Clone> Pilot<L> {
 
     /// Takes note of the hash of a point whose rows have changed, or that has come or gone.
     fn touch(&mut self, hash: u128) {
-        let is_full = self.n_sampled >= LEAST;
         // A point of the other half counts too: it moves the end of the sample.
-        if !is_full || self.last.is_none_or(|last| hash <= last) {
+        if self.last.is_none_or(|last| hash <= last) {
             self.changed.push(hash);
         }
     }
@@ -215,12 +223,13 @@ impl<L: PointLabels + Clone> Pilot<L> {
         if is_adapted {
             self.forest.gather(&self.labels);
         }
-        let n = sample_size(forest.n_points());
+        let n_points = forest.n_points();
+        let n = L::SAMPLE_SIZE.of(forest.n_rows()).min(n_points);
         if self.changed.is_empty() && n == self.n_sampled {
             return Ok(is_adapted);
         }
         let whole: Vec<(u128, u32)> = forest.sample().smallest(n).collect();
-        (self.n_sampled, self.last) = (n, whole.last().map(|(hash, _)| *hash));
+        (self.n_sampled, self.last) = (n, whole.last().map(|(hash, _)| *hash).filter(|_| n < n_points));
         let sample: Vec<(u128, u32)> = whole.into_iter().filter(|(hash, _)| self.part.has(*hash)).collect();
         let mut changed = std::mem::take(&mut self.changed);
         changed.sort_unstable();
@@ -380,11 +389,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_are_about_a_sixteenth() {
-        let sizes =
-            [(0, 0), (1, 1), (255, 255), (4000, 256), (8192, 512), (16_383, 512), (16_384, 1024), (1 << 20, 1024)];
-        for (n, size) in sizes {
-            assert_eq!(sample_size(n), size);
+    fn samples_grow_with_the_square_root() {
+        let size = SampleSize { factor: 4, least: 64 };
+        let sizes = [(0, 64), (1, 64), (255, 64), (1024, 128), (4095, 128), (4096, 256), (1 << 20, 1024)];
+        for (n, expected) in sizes {
+            assert_eq!(size.of(n), expected, "{n}");
         }
     }
 

@@ -37,7 +37,7 @@ pub(crate) fn automatic(trained: &TrainedTrees, from_sample: &FromSample) -> f64
     }
     let best = |Pilots { whole: pilot, .. }: &Pilots<PointClasses>| {
         // The box of the sample's own rung: the first may be that of a single row.
-        let grid = grid_around(pilot.forest.domain().root_box());
+        let grid = grid_around(pilot.forest.domain().root_box(), 2);
         if pilot.forest.store().n_points() < 2 {
             return grid[grid.len() / 2];
         }
@@ -48,12 +48,12 @@ pub(crate) fn automatic(trained: &TrainedTrees, from_sample: &FromSample) -> f64
     found.unwrap_or_else(|_| automatic_in_version_1(trained))
 }
 
-/// Powers of two around the linear dimension of a box.
-fn grid_around(bounds: &Bounds) -> Vec<f64> {
+/// Powers of two around the linear dimension of a box, every `step`-th of them.
+fn grid_around(bounds: &Bounds, step: usize) -> Vec<f64> {
     let linear: f64 = bounds.linear_dimension();
     // A box of one point: no cut ever comes, and γ means nothing.
     let unit = if linear > 1e-300 && linear < 1e300 { linear } else { 1.0 };
-    POWERS.map(|e| unit * f64::from(e).exp2()).collect()
+    POWERS.step_by(step).map(|e| unit * f64::from(e).exp2()).collect()
 }
 
 /// The first γ of smallest loss.
@@ -63,7 +63,7 @@ fn best_of(grid: &[f64], losses: &[f64]) -> f64 {
 
 /// γ as models of version 1 have it: from more points, by a hash of their own.
 fn automatic_in_version_1(trained: &TrainedTrees) -> f64 {
-    let grid = grid_around(trained.forest.domain().first_box());
+    let grid = grid_around(trained.forest.domain().first_box(), 1);
     let middle = grid[grid.len() / 2];
     let points: Vec<u32> = subset::hashed(trained.forest.store()).into_iter().take(POINTS).map(|(_, p)| p).collect();
     if points.len() < 2 {
@@ -139,8 +139,9 @@ struct Path<'a> {
     levels: Vec<Level>,
     /// A level's discounts, one a γ.
     discounts: Vec<f64>,
-    /// The classes of the side not taken.
+    /// The classes of the side not taken, by level; room for those of the side taken.
     others: Vec<u64>,
+    taken: Vec<u64>,
     /// The probability so far at each γ.
     probability: Vec<f64>,
     /// Per level: whether the side taken, and the side not taken, have the class without the row.
@@ -151,7 +152,8 @@ impl<'a> Path<'a> {
     fn new(tree: &'a Tree, masks: &'a ClassMasks, classes: &'a PointClasses, gammas: &'a [f64]) -> Self {
         let probability = vec![0.0; gammas.len()];
         let (levels, discounts, others, has) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { tree, masks, classes, gammas, levels, discounts, others, probability, has }
+        let taken = vec![0; classes.n_words()];
+        Self { tree, masks, classes, gammas, levels, discounts, others, taken, probability, has }
     }
 
     /// Calls `each(point, which of its classes, probabilities)` for all rows.
@@ -184,16 +186,27 @@ impl<'a> Path<'a> {
     fn push(&mut self, node: NodeId, side: Side) {
         let node = self.tree.node(node);
         let n_words = self.classes.n_words();
-        let mut taken = vec![0; n_words];
-        self.masks.mark(self.classes, self.tree.child(node, side), &mut taken);
+        self.taken.fill(0);
+        self.masks.mark(self.classes, self.tree.child(node, side), &mut self.taken);
         let start = self.others.len();
         self.others.resize(start + n_words, 0);
         self.masks.mark(self.classes, self.tree.child(node, side.other()), &mut self.others[start..]);
         let other = &self.others[start..];
-        let union: u32 = taken.iter().zip(other).map(|(t, o)| (t | o).count_ones()).sum();
-        let count = n_set(&taken) + n_set(other);
+        let union: u32 = self.taken.iter().zip(other).map(|(t, o)| (t | o).count_ones()).sum();
+        let count = n_set(&self.taken) + n_set(other);
         let before = self.levels.last().map_or(0.0, |level| level.time);
-        self.discounts.extend(self.gammas.iter().map(|gamma| discount(*gamma, node.time() - before)));
+        let duration = node.time() - before;
+        for (at, gamma) in self.gammas.iter().enumerate() {
+            let next = match at.checked_sub(1) {
+                // e^{−4γs} is (e^{−γs})⁴, which costs less.
+                Some(last) if *gamma == 4.0 * self.gammas[last] => {
+                    let square = self.discounts[self.discounts.len() - 1].powi(2);
+                    square * square
+                }
+                _ => discount(*gamma, duration),
+            };
+            self.discounts.push(next);
+        }
         self.levels.push(Level { time: node.time(), tables: f64::from(union), count: f64::from(count) });
     }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::forest::NodeStatistics;
-use crate::forest::sample::PointLabels;
+use crate::forest::sample::{PointLabels, SampleSize};
 use crate::tree::{Child, Kind, LeafId, NodeId, Touched, Tree};
 use crate::{Error, Result};
 
@@ -201,6 +201,8 @@ impl ClassMasks {
 }
 
 impl PointLabels for PointClasses {
+    const SAMPLE_SIZE: SampleSize = SampleSize { factor: 2, least: 64 };
+
     fn emptied(&self) -> Self {
         Self::new(self.n_classes)
     }

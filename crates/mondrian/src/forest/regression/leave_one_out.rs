@@ -12,8 +12,8 @@ use crate::forest::sample::{Pilot, Pilots};
 use crate::tree::{Child, Kind, Locator};
 
 /// Candidates for κ: the prior counts as much as that many rows.
-pub(crate) const KAPPAS: [f64; 10] = [0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8];
-/// Each doubling of the number of points lowers the error by so much of what the one before did.
+pub(crate) const KAPPAS: [f64; 6] = [0.01, 0.05, 0.2, 0.8, 3.2, 12.8];
+/// Each doubling of the number of rows lowers the error by so much of what the one before did.
 const DAMPING: f64 = 0.9;
 
 /// What leaving out every row of a small forest says.
@@ -22,16 +22,16 @@ pub(crate) struct Found {
     pub(crate) kappa: f64,
     /// The noise variance that makes the errors as large as predicted; none where there is nothing to leave out.
     noise: Option<f64>,
-    /// The squared error over that of half as many points, and the number of points.
+    /// The squared error over that of half as many points, and the number of rows.
     ratio: f64,
-    n_points: usize,
+    n_rows: usize,
 }
 
 impl Found {
-    /// The noise variance of a forest of so many points: errors go on falling as they do from half of the sample to all of it, a
+    /// The noise variance of a forest of so many rows: errors go on falling as they do from half of the sample to all of it, a
     /// little less with each doubling.
-    pub(crate) fn noise(&self, n_points: usize) -> Option<f64> {
-        let doublings = libm::log2((n_points as f64 / self.n_points as f64).max(1.0));
+    pub(crate) fn noise(&self, n_rows: usize) -> Option<f64> {
+        let doublings = libm::log2((n_rows as f64 / self.n_rows as f64).max(1.0));
         let damped = (1.0 - libm::pow(DAMPING, doublings)) / (1.0 - DAMPING);
         self.noise.map(|noise| noise * libm::pow(self.ratio, damped))
     }
@@ -51,10 +51,10 @@ pub(crate) struct Question<'a> {
 impl Question<'_> {
     /// The κ of small leave-one-out error among the candidates, and the noise.
     pub(crate) fn answer(&self, pilots: &Pilots<Targets>) -> Found {
-        let n_points = pilots.whole.forest.store().n_points();
+        let n_rows = pilots.whole.forest.store().n_rows();
         let usual = self.usual();
         let Some(all) = self.errors(&pilots.whole, self.kappas) else {
-            return Found { kappa: self.kappas[usual], noise: None, ratio: 1.0, n_points };
+            return Found { kappa: self.kappas[usual], noise: None, ratio: 1.0, n_rows };
         };
         let chosen = chosen(&all, usual);
         let kappa = self.kappas[chosen];
@@ -68,7 +68,7 @@ impl Question<'_> {
         let halves: Vec<f64> = pilots.halves.iter().flat_map(of_half).map(|error| error[0].square).collect();
         let of_halves = halves.iter().sum::<f64>() / halves.len() as f64;
         let ratio = if of_halves > 0.0 { (square / of_halves).clamp(0.5, 1.0) } else { 1.0 };
-        Found { kappa, noise: Some(noise), ratio, n_points }
+        Found { kappa, noise: Some(noise), ratio, n_rows }
     }
 
     /// The number of the κ that is taken if the rows do not speak against it: about 2/M, since averaging M trees does part of

@@ -18,6 +18,8 @@ use crate::tree::Locator;
 /// Rows and trees that the leave-one-out estimate looks at, at most.
 const MAX_ROWS: usize = 512;
 const MAX_TREES: usize = 32;
+/// Candidates for κ of models of version 1.
+const KAPPAS_IN_VERSION_1: [f64; 10] = [0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8];
 /// Trees over the sample, at most.
 const SAMPLE_TREES: usize = 8;
 
@@ -91,7 +93,7 @@ pub(crate) fn resolve(
         Gaussian {
             prior_mean: prior.mean.unwrap_or(mean),
             prior_variance: prior.variance.unwrap_or(variance),
-            noise_variance: prior.noise.or_else(|| found?.noise(forest.store().n_points())).unwrap_or(variance),
+            noise_variance: prior.noise.or_else(|| found?.noise(forest.n_rows())).unwrap_or(variance),
             kappa: given.or_else(|| found.map(|found| found.kappa)).unwrap_or(1.0),
         }
     };
@@ -130,7 +132,7 @@ pub(crate) fn resolve_in_version_1(
     }
     // Means depend on κ alone, so κ is chosen first and the noise is read off the errors that remain.
     let noise_variance = prior.noise.unwrap_or(variance);
-    let candidates = KAPPAS.map(|kappa| Gaussian { prior_mean, prior_variance, noise_variance, kappa });
+    let candidates = KAPPAS_IN_VERSION_1.map(|kappa| Gaussian { prior_mean, prior_variance, noise_variance, kappa });
     let (chosen, noise) = best_in_version_1(&candidates, leaf_model, forest, targets, target);
     let noise_variance = prior.noise.or(noise).unwrap_or(noise_variance);
     Gaussian { noise_variance, ..chosen }
@@ -147,7 +149,7 @@ fn best_in_version_1(
 ) -> (Gaussian, Option<f64>) {
     let rows = sample_rows(forest, targets, target);
     if rows.len() < 2 {
-        return (candidates[KAPPAS.len() / 2], None);
+        return (candidates[candidates.len() / 2], None);
     }
     let n_trees = forest.n_trees().min(MAX_TREES);
     let errors: Vec<Vec<Loo>> = rows

@@ -2,7 +2,7 @@
 
 use crate::forest::NodeStatistics;
 use crate::forest::regression::fixed::{self, Scale};
-use crate::forest::sample::PointLabels;
+use crate::forest::sample::{PointLabels, SampleSize};
 use crate::tree::{Child, Kind, LeafId, NodeId, Touched, Tree, bits};
 use crate::{Error, Result};
 
@@ -565,6 +565,8 @@ fn places(words: &[[u64; 2]; N_WORDS]) -> impl Iterator<Item = (usize, usize)> {
 }
 
 impl PointLabels for Targets {
+    const SAMPLE_SIZE: SampleSize = SampleSize { factor: 4, least: 128 };
+
     fn emptied(&self) -> Self {
         Self::new(self.n_targets)
     }
