@@ -141,7 +141,7 @@ fn two_axes(text: &str) -> Result<[usize; 2], String> {
 pub(crate) struct FitArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// The kind of model [default: laplace; forest above 20 000 rows]
+    /// The kind of model [default: laplace]
     #[arg(long, short, value_enum)]
     pub(crate) model: Option<ModelKind>,
     /// Take columns, scaling, box, seed and parameters from this forest, so that the two can be merged
@@ -171,7 +171,7 @@ pub(crate) struct FitArgs {
 pub(crate) struct PathArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// The kind of model, as for fit [default: laplace; forest above 20 000 rows]
+    /// The kind of model, as for fit [default: laplace]
     #[arg(long, short, value_enum)]
     pub(crate) model: Option<PathKind>,
     /// Where the report goes

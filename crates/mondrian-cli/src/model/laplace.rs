@@ -1,5 +1,6 @@
 //! The whole tuned Laplace kernel, for numbers and classes: the default model.
 
+use mondrian::internals::laplace::SolverReport;
 use mondrian::internals::linalg::Threads;
 use mondrian::{KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, Matrix, TargetMap};
 use serde_json::{Value, json};
@@ -79,6 +80,12 @@ pub(crate) fn inputs(importances: &[f64], lifetimes: &[f64], ranks: &[f64], feat
     json!(ranked(importances).into_iter().map(one).collect::<Vec<_>>())
 }
 
+/// How many rows were solved, if not by one factorisation.
+fn solver(report: &SolverReport) -> Vec<(&'static str, Value)> {
+    let Some(local) = report.local else { return Vec::new() };
+    vec![("solver", json!(report.used.name())), ("neighbours", json!(local.n_neighbors))]
+}
+
 pub(super) fn facts_of_numbers(model: &LaplaceRegressor, features: &[String]) -> Facts {
     let mut facts = Vec::new();
     if let Some(worth) = model.leave_one_out().first() {
@@ -89,6 +96,7 @@ pub(super) fn facts_of_numbers(model: &LaplaceRegressor, features: &[String]) ->
             ("leave_one_out_r2", json!(worth.r2())),
         ]);
     }
+    facts.extend(solver(model.solver()));
     facts.extend([
         ("target_map", map_name(model.target_map())),
         ("alpha", json!(model.alpha())),

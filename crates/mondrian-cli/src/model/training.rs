@@ -13,9 +13,6 @@ use crate::table::{Kind, Source, listed};
 /// Distinct whole numbers below which a numeric target might be meant as classes.
 const FEW: usize = 12;
 
-/// Rows up to which the default model is the exact kernel.
-const MOST_EXACT: u64 = 20_000;
-
 /// A table looked at once, ready to be learned from by a model of this kind.
 pub(crate) struct Opened {
     pub(crate) kind: ModelKind,
@@ -45,16 +42,11 @@ impl Opened {
     pub(crate) fn new(args: &DataArgs, model: Option<ModelKind>, params: &ModelArgs, screen: Screen) -> Outcome<Self> {
         let source = args.open()?;
         let selection = Selection::new(&source, &args.choice())?;
-        let mut kind = kind_for(model, params, &source, &selection)?;
-        let mut rules = args.rules(kind, params)?;
+        let kind = kind_for(model, params, &source, &selection)?;
+        let rules = args.rules(kind, params)?;
         let stage = Stage::new("looking");
         let most_levels = if rules.categories == Categories::Codes { MOST_CODES } else { MOST_CLASSES };
         let summary = summarise(&source, &selection, rules.missing, most_levels, screen)?;
-        if model.is_none() && kind == ModelKind::Laplace && summary.n_used > MOST_EXACT {
-            kind = ModelKind::Forest;
-            screen.say(format!("{} rows: a forest; --model laplace takes them too, in more time", summary.n_used));
-            rules = args.rules(kind, params)?;
-        }
         summary.check(source.place(), &selection, rules)?;
         let preparation = Preparation::new(&selection, &summary, rules)?;
         drop(stage);
