@@ -97,8 +97,8 @@ pub struct Forest<S = ()> {
     n_on_rung: Vec<u32>,
     /// The points that automatic values come from, once they were asked for.
     sample: OnceLock<PointSample>,
-    /// How many points there are where the store has a sample of them only.
-    n_sampled_of: Option<usize>,
+    /// How many points and rows there are where the store has a sample of them only.
+    n_sampled_of: Option<(usize, usize)>,
     /// What the trees were grown from where the store has no rows.
     summary: Option<Arc<Summary>>,
     scratch: Scratch,
@@ -226,7 +226,12 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// Number of distinct points, held or not.
     pub(crate) fn n_points(&self) -> usize {
-        self.n_sampled_of.unwrap_or(self.store.n_points())
+        self.n_sampled_of.map_or(self.store.n_points(), |(n_points, _)| n_points)
+    }
+
+    /// Number of rows that the points are of, where the store has a sample of them only too.
+    pub(crate) fn n_rows_in_all(&self) -> usize {
+        self.n_sampled_of.map_or(self.n_rows(), |(_, n_rows)| n_rows)
     }
 
     /// The summary that it was finished from, if it holds no rows.

@@ -224,7 +224,7 @@ impl<L: PointLabels + Clone> Pilot<L> {
             self.forest.gather(&self.labels);
         }
         let n_points = forest.n_points();
-        let n = L::SAMPLE_SIZE.of(forest.n_rows()).min(n_points);
+        let n = L::SAMPLE_SIZE.of(forest.n_rows_in_all()).min(n_points);
         if self.changed.is_empty() && n == self.n_sampled {
             return Ok(is_adapted);
         }

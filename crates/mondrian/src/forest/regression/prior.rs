@@ -93,7 +93,7 @@ pub(crate) fn resolve(
         Gaussian {
             prior_mean: prior.mean.unwrap_or(mean),
             prior_variance: prior.variance.unwrap_or(variance),
-            noise_variance: prior.noise.or_else(|| found?.noise(forest.n_rows())).unwrap_or(variance),
+            noise_variance: prior.noise.or_else(|| found?.noise(forest.n_rows_in_all())).unwrap_or(variance),
             kappa: given.or_else(|| found.map(|found| found.kappa)).unwrap_or(1.0),
         }
     };

@@ -225,7 +225,7 @@ impl Summary {
         let store = PointStore::restored(self.domain.n_dims(), coordinates, multiplicity)?;
         let domain: Domain = self.domain.tree_domain()?;
         let mut forest = Forest::from_parts(self.domain.measure.clone(), domain, store, self.domain.n_trees)?;
-        forest.n_sampled_of = Some(self.sample.n_points());
+        forest.n_sampled_of = Some((self.sample.n_points(), self.n_rows()));
         Ok(forest)
     }
 }
