@@ -46,7 +46,14 @@ fn parts_are_merged_to_the_forest_of_one_fit() {
         for model in ["parts", "whole"] {
             place.run(&format!("predict {model}.mondrian all.csv --out {model}.csv")).succeeded();
         }
-        assert_eq!(place.read("parts.csv"), place.read("whole.csv"), "{target}");
+        // A finished forest of numbers has no rows to calibrate deviations on: its means are those of the fit.
+        let compared = |name: &str| -> Vec<String> {
+            let is_numbers = target.contains("price --exclude");
+            let cell =
+                |line: &str| if is_numbers { line.split(',').next().unwrap().to_owned() } else { line.to_owned() };
+            place.read(name).lines().map(cell).collect()
+        };
+        assert_eq!(compared("parts.csv"), compared("whole.csv"), "{target}");
         place.run("inspect parts.mondrian").succeeded();
         place.run("update parts.mondrian part0.csv").refused(2, &["needs the training rows"]);
     }
