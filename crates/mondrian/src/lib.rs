@@ -96,7 +96,7 @@ pub use grid::{GridRidge, GridRidgeParams};
 pub use kernel::LaplaceKernel;
 pub use laplace::{
     Cells, ClassWorth, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, LeaveOneOut,
-    Link as ClassLink, Measure as KernelMeasure, Metric as KernelMetric, PredictedIntervals, TargetMap,
+    Measure as KernelMeasure, Metric as KernelMetric, PredictedIntervals, SolverChoice as KernelSolver, TargetMap,
 };
 pub use laplace::{
     LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceRidge, LaplaceRidgeParams, LifetimesChoice, TuningParams,
