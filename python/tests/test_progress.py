@@ -63,7 +63,11 @@ def test_a_cancelled_partial_fit_changes_nothing(cls, rng):
     assert model._model.to_bytes() == data and np.array_equal(answer(model, X), before)
     model.verbose = False
     whole = small(cls).set_params(n_estimators=30, **box).partial_fit(np.concatenate([X, more]), np.concatenate([y, new]))
-    assert np.array_equal(answer(model.partial_fit(more, new), X), answer(whole, X))
+    learned, expected = answer(model.partial_fit(more, new), X), answer(whole, X)
+    if cls is mondrian.MondrianFeatures:
+        # Cells that come later are further columns: the same ones in another order.
+        learned, expected = (columns[:, np.lexsort(columns)] for columns in (learned, expected))
+    assert np.array_equal(learned, expected)
 
 
 #: Work that would take minutes, and how to begin it.
