@@ -295,7 +295,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
             return self._take(self._solve(X, y, weights, local=True))
         if (None if y.ndim == 1 else y.shape[1]) != self._n_targets:
             raise ValueError(f"y has shape {y.shape}, but the model was fitted for {self._n_targets or 1} target(s)")
-        rows = (X, np.ascontiguousarray(y.T).ravel(), weights)
+        rows = (X, np.ascontiguousarray(y).ravel(), weights)
         if self._is_to_be_tuned(len(X)):
             arguments, map_ = self._whole_arguments(X, y, local=True)
             return self._take(self._model.tuned_again(rows, map_, arguments, self._work()))
@@ -328,7 +328,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
             self._kernel_arguments(X.shape[1])
             return self._solve_axes(X, y, weights, lifetimes, search)
         arguments, map_ = self._whole_arguments(X, y, local)
-        targets = np.ascontiguousarray(y.T).ravel()
+        targets = np.ascontiguousarray(y).ravel()
         model = _mondrian.LaplaceRegressor.fit((X, targets, weights), map_, arguments, self._work())
         self._n_targets = None if y.ndim == 1 else y.shape[1]
         return model

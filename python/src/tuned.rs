@@ -3,14 +3,14 @@
 use mondrian::internals::laplace::SolverChoice;
 use mondrian::internals::linalg::Threads;
 use mondrian::{
-    Cells, KernelMeasure as Measure, KernelMetric as Metric, KernelTuning, LaplaceClassifier, LaplaceRegressor,
-    LaplaceRegressorParams, Matrix, Progress, TargetMap,
+    Cells, FitOptions, KernelMeasure as Measure, KernelMetric as Metric, KernelTuning, LaplaceClassifier,
+    LaplaceRegressor, Prediction, Progress, TargetMap,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{Column, NewTable, NewVector, NewVectors, Table, columns, table, vector};
-use crate::errors::{to_python, unknown};
+use crate::errors::unknown;
 use crate::model::bound;
 use crate::searched::{run_searching, trajectory_dict};
 use crate::threads::Work;
@@ -182,10 +182,6 @@ with_kernel!(PyLaplaceRegressor);
 with_kernel!(PyLaplaceClassifier);
 
 /// Targets column by column as a matrix.
-fn targets_of(py: Python<'_>, y: &Column<'_>, n_rows: usize) -> PyResult<Matrix> {
-    Matrix::from_column_major(y.to_vec(), n_rows, y.len() / n_rows.max(1)).map_err(|error| to_python(py, &error))
-}
-
 fn map_named(name: Option<&str>) -> PyResult<Option<TargetMap>> {
     Ok(match name {
         None => None,
@@ -198,7 +194,7 @@ fn map_named(name: Option<&str>) -> PyResult<Option<TargetMap>> {
 
 #[pymethods]
 impl PyLaplaceRegressor {
-    /// Tunes and solves; targets column by column.
+    /// Tunes and solves; targets row by row.
     #[staticmethod]
     fn fit<'py>(
         py: Python<'py>,
@@ -208,20 +204,21 @@ impl PyLaplaceRegressor {
         work: Work<'py>,
     ) -> PyResult<Self> {
         let target_map = map_named(target_map.as_deref())?;
-        let params = LaplaceRegressorParams { tuning: arguments.tuning(work.n_threads())?, target_map };
+        let params = LaplaceRegressor::params()
+            .tuning(arguments.tuning(work.n_threads())?)
+            .categorical(arguments.categorical.clone())
+            .target_map(target_map);
         let (x, y, weights) = &rows;
         let (numbers, width) = x.row_major()?;
-        let n_rows = numbers.len() / width.max(1);
-        let targets = targets_of(py, y, n_rows)?;
-        let (categorical, weights) = (&arguments.categorical, weights.as_deref());
-        run_searching(py, &work, |progress: Progress<'_>| {
+        let (y, weights): (&[_], _) = (y, weights.as_deref());
+        run_searching(py, &work, |mut progress: Progress<'_>| {
             let cells = Cells::row_major(&numbers, width)?;
-            LaplaceRegressor::fit_many(cells, categorical, &targets, weights, &params, progress)
+            params.fit_with(cells, y, FitOptions { weights, progress: progress.part(0.0, 1.0) })
         })
         .map(Self::from)
     }
 
-    /// Appends rows; targets column by column.
+    /// Appends rows; targets row by row.
     fn append<'py>(
         &self,
         py: Python<'py>,
@@ -230,10 +227,11 @@ impl PyLaplaceRegressor {
     ) -> PyResult<()> {
         let (x, y, weights) = &rows;
         let (numbers, width) = x.row_major()?;
-        let n_rows = numbers.len() / width.max(1);
-        let targets = targets_of(py, y, n_rows)?;
-        let weights = weights.as_deref();
-        self.model.change(py, n_threads, |model| model.append(Cells::row_major(&numbers, width)?, &targets, weights))
+        let (y, weights): (&[_], _) = (y, weights.as_deref());
+        self.model.change(py, n_threads, |model| {
+            let options = FitOptions { weights, ..FitOptions::default() };
+            model.learn_with(Cells::row_major(&numbers, width)?, y, options)
+        })
     }
 
     /// The model tuned anew on all its rows and these.
@@ -246,14 +244,13 @@ impl PyLaplaceRegressor {
         work: Work<'py>,
     ) -> PyResult<Self> {
         let tuning = arguments.tuning(work.n_threads())?;
-        let params = LaplaceRegressorParams { tuning, target_map: map_named(target_map.as_deref())? };
+        let params = LaplaceRegressor::params().tuning(tuning).target_map(map_named(target_map.as_deref())?);
         let (x, y, weights) = &rows;
         let (numbers, width) = x.row_major()?;
-        let targets = targets_of(py, y, numbers.len() / width.max(1))?;
-        let weights = weights.as_deref();
+        let (y, weights): (&[_], _) = (y, weights.as_deref());
         run_searching(py, &work, |progress: Progress<'_>| {
             let mut copy = self.model.read().clone();
-            copy.append(Cells::row_major(&numbers, width)?, &targets, weights)?;
+            copy.learn_with(Cells::row_major(&numbers, width)?, y, FitOptions { weights, ..FitOptions::default() })?;
             copy.tuned_again(&params, progress)
         })
         .map(Self::from)
@@ -267,7 +264,7 @@ impl PyLaplaceRegressor {
 
     fn predict_with_std<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVectors<'py> {
         let (numbers, width) = x.row_major()?;
-        let (mean, std) =
+        let Prediction { mean, std } =
             self.model.ask(py, n_threads, |model| model.predict_with_std(Cells::row_major(&numbers, width)?))?;
         Ok((vector(py, mean), vector(py, std)))
     }
@@ -343,13 +340,14 @@ impl PyLaplaceClassifier {
         work: Work<'py>,
     ) -> PyResult<Self> {
         let tuning = arguments.tuning(work.n_threads())?;
+        let params =
+            LaplaceClassifier::params().tuning(tuning).n_classes(n_classes).categorical(arguments.categorical.clone());
         let (x, y, weights) = &rows;
         let (numbers, width) = x.row_major()?;
-        let classes: Vec<usize> = y.iter().map(|class| *class as usize).collect();
-        let (categorical, weights) = (&arguments.categorical, weights.as_deref());
-        run_searching(py, &work, |progress: Progress<'_>| {
+        let (y, weights): (&[_], _) = (y, weights.as_deref());
+        run_searching(py, &work, |mut progress: Progress<'_>| {
             let cells = Cells::row_major(&numbers, width)?;
-            LaplaceClassifier::fit_with_progress(cells, categorical, &classes, n_classes, weights, &tuning, progress)
+            params.fit_with(cells, y, FitOptions { weights, progress: progress.part(0.0, 1.0) })
         })
         .map(Self::from)
     }
@@ -363,9 +361,11 @@ impl PyLaplaceClassifier {
     ) -> PyResult<()> {
         let (x, y, weights) = &rows;
         let (numbers, width) = x.row_major()?;
-        let classes: Vec<usize> = y.iter().map(|class| *class as usize).collect();
-        let weights = weights.as_deref();
-        self.model.change(py, n_threads, |model| model.append(Cells::row_major(&numbers, width)?, &classes, weights))
+        let (y, weights): (&[_], _) = (y, weights.as_deref());
+        self.model.change(py, n_threads, |model| {
+            let options = FitOptions { weights, ..FitOptions::default() };
+            model.learn_with(Cells::row_major(&numbers, width)?, y, options)
+        })
     }
 
     /// The model tuned anew on all its rows and these.
@@ -376,15 +376,14 @@ impl PyLaplaceClassifier {
         arguments: Arguments,
         work: Work<'py>,
     ) -> PyResult<Self> {
-        let tuning = arguments.tuning(work.n_threads())?;
+        let params = LaplaceClassifier::params().tuning(arguments.tuning(work.n_threads())?);
         let (x, y, weights) = &rows;
         let (numbers, width) = x.row_major()?;
-        let classes: Vec<usize> = y.iter().map(|class| *class as usize).collect();
-        let weights = weights.as_deref();
+        let (y, weights): (&[_], _) = (y, weights.as_deref());
         run_searching(py, &work, |progress: Progress<'_>| {
             let mut copy = self.model.read().clone();
-            copy.append(Cells::row_major(&numbers, width)?, &classes, weights)?;
-            copy.tuned_again(&tuning, progress)
+            copy.learn_with(Cells::row_major(&numbers, width)?, y, FitOptions { weights, ..FitOptions::default() })?;
+            copy.tuned_again(&params, progress)
         })
         .map(Self::from)
     }

@@ -9,7 +9,6 @@ use std::time::Instant;
 use mondrian::internals::linalg::Threads;
 use mondrian::{
     Cells, KernelMeasure as Measure, KernelMetric as Metric, KernelTuning, LaplaceClassifier, LaplaceRegressor,
-    LaplaceRegressorParams,
 };
 use mondrian_benches::{Table, rmse, timed_on_processor};
 
@@ -58,10 +57,10 @@ fn regress(name: &str, table: &Table) -> Result<(), Box<dyn std::error::Error>> 
     let order = mondrian_benches::numpy::permutation(0, table.y.len());
     let (train, test) = order.split_at(table.y.len() * 4 / 5);
     let ((x, y), (qx, qy)) = (rows(table, train), rows(table, test));
-    let params = LaplaceRegressorParams { tuning: tuning(), ..LaplaceRegressorParams::default() };
-    let (cells, categorical) = (Cells::row_major(&x, table.n_columns)?, vec![false; table.n_columns]);
+    let params = LaplaceRegressor::params().tuning(tuning());
+    let cells = Cells::row_major(&x, table.n_columns)?;
     let start = Instant::now();
-    let (model, seconds) = timed_on_processor(|| LaplaceRegressor::fit(cells, &categorical, &y, None, &params));
+    let (model, seconds) = timed_on_processor(|| params.fit(cells, &y));
     let (model, wall) = (model?, start.elapsed().as_secs_f64());
     let predicted = model.predict(Cells::row_major(&qx, table.n_columns)?)?;
     println!(
@@ -89,11 +88,11 @@ fn classify(name: &str, table: &Table, n_train: usize) -> Result<(), Box<dyn std
     labels.sort_unstable();
     labels.dedup();
     let number = |y: f64| labels.iter().position(|l| *l == y as i64).unwrap_or(0);
-    let classes: Vec<usize> = y.iter().map(|y| number(*y)).collect();
-    let (cells, categorical) = (Cells::row_major(&x, table.n_columns)?, vec![false; table.n_columns]);
+    let classes: Vec<u32> = y.iter().map(|y| number(*y) as u32).collect();
+    let cells = Cells::row_major(&x, table.n_columns)?;
     let start = Instant::now();
-    let (model, seconds) =
-        timed_on_processor(|| LaplaceClassifier::fit(cells, &categorical, &classes, labels.len(), None, &tuning()));
+    let params = LaplaceClassifier::params().tuning(tuning()).n_classes(labels.len());
+    let (model, seconds) = timed_on_processor(|| params.fit(cells, &classes));
     let (model, wall) = (model?, start.elapsed().as_secs_f64());
     let probabilities = model.predict_proba(Cells::row_major(&qx, table.n_columns)?)?;
     let (mut right, mut loss) = (0.0, 0.0);

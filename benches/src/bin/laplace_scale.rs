@@ -11,9 +11,7 @@ use std::time::Instant;
 use mondrian::internals::laplace::SolverChoice;
 use mondrian::internals::linalg::Threads;
 use mondrian::process::NodeKey;
-use mondrian::{
-    Cells, KernelMetric as Metric, KernelTuning, LaplaceRegressor, LaplaceRegressorParams, Matrix, Progress, Report,
-};
+use mondrian::{Cells, FitOptions, KernelMetric as Metric, KernelTuning, LaplaceRegressor, Progress, Report};
 use mondrian_benches::{Table, rmse};
 
 fn variable(name: &str) -> String {
@@ -80,21 +78,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ((x, y), (qx, qy)) = (rows(train), rows(test));
     drop(table);
     let before = peak();
-    let params = LaplaceRegressorParams { tuning: tuning(), ..LaplaceRegressorParams::default() };
+    let tuning = tuning();
+    let first = tuning.rows.div_ceil(2);
+    let params = LaplaceRegressor::params().tuning(tuning);
     let start = Instant::now();
     let (mut batches, mut tuned) = (0.0, 0.0);
     let mut tell = |report: Report<'_>| {
         tuned = start.elapsed().as_secs_f64();
-        if report.step.is_some_and(|step| step.rows > params.tuning.rows.div_ceil(2)) {
+        if report.step.is_some_and(|step| step.rows > first) {
             batches = tuned;
         }
         ControlFlow::Continue(())
     };
-    let targets = Matrix::from_column(y.clone());
-    let categorical = vec![false; width];
     let progress = Progress::new(&mut tell);
-    let model =
-        LaplaceRegressor::fit_many(Cells::row_major(&x, width)?, &categorical, &targets, None, &params, progress)?;
+    let model = params.fit_with(Cells::row_major(&x, width)?, &y, FitOptions::watched(progress))?;
     let fitted = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let predicted = model.predict(Cells::row_major(&qx, width)?)?;

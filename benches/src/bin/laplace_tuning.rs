@@ -10,7 +10,7 @@ use std::time::Instant;
 use mondrian::internals::laplace::{KernelRows, contract};
 use mondrian::internals::linalg::{Matrix, Threads};
 use mondrian::process::NodeKey;
-use mondrian::{Cells, KernelTuning, LaplaceRegressor, LaplaceRegressorParams, Progress};
+use mondrian::{Cells, FitOptions, KernelTuning, LaplaceRegressor, Progress};
 use mondrian_benches::timed_on_thread;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target = |row: &[f64]| (2.0 * row[0]).sin() + row[1] * row[2 % dims] + 0.3 * row[3 % dims].abs();
     let y: Vec<f64> = x.chunks(dims).enumerate().map(|(i, row)| target(row) + 0.1 * draw(n * dims + i)).collect();
     let tuning = KernelTuning { threads: Threads::up_to(2), ..KernelTuning::default() };
-    let params = LaplaceRegressorParams { tuning, ..LaplaceRegressorParams::default() };
+    let params = LaplaceRegressor::params().tuning(tuning);
     let start = Instant::now();
     let mut last = 0.0;
     let mut listen = |report: mondrian::Report<'_>| {
@@ -34,10 +34,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         ControlFlow::Continue(())
     };
-    let targets = Matrix::from_column(y);
     let cells = Cells::row_major(&x, dims)?;
     let progress = Progress::new(&mut listen);
-    let model = LaplaceRegressor::fit_many(cells, &vec![false; dims], &targets, None, &params, progress)?;
+    let model = params.fit_with(cells, &y, FitOptions::watched(progress))?;
     let whole = start.elapsed().as_secs_f64();
     println!(
         "{n} × {dims}: tuning {last:.1} s on two threads ({} evaluations), the whole fit {whole:.1} s",

@@ -34,7 +34,8 @@
 //! | regression online, with uncertainty | [`RegressionForest`] |
 //! | classification online | [`ClassificationForest`] |
 //! | densities, and classification by them | [`DensityForest`], [`DensityClassifier`] |
-//! | the most accurate regression, one lifetime per input | [`LaplaceKernelRidge`] |
+//! | the most accurate regression and classification of a table | [`LaplaceRegressor`], [`LaplaceClassifier`] |
+//! | the report's kernel alone, one tuned lifetime per input | [`LaplaceKernelRidge`] |
 //! | exact ridge with a given Laplace kernel | [`LaplaceRidge`] |
 //! | ridge on random features, linear in the rows | [`KernelRidge`], with [`MondrianFeatures`] |
 //! | other features of the kernel | [`RandomBinning`], [`RandomFourier`], [`GridFeatures`] |
@@ -95,8 +96,9 @@ pub use grid::search::{SearchKind, SearchLimits};
 pub use grid::{GridRidge, GridRidgeParams};
 pub use kernel::LaplaceKernel;
 pub use laplace::{
-    Cells, ClassWorth, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, LeaveOneOut,
-    Measure as KernelMeasure, Metric as KernelMetric, PredictedIntervals, SolverChoice as KernelSolver, TargetMap,
+    Cells, KernelTuning, LaplaceClassifier, LaplaceClassifierParams, LaplaceRegressor, LaplaceRegressorParams,
+    LeaveOneOut, LeaveOneOutClasses, Measure as KernelMeasure, Metric as KernelMetric, SolverChoice as KernelSolver,
+    TargetMap,
 };
 pub use laplace::{
     LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceRidge, LaplaceRidgeParams, LifetimesChoice, TuningParams,

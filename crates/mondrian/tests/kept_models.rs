@@ -14,7 +14,7 @@ use mondrian::internals::grid::GridSolution;
 use mondrian::internals::linalg::Threads;
 use mondrian::internals::model_file::Archive;
 use mondrian::process::NodeKey;
-use mondrian::{Cells, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams};
+use mondrian::{Cells, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor};
 use mondrian::{ClassPrior, DensityClassifier, DensityForest, DensityParams};
 use mondrian::{
     ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice, RegressionForest, RegressionParams,
@@ -94,14 +94,13 @@ fn written(kind: &str) -> Result<Vec<u8>> {
         KernelRidge::KIND => KernelRidge::params().trees(trees).lifetime(two).alpha(0.1).fit(points, &y)?.to_bytes(),
         LaplaceKernelRidge::KIND => LaplaceKernelRidgeParams::default().fit(points, &y)?.to_bytes(),
         LaplaceRegressor::KIND => {
-            let params = LaplaceRegressorParams { tuning: tuning(), ..LaplaceRegressorParams::default() };
+            let params = LaplaceRegressor::params().tuning(tuning()).categorical([false, false, true]);
             let (table, y) = (with_gaps(&x), y.iter().map(|y| 3.0 + y).collect::<Vec<f64>>());
-            LaplaceRegressor::fit(Cells::row_major(&table, 3)?, &[false, false, true], &y, None, &params)?.to_bytes()
+            params.fit(Cells::row_major(&table, 3)?, &y)?.to_bytes()
         }
         LaplaceClassifier::KIND => {
-            let labels: Vec<usize> = classes.iter().map(|class| *class as usize).collect();
-            let (table, codes) = (with_gaps(&x), [false, false, true]);
-            LaplaceClassifier::fit(Cells::row_major(&table, 3)?, &codes, &labels, 3, None, &tuning())?.to_bytes()
+            let params = LaplaceClassifier::params().tuning(tuning()).n_classes(3).categorical([false, false, true]);
+            params.fit(Cells::row_major(&with_gaps(&x), 3)?, &classes)?.to_bytes()
         }
         GridRidge::KIND => GridRidgeParams { n_grids: 6, ..GridRidgeParams::default() }.fit(points, &y)?.to_bytes(),
         GridSolution::KIND => GridSolution::fit(grid, points, &y, &[2.0, 1.0], 0.1, true, Threads::ONE)?.to_bytes(),
@@ -138,8 +137,8 @@ fn said(bytes: &[u8]) -> Result<Vec<f64>> {
         }
         LaplaceRegressor::KIND => {
             let (model, table) = (LaplaceRegressor::from_bytes(bytes)?, with_gaps(&queries));
-            let said = model.predict_with_intervals(Cells::row_major(&table, 3)?, &[0.8])?;
-            let ends = said.intervals[0].iter().flat_map(|(lower, upper)| [*lower, *upper]);
+            let (said, ends) = model.predict_with_intervals(Cells::row_major(&table, 3)?, &[0.8])?;
+            let ends = ends[0].iter().flat_map(|(lower, upper)| [*lower, *upper]);
             [said.mean, said.std, ends.collect(), model.importances().to_vec()].concat()
         }
         LaplaceClassifier::KIND => {

@@ -4,8 +4,8 @@ use mondrian::internals::laplace::{SolverChoice, SolverUsed};
 use mondrian::internals::linalg::Threads;
 use mondrian::process::NodeKey;
 use mondrian::{
-    Cells, Error, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, Matrix,
-    Progress, Saved, TargetMap,
+    Cells, Error, FitOptions, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams,
+    Prediction, Progress, Saved, TargetMap,
 };
 
 /// Rows with a target of two inputs; the third is noise, with a missing cell now and then, the fourth a category.
@@ -35,7 +35,7 @@ fn tuning(solver: SolverChoice, threads: usize) -> KernelTuning {
 }
 
 fn params(solver: SolverChoice, threads: usize) -> LaplaceRegressorParams {
-    LaplaceRegressorParams { tuning: tuning(solver, threads), target_map: None }
+    LaplaceRegressor::params().tuning(tuning(solver, threads))
 }
 
 fn cells(x: &[f64]) -> Cells<'_> {
@@ -43,7 +43,7 @@ fn cells(x: &[f64]) -> Cells<'_> {
 }
 
 fn fit(x: &[f64], y: &[f64], params: &LaplaceRegressorParams) -> LaplaceRegressor {
-    LaplaceRegressor::fit(cells(x), &CATEGORICAL, y, None, params).unwrap()
+    params.clone().categorical(CATEGORICAL).fit(cells(x), y).unwrap()
 }
 
 fn rmse(found: &[f64], y: &[f64]) -> f64 {
@@ -61,11 +61,11 @@ fn split(n: usize, n_queries: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>, Vec<f64>)
 fn every_solver_predicts_fresh_rows_and_says_which_it_was() {
     let (x, y, queries, answers) = split(300, 200);
     let used = |solver| {
-        let mut params = params(solver, 1);
         // A size of the neighbourhood is chosen once here.
-        params.tuning.n_neighbors = params.tuning.n_neighbors.filter(|_| solver != SolverChoice::Auto);
-        let model = fit(&x, &y, &params);
-        let (mean, std) = model.predict_with_std(cells(&queries)).unwrap();
+        let n_neighbors = (solver != SolverChoice::Auto).then_some(40);
+        let tuning = KernelTuning { n_neighbors, ..tuning(solver, 1) };
+        let model = fit(&x, &y, &LaplaceRegressor::params().tuning(tuning));
+        let Prediction { mean, std } = model.predict_with_std(cells(&queries)).unwrap();
         assert_eq!(model.predict(cells(&queries)).unwrap(), mean);
         let error = rmse(&mean, &answers);
         assert!(error < 0.15 && std.iter().all(|s| *s > 0.0 && *s < 1.0), "{solver:?} {error}");
@@ -107,7 +107,7 @@ fn threads_and_the_order_of_rows_do_not_change_bits() {
         assert_eq!(reversed.predict_with_std(cells(&queries)).unwrap(), expected);
         // One query at a time, and from a file, too.
         let single: Vec<f64> = queries.chunks(4).flat_map(|q| one.predict(cells(q)).unwrap()).collect();
-        assert_eq!(single, expected.0);
+        assert_eq!(single, expected.mean);
         let bytes = one.to_bytes().unwrap();
         let read = LaplaceRegressor::from_bytes(&bytes).unwrap();
         assert_eq!(read.predict_with_std(cells(&queries)).unwrap(), expected);
@@ -121,27 +121,27 @@ fn rows_are_appended() {
     let first = 100;
     let mut model = fit(&x[..4 * first], &y[..first], &params(SolverChoice::Local, 1));
     let before = rmse(&model.predict(cells(&queries)).unwrap(), &answers);
-    let rest = Matrix::from_column(y[first..].to_vec());
+    let rest = &y[first..];
     let old = model.predict(cells(&queries)).unwrap();
     // What cannot be appended changes nothing.
-    let few = Matrix::from_column(vec![1.0]);
-    assert!(matches!(model.append(cells(&x[4 * first..]), &few, None), Err(Error::LengthMismatch { .. })));
-    let mut nan = rest.clone();
-    nan[(3, 0)] = f64::NAN;
-    assert!(matches!(model.append(cells(&x[4 * first..]), &nan, None), Err(Error::NotFinite { .. })));
+    let few = [1.0];
+    assert!(matches!(model.learn(cells(&x[4 * first..]), &few), Err(Error::LengthMismatch { .. })));
+    let mut nan = rest.to_vec();
+    nan[3] = f64::NAN;
+    assert!(matches!(model.learn(cells(&x[4 * first..]), &nan), Err(Error::NotFinite { .. })));
     assert_eq!(model.predict(cells(&queries)).unwrap(), old);
     // In one piece or in several.
     let mut pieces = model.clone();
-    model.append(cells(&x[4 * first..]), &rest, None).unwrap();
+    model.learn(cells(&x[4 * first..]), rest).unwrap();
     for (x, y) in x[4 * first..].chunks(4 * 50).zip(y[first..].chunks(50)) {
-        pieces.append(cells(x), &Matrix::from_column(y.to_vec()), None).unwrap();
+        pieces.learn(cells(x), y).unwrap();
     }
     let found = model.predict_with_std(cells(&queries)).unwrap();
     assert_eq!(pieces.predict_with_std(cells(&queries)).unwrap(), found);
     assert_eq!((model.n_rows(), model.solver().n_tuned), (300, 100));
-    assert!(rmse(&found.0, &answers) < before);
+    assert!(rmse(&found.mean, &answers) < before);
     let read = LaplaceRegressor::from_bytes(&model.to_bytes().unwrap()).unwrap();
-    assert_eq!(read.predict(cells(&queries)).unwrap(), found.0);
+    assert_eq!(read.predict(cells(&queries)).unwrap(), found.mean);
     // Tuned again it is the model of all rows.
     let again = model.tuned_again(&params(SolverChoice::Local, 1), Progress::none()).unwrap();
     let whole = fit(&x, &y, &params(SolverChoice::Local, 1));
@@ -151,10 +151,10 @@ fn rows_are_appended() {
     // A model solved at once becomes a local one; its file does not know the cells.
     let mut exact = fit(&x[..400], &y[..100], &params(SolverChoice::Exact, 1));
     let mut read = LaplaceRegressor::from_bytes(&exact.to_bytes().unwrap()).unwrap();
-    exact.append(cells(&x[400..]), &Matrix::from_column(y[100..].to_vec()), None).unwrap();
+    exact.learn(cells(&x[400..]), &y[100..]).unwrap();
     assert_eq!((exact.solver().used, exact.n_rows()), (SolverUsed::Local, 300));
     assert!(rmse(&exact.predict(cells(&queries)).unwrap(), &answers) < before);
-    assert_eq!(read.append(cells(&x[400..404]), &few, None), Err(Error::NotLocal));
+    assert_eq!(read.learn(cells(&x[400..404]), &few), Err(Error::NotLocal));
     assert!(matches!(read.tuned_again(&params(SolverChoice::Local, 1), Progress::none()), Err(Error::NotLocal)));
 }
 
@@ -167,7 +167,8 @@ fn weights_are_repeated_rows_for_every_solver() {
     let y_twice: Vec<f64> = twice().map(|i| y[i]).collect();
     for solver in [SolverChoice::Cg, SolverChoice::Local] {
         let params = params(solver, 1);
-        let weighted = LaplaceRegressor::fit(cells(&x), &CATEGORICAL, &y, Some(&weights), &params).unwrap();
+        let weighted =
+            params.clone().categorical(CATEGORICAL).fit_with(cells(&x), &y, FitOptions::weighted(&weights)).unwrap();
         let repeated = fit(&x_twice, &y_twice, &params);
         assert_eq!(weighted.predict(cells(&queries)).unwrap(), repeated.predict(cells(&queries)).unwrap());
     }
@@ -176,22 +177,22 @@ fn weights_are_repeated_rows_for_every_solver() {
 #[test]
 fn several_targets_maps_and_smoothers() {
     let (x, y, queries, answers) = split(200, 60);
-    let both = Matrix::from_fn(200, 2, |i, c| if c == 0 { y[i] } else { -3.0 * y[i] });
+    let both: Vec<f64> = y.iter().flat_map(|y| [*y, -3.0 * y]).collect();
     for solver in [SolverChoice::Cg, SolverChoice::Local] {
         let two = params(solver, 1);
-        let model = LaplaceRegressor::fit_many(cells(&x), &CATEGORICAL, &both, None, &two, Progress::none()).unwrap();
+        let model = two.clone().categorical(CATEGORICAL).fit(cells(&x), &both).unwrap();
         let found = model.predict(cells(&queries)).unwrap();
         let apart = (0..60).map(|i| (found[2 * i + 1] + 3.0 * found[2 * i]).abs()).fold(0.0, f64::max);
         assert!(apart < 0.01, "{solver:?} {apart}");
         // Predictions are the smoother times targets.
-        let plain = LaplaceRegressorParams { target_map: Some(TargetMap::Identity), ..params(solver, 1) };
+        let plain = params(solver, 1).target_map(TargetMap::Identity);
         let model = fit(&x, &y, &plain);
         let smoother = model.equivalent_kernel(cells(&queries), Threads::ONE).unwrap();
         for (row, p) in smoother.chunks(200).zip(model.predict(cells(&queries)).unwrap()) {
             let sum: f64 = row.iter().zip(&y).map(|(s, y)| s * y).sum();
             assert!((sum - p).abs() < 0.01, "{solver:?} {sum} {p}");
         }
-        let logarithm = LaplaceRegressorParams { target_map: Some(TargetMap::Log), ..params(solver, 1) };
+        let logarithm = params(solver, 1).target_map(Some(TargetMap::Log));
         let model = fit(&x, &y, &logarithm);
         assert_eq!(model.target_map(), TargetMap::Log);
         assert!(rmse(&model.predict(cells(&queries)).unwrap(), &answers) < 0.2);
@@ -202,18 +203,24 @@ fn several_targets_maps_and_smoothers() {
 #[test]
 fn classes_are_predicted_and_appended() {
     let (x, y, queries, answers) = split(300, 200);
-    let class = |y: &f64| usize::from(*y > 2.6) + usize::from(*y > 3.4);
-    let (classes, answers): (Vec<usize>, Vec<usize>) =
-        (y.iter().map(class).collect(), answers.iter().map(class).collect());
+    let class = |y: &f64| u32::from(*y > 2.6) + u32::from(*y > 3.4);
+    let (classes, answers): (Vec<u32>, Vec<u32>) = (y.iter().map(class).collect(), answers.iter().map(class).collect());
     for solver in [SolverChoice::Auto, SolverChoice::Cg, SolverChoice::Local] {
         let fit = |threads| {
-            LaplaceClassifier::fit(cells(&x), &CATEGORICAL, &classes, 3, None, &tuning(solver, threads)).unwrap()
+            LaplaceClassifier::params()
+                .tuning(tuning(solver, threads))
+                .n_classes(3)
+                .categorical(CATEGORICAL)
+                .fit(cells(&x), &classes)
+                .unwrap()
         };
         let model = fit(1);
         let p = model.predict_proba(cells(&queries)).unwrap();
         assert_eq!(fit(3).predict_proba(cells(&queries)).unwrap(), p);
         let right = |p: &[f64]| {
-            let own = |i: usize| p[3 * i + answers[i]] >= p[3 * i..3 * i + 3].iter().fold(0.0, |a: f64, b| a.max(*b));
+            let own = |i: usize| {
+                p[3 * i + answers[i] as usize] >= p[3 * i..3 * i + 3].iter().fold(0.0, |a: f64, b| a.max(*b))
+            };
             (0..200).filter(|&i| own(i)).count()
         };
         assert!(right(&p) > 155, "{solver:?} {}", right(&p));
@@ -221,19 +228,18 @@ fn classes_are_predicted_and_appended() {
         let read = LaplaceClassifier::from_bytes(&model.to_bytes().unwrap()).unwrap();
         assert_eq!(read.predict_proba(cells(&queries)).unwrap(), p);
     }
-    let mut model = LaplaceClassifier::fit(
-        cells(&x[..400]),
-        &CATEGORICAL,
-        &classes[..100],
-        3,
-        None,
-        &tuning(SolverChoice::Local, 1),
-    )
-    .unwrap();
-    model.append(cells(&x[400..]), &classes[100..], None).unwrap();
-    assert!(model.append(cells(&x[..4]), &[3], None).is_err());
+    let mut model = LaplaceClassifier::params()
+        .tuning(tuning(SolverChoice::Local, 1))
+        .n_classes(3)
+        .categorical(CATEGORICAL)
+        .fit(cells(&x[..400]), &classes[..100])
+        .unwrap();
+    model.learn(cells(&x[400..]), &classes[100..]).unwrap();
+    assert!(model.learn(cells(&x[..4]), &[3]).is_err());
     assert_eq!((model.n_rows(), model.solver().n_tuned), (300, 100));
-    let again = model.tuned_again(&tuning(SolverChoice::Local, 1), Progress::none()).unwrap();
+    let again = model
+        .tuned_again(&LaplaceClassifier::params().tuning(tuning(SolverChoice::Local, 1)), Progress::none())
+        .unwrap();
     assert_eq!((again.n_rows(), again.n_classes(), again.solver().n_tuned), (300, 3, 300));
 }
 
@@ -242,11 +248,11 @@ fn rows_without_anything_to_tell_them_apart_are_solved() {
     for solver in [SolverChoice::Auto, SolverChoice::Cg, SolverChoice::Local] {
         for metric in [KernelMetric::Auto, KernelMetric::None] {
             let tuning = KernelTuning { metric, max_exact_rows: 2, ..tuning(solver, 1) };
-            let params = LaplaceRegressorParams { tuning, target_map: None };
+            let params = LaplaceRegressor::params().tuning(tuning);
             // Constant inputs, one row, and rows that are all equal.
             for (n, y) in [(1, [2.0; 40]), (40, [2.0; 40]), (40, std::array::from_fn(|i| (i % 5) as f64))] {
                 let x = vec![0.5; 4 * n];
-                let model = LaplaceRegressor::fit(cells(&x), &[false; 4], &y[..n], None, &params).unwrap();
+                let model = params.fit(cells(&x), &y[..n]).unwrap();
                 assert!((model.predict(cells(&x[..4])).unwrap()[0] - 2.0).abs() < 1e-6, "{solver:?} {n}");
             }
         }

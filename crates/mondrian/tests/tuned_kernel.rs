@@ -2,8 +2,8 @@
 
 use mondrian::internals::linalg::Threads;
 use mondrian::{
-    Cells, Error, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, Matrix,
-    Saved, TargetMap,
+    Cells, Error, FitOptions, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams,
+    Progress, Saved, TargetMap,
 };
 
 /// Rows with a smooth target of the first two inputs; the third is noise.
@@ -19,7 +19,7 @@ fn quick(threads: usize) -> KernelTuning {
 }
 
 fn params(threads: usize) -> LaplaceRegressorParams {
-    LaplaceRegressorParams { tuning: quick(threads), target_map: None }
+    LaplaceRegressor::params().tuning(quick(threads))
 }
 
 fn cells(x: &[f64]) -> Cells<'_> {
@@ -29,11 +29,11 @@ fn cells(x: &[f64]) -> Cells<'_> {
 #[test]
 fn threads_and_the_order_of_rows_do_not_change_bits() {
     let (x, y) = table(150);
-    let one = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, None, &params(1)).unwrap();
-    let two = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, None, &params(2)).unwrap();
+    let one = params(1).fit(cells(&x), &y).unwrap();
+    let two = params(2).fit(cells(&x), &y).unwrap();
     let back: Vec<f64> = x.chunks(3).rev().flatten().copied().collect();
     let y_back: Vec<f64> = y.iter().rev().copied().collect();
-    let reversed = LaplaceRegressor::fit(cells(&back), &[false; 3], &y_back, None, &params(1)).unwrap();
+    let reversed = params(1).fit(cells(&back), &y_back).unwrap();
     let (queries, _) = table(40);
     let expected = one.predict_with_std(cells(&queries)).unwrap();
     assert_eq!(two.predict_with_std(cells(&queries)).unwrap(), expected);
@@ -42,7 +42,7 @@ fn threads_and_the_order_of_rows_do_not_change_bits() {
     assert_eq!(one.trajectory(), two.trajectory());
     // One query at a time, too.
     let single: Vec<f64> = queries.chunks(3).flat_map(|q| one.predict(cells(q)).unwrap()).collect();
-    assert_eq!(single, expected.0);
+    assert_eq!(single, expected.mean);
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn leaving_out_is_refitting() {
     let (x, y) = table(40);
     let lifetimes = Some(vec![2.0, 1.0, 0.3]);
     let tuning = KernelTuning { lifetimes, alpha: Some(0.05), ..quick(1) };
-    let params = LaplaceRegressorParams { tuning, target_map: Some(TargetMap::Identity) };
+    let params = LaplaceRegressor::params().target_map(TargetMap::Identity);
     let weights: Vec<f64> = (0..40).map(|i| 1.0 + f64::from(i % 3)).collect();
-    let whole = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, Some(&weights), &params).unwrap();
+    let whole = params.clone().tuning(tuning.clone()).fit_with(cells(&x), &y, FitOptions::weighted(&weights)).unwrap();
     let (mut square, mut total) = (0.0, 0.0);
     let mean = weights.iter().sum::<f64>() / 40.0;
     for left_out in 0..40 {
@@ -62,9 +62,9 @@ fn leaving_out_is_refitting() {
         let w_rest: Vec<f64> = (0..40).filter(keep).map(|i| weights[i]).collect();
         // Weights are relative to their mean, so α is brought back to what it was.
         let rest_mean = w_rest.iter().sum::<f64>() / 39.0;
-        let mut params = params.clone();
-        params.tuning.alpha = Some(0.05 * mean / rest_mean);
-        let rest = LaplaceRegressor::fit(cells(&x_rest), &[false; 3], &y_rest, Some(&w_rest), &params).unwrap();
+        let tuning = KernelTuning { alpha: Some(0.05 * mean / rest_mean), ..tuning.clone() };
+        let params = params.clone().tuning(tuning);
+        let rest = params.fit_with(cells(&x_rest), &y_rest, FitOptions::weighted(&w_rest)).unwrap();
         let off = rest.predict(cells(&x[3 * left_out..3 * left_out + 3])).unwrap()[0] - y[left_out];
         square += weights[left_out] * off * off;
         total += weights[left_out];
@@ -82,8 +82,8 @@ fn a_weight_is_a_row_given_as_often() {
     let rows: Vec<usize> = (0..30).flat_map(repeat).collect();
     let x_twice: Vec<f64> = rows.iter().flat_map(|&i| x[3 * i..3 * i + 3].to_vec()).collect();
     let y_twice: Vec<f64> = rows.iter().map(|&i| y[i]).collect();
-    let weighted = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, Some(&weights), &params(1)).unwrap();
-    let repeated = LaplaceRegressor::fit(cells(&x_twice), &[false; 3], &y_twice, None, &params(1)).unwrap();
+    let weighted = params(1).fit_with(cells(&x), &y, FitOptions::weighted(&weights)).unwrap();
+    let repeated = params(1).fit(cells(&x_twice), &y_twice).unwrap();
     assert_eq!(weighted.predict(cells(&x)).unwrap(), repeated.predict(cells(&x)).unwrap());
 }
 
@@ -93,8 +93,8 @@ fn predictions_are_the_equivalent_kernel_and_survive_a_file() {
     let mut holes = x.clone();
     holes[4] = f64::NAN;
     holes[31] = f64::NAN;
-    let params = LaplaceRegressorParams { target_map: Some(TargetMap::Identity), ..params(1) };
-    let model = LaplaceRegressor::fit(cells(&holes), &[false, false, true], &y, None, &params).unwrap();
+    let params = params(1).target_map(TargetMap::Identity);
+    let model = params.clone().categorical([false, false, true]).fit(cells(&holes), &y).unwrap();
     let smoothing = model.equivalent_kernel(cells(&x[..30]), Threads::ONE).unwrap();
     let predicted = model.predict(cells(&x[..30])).unwrap();
     for (row, predicted) in smoothing.chunks(50).zip(&predicted) {
@@ -112,9 +112,8 @@ fn predictions_are_the_equivalent_kernel_and_survive_a_file() {
 #[test]
 fn several_targets_are_fitted_together() {
     let (x, y) = table(60);
-    let both = Matrix::from_fn(60, 2, |i, c| if c == 0 { y[i] } else { -3.0 * y[i] + 1.0 });
-    let model = LaplaceRegressor::fit_many(cells(&x), &[false; 3], &both, None, &params(1), mondrian::Progress::none())
-        .unwrap();
+    let both: Vec<f64> = y.iter().flat_map(|y| [*y, -3.0 * y + 1.0]).collect();
+    let model = params(1).fit(cells(&x), &both).unwrap();
     for row in model.predict(cells(&x)).unwrap().chunks(2) {
         assert!((row[1] - (1.0 - 3.0 * row[0])).abs() < 1e-6);
     }
@@ -123,8 +122,8 @@ fn several_targets_are_fitted_together() {
 #[test]
 fn probabilities_are_distributions_for_any_input() {
     let (x, y) = table(90);
-    let classes: Vec<usize> = y.iter().map(|y| (*y - 1.0).clamp(0.0, 2.9) as usize).collect();
-    let model = LaplaceClassifier::fit(cells(&x), &[false; 3], &classes, 4, None, &quick(1)).unwrap();
+    let classes: Vec<u32> = y.iter().map(|y| (*y - 1.0).clamp(0.0, 2.9) as u32).collect();
+    let model = LaplaceClassifier::params().tuning(quick(1)).n_classes(4).fit(cells(&x), &classes).unwrap();
     let far = [1e300, -1e300, 0.0, f64::NAN, f64::NAN, f64::NAN, 0.5, 0.5, 0.5];
     for row in model.predict_proba(cells(&far)).unwrap().chunks(4) {
         assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12 && row.iter().all(|p| p.is_finite() && *p > 0.0));
@@ -132,7 +131,7 @@ fn probabilities_are_distributions_for_any_input() {
     assert!(model.leave_one_out().log_loss < 0.8 * model.leave_one_out().log_loss_of_shares);
     let back = LaplaceClassifier::from_bytes(&model.to_bytes().unwrap()).unwrap();
     assert_eq!(back.predict_proba(cells(&x)).unwrap(), model.predict_proba(cells(&x)).unwrap());
-    let two = LaplaceClassifier::fit(cells(&x), &[false; 3], &classes, 4, None, &quick(2)).unwrap();
+    let two = LaplaceClassifier::params().tuning(quick(2)).n_classes(4).fit(cells(&x), &classes).unwrap();
     assert_eq!(two.predict_proba(cells(&x)).unwrap(), model.predict_proba(cells(&x)).unwrap());
 }
 
@@ -140,41 +139,41 @@ fn probabilities_are_distributions_for_any_input() {
 fn input_that_no_table_should_hold_is_answered_or_refused() {
     let (x, y) = table(25);
     // One class, and a class with one row.
-    let one = LaplaceClassifier::fit(cells(&x), &[false; 3], &[0; 25], 1, None, &quick(1)).unwrap();
+    let one = LaplaceClassifier::params().tuning(quick(1)).n_classes(1).fit(cells(&x), &[0; 25]).unwrap();
     assert!(one.predict_proba(cells(&x)).unwrap().iter().all(|p| *p == 1.0));
     let mut classes = vec![0; 25];
     classes[7] = 1;
-    let rare = LaplaceClassifier::fit(cells(&x), &[false; 3], &classes, 2, None, &quick(1)).unwrap();
+    let rare = LaplaceClassifier::params().tuning(quick(1)).n_classes(2).fit(cells(&x), &classes).unwrap();
     assert!(rare.predict_proba(cells(&x)).unwrap().iter().all(|p| p.is_finite()));
     // A constant target, constant inputs, a column without numbers.
-    let constant = LaplaceRegressor::fit(cells(&x), &[false; 3], &[7.0; 25], None, &params(1)).unwrap();
+    let constant = params(1).fit(cells(&x), &[7.0; 25]).unwrap();
     assert!(constant.predict(cells(&x)).unwrap().iter().all(|p| (p - 7.0).abs() < 1e-9));
     let same = vec![1.0; 75];
-    let flat = LaplaceRegressor::fit(cells(&same), &[false; 3], &y, None, &params(1)).unwrap();
+    let flat = params(1).fit(cells(&same), &y).unwrap();
     let mean = y.iter().sum::<f64>() / 25.0;
     assert!((flat.predict(cells(&same)).unwrap()[0] - mean).abs() < 0.1);
     let mut missing = x.clone();
     missing.chunks_mut(3).for_each(|row| row[1] = f64::NAN);
-    let holes = LaplaceRegressor::fit(cells(&missing), &[false; 3], &y, None, &params(1)).unwrap();
+    let holes = params(1).fit(cells(&missing), &y).unwrap();
     assert!(holes.predict(cells(&x)).unwrap().iter().all(|p| p.is_finite()));
     // As many categories as rows, one row, more columns than rows.
     let codes: Vec<f64> = (0..25).map(f64::from).collect();
-    let many = LaplaceRegressor::fit(Cells::row_major(&codes, 1).unwrap(), &[true], &y, None, &params(1)).unwrap();
+    let many = params(1).categorical([true]).fit(Cells::row_major(&codes, 1).unwrap(), &y).unwrap();
     assert!(many.predict(Cells::row_major(&[99.0], 1).unwrap()).unwrap()[0].is_finite());
-    let single = LaplaceRegressor::fit(cells(&x[..3]), &[false; 3], &y[..1], None, &params(1)).unwrap();
+    let single = params(1).fit(cells(&x[..3]), &y[..1]).unwrap();
     assert!((single.predict(cells(&x[..3])).unwrap()[0] - y[0]).abs() < 1e-9);
     let wide = Cells::row_major(&x, 25).unwrap();
-    let wide = LaplaceRegressor::fit(wide, &[false; 25], &y[..3], None, &params(1)).unwrap();
+    let wide = params(1).fit(wide, &y[..3]).unwrap();
     assert!(wide.predict(Cells::row_major(&x[..25], 25).unwrap()).unwrap()[0].is_finite());
     // Refused.
-    let nan = LaplaceRegressor::fit(cells(&x), &[false; 3], &[f64::NAN; 25], None, &params(1));
+    let nan = params(1).fit(cells(&x), &[f64::NAN; 25]);
     assert!(matches!(nan, Err(Error::NotFinite { what: "y", .. })));
-    let none = LaplaceRegressor::fit(cells(&[]), &[false; 3], &[], None, &params(1));
+    let none = params(1).fit(cells(&[]), &[]);
     assert!(matches!(none, Err(Error::Empty { .. })));
-    let negative = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, Some(&[-1.0; 25]), &params(1));
+    let negative = params(1).fit_with(cells(&x), &y, FitOptions::weighted(&[-1.0; 25]));
     assert!(matches!(negative, Err(Error::InvalidParameter { name: "sample_weight", .. })));
     let exponent = KernelTuning { exponent: Some(3.0), ..quick(1) };
-    let refused = LaplaceClassifier::fit(cells(&x), &[false; 3], &classes, 2, None, &exponent);
+    let refused = LaplaceClassifier::params().tuning(exponent).n_classes(2).fit(cells(&x), &classes);
     assert!(matches!(refused, Err(Error::InvalidParameter { name: "exponent", .. })));
 }
 
@@ -183,25 +182,17 @@ fn every_metric_is_fitted_and_a_callback_stops_it() {
     let (x, y) = table(60);
     for metric in [KernelMetric::None, KernelMetric::Diagonal, KernelMetric::Full, KernelMetric::Rank(1)] {
         let tuning = KernelTuning { metric, ..quick(1) };
-        let params = LaplaceRegressorParams { tuning, target_map: None };
-        let model = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, None, &params).unwrap();
+        let params = LaplaceRegressor::params().tuning(tuning);
+        let model = params.fit(cells(&x), &y).unwrap();
         assert!(model.leave_one_out()[0].r2() > 0.8, "{metric:?} {}", model.leave_one_out()[0].r2());
         assert!(model.importances()[0] == 1.0 && model.importances()[2] < 0.05, "{:?}", model.importances());
     }
-    let targets = Matrix::from_column(y);
     let mut steps = 0;
     let mut stop = |_: mondrian::Report<'_>| {
         steps += 1;
         if steps == 5 { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
     };
-    let stopped = LaplaceRegressor::fit_many(
-        cells(&x),
-        &[false; 3],
-        &targets,
-        None,
-        &params(1),
-        mondrian::Progress::new(&mut stop),
-    );
+    let stopped = params(1).fit_with(cells(&x), &y, FitOptions::watched(Progress::new(&mut stop)));
     assert_eq!(stopped.unwrap_err(), Error::Cancelled);
 }
 
@@ -209,11 +200,10 @@ fn every_metric_is_fitted_and_a_callback_stops_it() {
 #[test]
 fn intervals_from_one_pass_are_those_asked_for_one_by_one() {
     let (x, y) = table(80);
-    let model = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, None, &params(1)).unwrap();
-    let found = model.predict_with_intervals(cells(&x), &[0.5, 0.9]).unwrap();
-    let (mean, std) = model.predict_with_std(cells(&x)).unwrap();
-    assert_eq!((&found.mean, &found.std), (&mean, &std));
-    for (ends, coverage) in found.intervals.iter().zip([0.5, 0.9]) {
+    let model = params(1).fit(cells(&x), &y).unwrap();
+    let (found, intervals) = model.predict_with_intervals(cells(&x), &[0.5, 0.9]).unwrap();
+    assert_eq!(found, model.predict_with_std(cells(&x)).unwrap());
+    for (ends, coverage) in intervals.iter().zip([0.5, 0.9]) {
         let (lower, upper) = model.predict_interval(cells(&x), coverage).unwrap();
         assert_eq!(*ends, lower.into_iter().zip(upper).collect::<Vec<_>>());
     }
@@ -225,8 +215,8 @@ fn intervals_from_one_pass_are_those_asked_for_one_by_one() {
 fn a_factor_on_all_lifetimes_is_a_power_of_the_kernel() {
     let (x, y) = table(70);
     let tuning = KernelTuning { metric: KernelMetric::Full, ..quick(1) };
-    let params = LaplaceRegressorParams { tuning, target_map: Some(TargetMap::Identity) };
-    let model = LaplaceRegressor::fit(cells(&x), &[false; 3], &y, None, &params).unwrap();
+    let params = LaplaceRegressor::params().tuning(tuning).target_map(TargetMap::Identity);
+    let model = params.fit(cells(&x), &y).unwrap();
     let same = model.at_factor(1.0, usize::MAX, Threads::ONE).unwrap();
     let (a, b) = (model.predict(cells(&x)).unwrap(), same.predict(cells(&x)).unwrap());
     assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-9));
@@ -235,8 +225,8 @@ fn a_factor_on_all_lifetimes_is_a_power_of_the_kernel() {
     assert!(twice.lifetimes().iter().zip(model.lifetimes()).all(|(a, b)| (a - 2.0 * b).abs() <= 1e-12 * b));
     assert!(twice.leave_one_out()[0].rmse != same.leave_one_out()[0].rmse);
     assert!(model.at_factor(0.0, 10, Threads::ONE).is_err());
-    let classes: Vec<usize> = y.iter().map(|y| usize::from(*y > 2.5)).collect();
-    let classifier = LaplaceClassifier::fit(cells(&x), &[false; 3], &classes, 2, None, &quick(1)).unwrap();
+    let classes: Vec<u32> = y.iter().map(|y| u32::from(*y > 2.5)).collect();
+    let classifier = LaplaceClassifier::params().tuning(quick(1)).n_classes(2).fit(cells(&x), &classes).unwrap();
     let same = classifier.at_factor(1.0, usize::MAX, Threads::ONE).unwrap();
     assert!((classifier.leave_one_out().log_loss - same.leave_one_out().log_loss).abs() < 1e-4);
 }

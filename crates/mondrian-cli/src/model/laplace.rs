@@ -2,7 +2,7 @@
 
 use mondrian::internals::laplace::SolverReport;
 use mondrian::internals::linalg::Threads;
-use mondrian::{KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, Matrix, TargetMap};
+use mondrian::{FitOptions, KernelTuning, LaplaceClassifier, LaplaceRegressor, Matrix, TargetMap};
 use serde_json::{Value, json};
 
 use super::{Facts, Training, classifier, ranked};
@@ -36,12 +36,9 @@ pub(crate) fn numbers(
     screen: Screen,
 ) -> Outcome<LaplaceRegressor> {
     let cells = rows.inputs(training.preparation).cells()?;
-    let params = LaplaceRegressorParams { tuning: tuning(args), ..LaplaceRegressorParams::default() };
-    let targets = Matrix::from_column(rows.y.clone());
-    let codes = training.preparation.is_code();
-    Ok(screen.watch("tuning", |progress| {
-        LaplaceRegressor::fit_many(cells, &codes, &targets, None, &params, progress.part(0.0, 1.0))
-    })?)
+    let params = LaplaceRegressor::params().tuning(tuning(args)).categorical(training.preparation.is_code());
+    Ok(screen
+        .watch("tuning", |progress| params.fit_with(cells, &rows.y, FitOptions::watched(progress.part(0.0, 1.0))))?)
 }
 
 pub(super) fn fit_classes(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<LaplaceClassifier> {
@@ -62,13 +59,11 @@ pub(crate) fn classes(
         ));
     }
     let cells = rows.inputs(training.preparation).cells()?;
-    let labels: Vec<usize> = rows.y.iter().map(|class| *class as usize).collect();
+    let labels: Vec<u32> = rows.y.iter().map(|class| *class as u32).collect();
     let (n_classes, codes) = (classifier::n_classes(training.preparation), training.preparation.is_code());
-    let tuning = tuning(args);
-    Ok(screen.watch("tuning", |progress| {
-        let progress = progress.part(0.0, 1.0);
-        LaplaceClassifier::fit_with_progress(cells, &codes, &labels, n_classes, None, &tuning, progress)
-    })?)
+    let params = LaplaceClassifier::params().tuning(tuning(args)).n_classes(n_classes).categorical(codes);
+    Ok(screen
+        .watch("tuning", |progress| params.fit_with(cells, &labels, FitOptions::watched(progress.part(0.0, 1.0))))?)
 }
 
 /// Inputs by importance. A lifetime is a roughness: how fast the target changes along the input, not how much it matters.

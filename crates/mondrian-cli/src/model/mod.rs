@@ -24,7 +24,7 @@ use mondrian::Saved;
 use mondrian::internals::model_file::Archive;
 use mondrian::internals::normal;
 use mondrian::{ClassificationForest, LifetimeChoice, RegressionForest};
-use mondrian::{LaplaceClassifier, LaplaceRegressor, PredictedIntervals};
+use mondrian::{LaplaceClassifier, LaplaceRegressor, Prediction};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -106,8 +106,8 @@ impl Model {
         match (self, coverage) {
             (Self::Laplace(model), None) => Ok(Answer::Mean(model.predict(rows.cells()?)?)),
             (Self::Laplace(model), Some(coverage)) => {
-                let found = model.predict_with_intervals(rows.cells()?, &[coverage])?;
-                Ok(interval_answer(&found, 0))
+                let (found, ends) = model.predict_with_intervals(rows.cells()?, &[coverage])?;
+                Ok(interval_answer(&found, &ends[0]))
             }
             (Self::LaplaceClasses(model), _) => Ok(Answer::Classes(model.predict_proba(rows.cells()?)?)),
             _ => self.predict_points(rows.points()?, coverage),
@@ -147,8 +147,8 @@ impl Model {
         let model = match self {
             Self::Forest(model) => model,
             Self::Laplace(model) => {
-                let found = model.predict_with_intervals(rows.cells()?, coverages)?;
-                return Ok((0..coverages.len()).map(|k| interval_answer(&found, k)).collect());
+                let (found, ends) = model.predict_with_intervals(rows.cells()?, coverages)?;
+                return Ok(ends.iter().map(|ends| interval_answer(&found, ends)).collect());
             }
             _ => {
                 let first = self.predict(rows, Some(coverages.first().copied().unwrap_or(0.9)))?;
@@ -473,8 +473,8 @@ fn write_beside(archive: &Archive, path: &Path) -> Outcome<(AtomicFile, Identity
 }
 
 /// The intervals of one of several coverages.
-fn interval_answer(found: &PredictedIntervals, which: usize) -> Answer {
-    let (lower, upper) = found.intervals[which].iter().copied().unzip();
+fn interval_answer(found: &Prediction, ends: &[(f64, f64)]) -> Answer {
+    let (lower, upper) = ends.iter().copied().unzip();
     Answer::Regression { mean: found.mean.clone(), std: found.std.clone(), lower, upper }
 }
 

@@ -6,9 +6,9 @@ use mondrian::internals::linalg::Threads;
 use mondrian::process::Bounds;
 use mondrian::{
     Cells, ClassificationParams, DensityParams, Error, FeatureMap, FitOptions, ForestParams, GridRidgeParams,
-    KernelMeasure, KernelMetric, KernelRidge, KernelTuning, LaplaceClassifier, LaplaceRegressor,
-    LaplaceRegressorParams, Lifetime, LifetimeChoice, LifetimesChoice, Matrix, MondrianFeatures, PathMethod, Points,
-    Progress, RegressionParams, Result, WeightsChoice,
+    KernelMeasure, KernelMetric, KernelRidge, KernelTuning, LaplaceClassifier, LaplaceRegressor, Lifetime,
+    LifetimeChoice, LifetimesChoice, MondrianFeatures, PathMethod, Points, Progress, RegressionParams, Result,
+    WeightsChoice,
 };
 
 use super::{Model, points, problem};
@@ -193,23 +193,19 @@ fn laplace(data: &Data, request: &FitRequest, mut watch: Watch<'_>) -> Result<Mo
     let cells = Cells::row_major(&cells, codes.len())?;
     let lifetimes = request.lifetimes.as_ref().map(|scaled| data.in_file_units(scaled));
     let tuning = tuning(request.seed, lifetimes, None);
-    let params = LaplaceRegressorParams { tuning, ..LaplaceRegressorParams::default() };
-    let targets = Matrix::from_column(data.train.y.clone());
-    let model = staged(&mut watch, "tuning", |p| {
-        LaplaceRegressor::fit_many(cells, &codes, &targets, None, &params, p.part(0.0, 1.0))
-    })?;
+    let params = LaplaceRegressor::params().tuning(tuning).categorical(codes);
+    let model = staged(&mut watch, "tuning", |p| params.fit_with(cells, &data.train.y, watched(p)))?;
     Ok(Model::Laplace(Box::new(model)))
 }
 
 fn laplace_classes(data: &Data, request: &FitRequest, mut watch: Watch<'_>) -> Result<Model> {
     let (cells, codes) = (data.encoder.cells(&data.train.x), data.encoder.codes());
     let cells = Cells::row_major(&cells, codes.len())?;
-    let labels: Vec<usize> = data.train.y.iter().map(|class| *class as usize).collect();
+    let labels: Vec<u32> = data.train.y.iter().map(|class| *class as u32).collect();
     let n_classes = data.classes.as_ref().map_or(0, Vec::len);
-    let tuning = tuning(request.seed, None, None);
-    let model = staged(&mut watch, "tuning", |p| {
-        LaplaceClassifier::fit_with_progress(cells, &codes, &labels, n_classes, None, &tuning, p.part(0.0, 1.0))
-    })?;
+    let params =
+        LaplaceClassifier::params().tuning(tuning(request.seed, None, None)).n_classes(n_classes).categorical(codes);
+    let model = staged(&mut watch, "tuning", |p| params.fit_with(cells, &labels, watched(p)))?;
     Ok(Model::LaplaceClasses(Box::new(model)))
 }
 

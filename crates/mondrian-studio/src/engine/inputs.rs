@@ -1,6 +1,6 @@
 //! Lifetimes per input, and what moving one would do to the held-out error (report, chapter 5).
 
-use mondrian::{Cells, GridRidgeParams, LaplaceRegressor, LaplaceRegressorParams, Points, Result, TargetMap};
+use mondrian::{Cells, GridRidgeParams, LaplaceRegressor, Points, Result, TargetMap};
 
 use super::{Model, fit, problem, rows_of};
 use crate::api::{Inputs, Problem};
@@ -92,12 +92,13 @@ impl Model {
             }
             Self::Laplace(model) => {
                 let tuning = fit::tuning(0, Some(data.in_file_units(lifetimes)), Some(model.alpha()));
-                let params = LaplaceRegressorParams { tuning, target_map: Some(TargetMap::Identity) };
+                let params = LaplaceRegressor::params().tuning(tuning).target_map(TargetMap::Identity);
                 let codes = data.encoder.codes();
+                let width = codes.len();
                 let (cells, judged) = (data.encoder.cells(&train.x), data.encoder.cells(&held_out.x));
-                let cells = Cells::row_major(&cells, codes.len())?;
-                let fitted = LaplaceRegressor::fit(cells, &codes, &train.y, None, &params)?;
-                fitted.predict(Cells::row_major(&judged, codes.len())?)?
+                let cells = Cells::row_major(&cells, width)?;
+                let fitted = params.categorical(codes).fit(cells, &train.y)?;
+                fitted.predict(Cells::row_major(&judged, width)?)?
             }
             _ => Vec::new(),
         };

@@ -38,7 +38,7 @@ impl Model {
             Self::Grid(model) => model.predict(points).map(|mean| Said::Numbers { mean, std: Vec::new() }),
             Self::Laplace(model) => Cells::row_major(&cells(), data.inputs.len()).and_then(|cells| {
                 if with_std {
-                    return model.predict_with_std(cells).map(|(mean, std)| Said::Numbers { mean, std });
+                    return model.predict_with_std(cells).map(|Prediction { mean, std }| Said::Numbers { mean, std });
                 }
                 model.predict(cells).map(|mean| Said::Numbers { mean, std: Vec::new() })
             }),

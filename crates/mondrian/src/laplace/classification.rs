@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::laplace::Cells;
 use crate::laplace::large::{ManyRows, SolverReport};
 use crate::laplace::link::Link;
 use crate::laplace::model::{Forms, KernelModel, KeyedRows, checked_weights};
@@ -11,17 +10,18 @@ use crate::laplace::objective::Loss;
 use crate::laplace::regression::{metric_of_inputs, transform};
 use crate::laplace::search::{KernelTuning, Search, TunedKernel};
 use crate::laplace::solve::{Solution, solve};
+use crate::laplace::{Cells, LaplaceClassifierParams};
 use crate::linalg::{Matrix, Threads};
 use crate::memory;
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::NodeKey;
-use crate::progress::Progress;
+use crate::progress::{FitOptions, Progress};
 use crate::select::Trajectory;
 use crate::{Error, Result};
 
 /// What a fitted classifier is worth by leave-one-out on all rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct ClassWorth {
+pub struct LeaveOneOutClasses {
     /// The mean log loss.
     pub log_loss: f64,
     /// The share of rows whose class is the most probable one.
@@ -33,10 +33,10 @@ pub struct ClassWorth {
 /// Classes by ridge on one-hot targets with the tuned kernel of [`crate::laplace::LaplaceRegressor`].
 ///
 /// ```
-/// use mondrian::{Cells, KernelTuning, LaplaceClassifier};
+/// use mondrian::{Cells, LaplaceClassifier};
 /// let x: Vec<f64> = (0..80).map(|i| f64::from(i) / 80.0).collect();
-/// let y: Vec<usize> = x.iter().map(|x| usize::from((9.0 * x).sin() > 0.0)).collect();
-/// let model = LaplaceClassifier::fit(Cells::row_major(&x, 1)?, &[false], &y, 2, None, &KernelTuning::default())?;
+/// let y: Vec<u32> = x.iter().map(|x| u32::from((9.0 * x).sin() > 0.0)).collect();
+/// let model = LaplaceClassifier::params().fit(Cells::row_major(&x, 1)?, &y)?;
 /// let p = model.predict_proba(Cells::row_major(&[0.17], 1)?)?;
 /// assert!(p[1] > 0.9 && (p[0] + p[1] - 1.0).abs() < 1e-12);
 /// # Ok::<(), mondrian::Error>(())
@@ -45,46 +45,32 @@ pub struct ClassWorth {
 pub struct LaplaceClassifier {
     model: KernelModel,
     link: Link,
-    worth: ClassWorth,
+    worth: LeaveOneOutClasses,
 }
 
 impl LaplaceClassifier {
-    /// Tunes on these rows and solves on all of them; classes are numbers below `n_classes`. Inputs as for
-    /// [`crate::laplace::LaplaceRegressor::fit`].
-    ///
-    /// # Errors
-    /// [`Error::Empty`], [`Error::LengthMismatch`], [`Error::InvalidParameter`] for a class that is no class.
-    pub fn fit(
-        cells: Cells<'_>,
-        categorical: &[bool],
-        classes: &[usize],
-        n_classes: usize,
-        weights: Option<&[f64]>,
-        tuning: &KernelTuning,
-    ) -> Result<Self> {
-        Self::fit_with_progress(cells, categorical, classes, n_classes, weights, tuning, Progress::none())
+    /// Starts from the default parameters.
+    pub fn params() -> LaplaceClassifierParams {
+        LaplaceClassifierParams::default()
     }
 
-    /// The same, telling every step of the tuning to `progress`.
-    ///
-    /// # Errors
-    /// Those of [`LaplaceClassifier::fit`], and [`Error::Cancelled`] if the callback breaks off.
-    pub fn fit_with_progress(
+    /// Tunes and solves; classes are numbers below `n_classes`.
+    pub(crate) fn fit_labels(
         cells: Cells<'_>,
         categorical: &[bool],
-        classes: &[usize],
+        classes: &[u32],
         n_classes: usize,
-        weights: Option<&[f64]>,
         tuning: &KernelTuning,
-        progress: Progress<'_>,
+        options: FitOptions<'_>,
     ) -> Result<Self> {
+        let FitOptions { weights, progress } = options;
         let n = cells.n_rows();
         if n == 0 || n_classes == 0 {
             return Err(Error::Empty { what: "X", rows: n, columns: cells.n_columns() });
         }
         check_classes(classes, n, n_classes)?;
         checked_weights(weights, n)?;
-        let numbers = Matrix::from_column(classes.iter().map(|class| *class as f64).collect());
+        let numbers = Matrix::from_column(classes.iter().map(|class| f64::from(*class)).collect());
         let KeyedRows { rows: order, weights, unit, places } = KeyedRows::new(cells, &numbers, weights, tuning.seed);
         let n = order.len();
         let is_exact = tuning.is_exact(n);
@@ -93,7 +79,7 @@ impl LaplaceClassifier {
         }
         let table: Vec<f64> = order.iter().flat_map(|&i| cells.row(i).iter().copied()).collect();
         let cells = Cells::row_major(&table, cells.n_columns())?;
-        let targets = Matrix::from_fn(n, n_classes, |i, c| f64::from(u8::from(classes[order[i]] == c)));
+        let targets = Matrix::from_fn(n, n_classes, |i, c| f64::from(u8::from(classes[order[i]] as usize == c)));
         let mut search = Search::new(tuning, cells, categorical, weights.clone(), Loss::Log, progress)?;
         let rough = search.rough(&targets)?;
         let TunedKernel { columns, values } = search.finish(rough, &targets)?;
@@ -140,35 +126,44 @@ impl LaplaceClassifier {
         &self.model.report
     }
 
-    /// As [`crate::laplace::LaplaceRegressor::append`], for rows of known classes.
+    /// As [`crate::LaplaceRegressor::learn`], for rows of known classes.
     ///
     /// # Errors
     /// [`Error::NotLocal`] for a model from a file without its rows' cells, [`Error::LengthMismatch`],
-    /// [`Error::InvalidParameter`] for a class that is no class. Nothing is changed then.
-    pub fn append(&mut self, cells: Cells<'_>, classes: &[usize], weights: Option<&[f64]>) -> Result<()> {
-        let n = cells.n_rows();
-        check_classes(classes, n, self.n_classes())?;
+    /// [`Error::InvalidParameter`] for a class beyond their number. Nothing is changed then.
+    pub fn learn(&mut self, cells: Cells<'_>, labels: &[u32]) -> Result<()> {
+        self.learn_with(cells, labels, FitOptions::default())
+    }
+
+    /// As [`LaplaceClassifier::learn`], with weights of the rows.
+    ///
+    /// # Errors
+    /// As [`LaplaceClassifier::learn`].
+    #[expect(clippy::needless_pass_by_value, reason = "options are passed by value to every model")]
+    pub fn learn_with(&mut self, cells: Cells<'_>, labels: &[u32], options: FitOptions<'_>) -> Result<()> {
+        let (n, weights) = (cells.n_rows(), options.weights);
+        check_classes(labels, n, self.n_classes())?;
         if n == 0 || weights.is_some_and(|w| w.iter().all(|w| *w == 0.0) && w.len() == n) {
             return Ok(());
         }
         checked_weights(weights, n)?;
-        let targets = Matrix::from_fn(n, self.n_classes(), |i, c| f64::from(u8::from(classes[i] == c)));
+        let targets = Matrix::from_fn(n, self.n_classes(), |i, c| f64::from(u8::from(labels[i] as usize == c)));
         self.model.append(cells, &targets, weights, Loss::Log)
     }
 
     /// As [`crate::laplace::LaplaceRegressor::tuned_again`].
     ///
     /// # Errors
-    /// [`Error::NotLocal`] for a model that does not keep its rows, and those of [`LaplaceClassifier::fit_with_progress`].
-    pub fn tuned_again(&self, tuning: &KernelTuning, progress: Progress<'_>) -> Result<Self> {
+    /// [`Error::NotLocal`] for a model that does not keep its rows, and those of a fit.
+    pub fn tuned_again(&self, params: &LaplaceClassifierParams, mut progress: Progress<'_>) -> Result<Self> {
         let (cells, categorical) = self.model.cells()?;
         let (model, n_classes) = (&self.model, self.n_classes());
         let score = |i: usize, c: usize| model.targets[(i, c)] + model.centre[c];
         let class = |i: usize| (1..n_classes).fold(0, |best, c| if score(i, c) > score(i, best) { c } else { best });
-        let classes: Vec<usize> = (0..model.n_rows()).map(class).collect();
+        let classes: Vec<u32> = (0..model.n_rows()).map(|i| class(i) as u32).collect();
         let weights: Vec<f64> = model.weights.iter().map(|w| w * model.weight_unit).collect();
-        let mut again =
-            Self::fit_with_progress(cells, &categorical, &classes, n_classes, Some(&weights), tuning, progress)?;
+        let options = FitOptions { weights: Some(&weights), progress: progress.part(0.0, 1.0) };
+        let mut again = Self::fit_labels(cells, &categorical, &classes, n_classes, params.tuned_by(), options)?;
         again.model.places = model.places_after(&again.model);
         Ok(again)
     }
@@ -244,7 +239,7 @@ impl LaplaceClassifier {
     }
 
     /// What the model is worth.
-    pub fn leave_one_out(&self) -> ClassWorth {
+    pub fn leave_one_out(&self) -> LeaveOneOutClasses {
         self.worth
     }
 
@@ -272,18 +267,18 @@ impl LaplaceClassifier {
     }
 }
 
-fn check_classes(classes: &[usize], n_rows: usize, n_classes: usize) -> Result<()> {
+fn check_classes(classes: &[u32], n_rows: usize, n_classes: usize) -> Result<()> {
     if classes.len() != n_rows {
         return Err(Error::LengthMismatch { what: "classes", expected: n_rows, found: classes.len() });
     }
-    if let Some(&class) = classes.iter().find(|class| **class >= n_classes) {
+    if let Some(&class) = classes.iter().find(|class| **class as usize >= n_classes) {
         let expected = "below the number of classes";
-        return Err(Error::InvalidParameter { name: "a class", value: class as f64, expected });
+        return Err(Error::InvalidParameter { name: "a class", value: f64::from(class), expected });
     }
     Ok(())
 }
 
-fn worth(link: Link, scores: &Matrix, targets: &Matrix, weights: &[f64]) -> ClassWorth {
+fn worth(link: Link, scores: &Matrix, targets: &Matrix, weights: &[f64]) -> LeaveOneOutClasses {
     let (n, c) = (scores.n_rows(), scores.n_columns());
     let total: f64 = weights.iter().sum();
     let (mut right, mut shares) = (0.0, vec![0.0; c]);
@@ -293,13 +288,13 @@ fn worth(link: Link, scores: &Matrix, targets: &Matrix, weights: &[f64]) -> Clas
         shares.iter_mut().enumerate().for_each(|(k, share)| *share += weights[i] / total * targets[(i, k)]);
     }
     let log_loss_of_shares = -shares.iter().filter(|s| **s > 0.0).map(|s| s * s.ln()).sum::<f64>();
-    ClassWorth { log_loss: link.loss(scores, targets, weights), accuracy: right, log_loss_of_shares }
+    LeaveOneOutClasses { log_loss: link.loss(scores, targets, weights), accuracy: right, log_loss_of_shares }
 }
 
 #[derive(Serialize, Deserialize)]
 struct Kept {
     link: Link,
-    worth: ClassWorth,
+    worth: LeaveOneOutClasses,
 }
 
 impl Saved for LaplaceClassifier {

@@ -9,23 +9,15 @@ use crate::laplace::search::{KernelTuning, Rough, Search, TunedKernel};
 use crate::laplace::solve::{Solution, solve};
 use crate::laplace::target::{TargetMap, residual_quantiles};
 use crate::laplace::uncertainty::{Calibration, near_scales};
-use crate::laplace::{Cells, KernelRows};
+use crate::laplace::{Cells, KernelRows, LaplaceRegressorParams};
 use crate::linalg::{Matrix, Threads};
 use crate::memory;
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::NodeKey;
-use crate::progress::Progress;
+use crate::progress::{FitOptions, Progress};
+use crate::ridge::by_column;
 use crate::select::Trajectory;
-use crate::{Error, Result};
-
-/// How [`LaplaceRegressor`] is fitted.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct LaplaceRegressorParams {
-    /// How the kernel is tuned.
-    pub tuning: KernelTuning,
-    /// The map of the target, or `None` for the best by leave-one-out in the target's own units.
-    pub target_map: Option<TargetMap>,
-}
+use crate::{Error, Prediction, Result};
 
 /// What a fitted regression is worth by leave-one-out on all rows, in the target's units.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -45,25 +37,14 @@ impl LeaveOneOut {
     }
 }
 
-/// What [`LaplaceRegressor::predict_with_intervals`] finds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PredictedIntervals {
-    /// Predictions.
-    pub mean: Vec<f64>,
-    /// Standard deviations of new targets.
-    pub std: Vec<f64>,
-    /// Lower and upper ends, one list per coverage.
-    pub intervals: Vec<Vec<(f64, f64)>>,
-}
-
 /// Ridge regression with k(x, x') = exp(−Σ λ|u| − Σ ν·1\[u ≠ 0\] − ‖Au‖^p), everything tuned by leave-one-out.
 ///
 /// ```
-/// use mondrian::{Cells, LaplaceRegressor, LaplaceRegressorParams};
+/// use mondrian::{Cells, LaplaceRegressor};
 /// let x: Vec<f64> = (0..60).flat_map(|i| [f64::from(i) / 60.0, f64::from(i * 37 % 60) / 60.0]).collect();
 /// let y: Vec<f64> = x.chunks(2).map(|row| (9.0 * row[0]).sin()).collect();
 /// let cells = Cells::row_major(&x, 2)?;
-/// let model = LaplaceRegressor::fit(cells, &[false; 2], &y, None, &LaplaceRegressorParams::default())?;
+/// let model = LaplaceRegressor::params().fit(cells, &y)?;
 /// assert_eq!(model.importances()[0], 1.0);
 /// let mean = model.predict(Cells::row_major(&[0.5, f64::NAN], 2)?)?;
 /// assert!((mean[0] - 4.5_f64.sin()).abs() < 0.2);
@@ -83,38 +64,23 @@ pub struct LaplaceRegressor {
 const WORTHWHILE: f64 = 0.99;
 
 impl LaplaceRegressor {
-    /// Tunes on these rows and solves on all of them. NaN in the cells is a missing cell; `categorical` says of each input
-    /// whether its numbers are codes of categories; weights, if any, are relative.
-    ///
-    /// # Errors
-    /// [`Error::Empty`], [`Error::LengthMismatch`], [`Error::NotFinite`] in the targets, [`Error::InvalidParameter`],
-    /// [`Error::NotPositiveDefinite`] if a given α is too small.
-    pub fn fit(
-        cells: Cells<'_>,
-        categorical: &[bool],
-        targets: &[f64],
-        weights: Option<&[f64]>,
-        params: &LaplaceRegressorParams,
-    ) -> Result<Self> {
-        let targets = Matrix::from_column(targets.to_vec());
-        Self::fit_many(cells, categorical, &targets, weights, params, Progress::none())
+    /// Starts from the default parameters.
+    pub fn params() -> LaplaceRegressorParams {
+        LaplaceRegressorParams::default()
     }
 
-    /// The same for several targets, one per column, telling every step of the tuning to `progress`.
-    ///
-    /// # Errors
-    /// Those of [`LaplaceRegressor::fit`], and [`Error::Cancelled`] if the callback breaks off.
-    pub fn fit_many(
+    /// Tunes and solves, with one target per column.
+    pub(crate) fn fit_columns(
         cells: Cells<'_>,
         categorical: &[bool],
         targets: &Matrix,
-        weights: Option<&[f64]>,
         params: &LaplaceRegressorParams,
-        progress: Progress<'_>,
+        options: FitOptions<'_>,
     ) -> Result<Self> {
+        let FitOptions { weights, progress } = options;
         check_targets(cells, targets)?;
         checked_weights(weights, cells.n_rows())?;
-        let tuning = &params.tuning;
+        let tuning = params.tuned_by();
         let KeyedRows { rows: order, weights, unit, places } = KeyedRows::new(cells, targets, weights, tuning.seed);
         let is_exact = tuning.is_exact(order.len());
         if is_exact {
@@ -174,36 +140,51 @@ impl LaplaceRegressor {
         &self.model.report
     }
 
-    /// Appends rows; everything tuned stays as it is, and predictions come from nearest rows from then on.
-    /// [`LaplaceRegressor::solver`] says how many rows the tuning has seen, and [`LaplaceRegressor::tuned_again`] tunes on all.
+    /// Learns more rows online; everything tuned stays as it is, and predictions come from nearest rows from then on.
+    /// [`LaplaceRegressor::solver`] says how many rows the tuning has seen, and [`LaplaceRegressor::tuned_again`] tunes on
+    /// all.
     ///
     /// # Errors
-    /// [`Error::NotLocal`] for a model from a file without its rows' cells, [`Error::LengthMismatch`], [`Error::NotFinite`], [`Error::InvalidParameter`] for
-    /// targets outside the target map's domain. Nothing is changed then.
-    pub fn append(&mut self, cells: Cells<'_>, targets: &Matrix, weights: Option<&[f64]>) -> Result<()> {
-        if cells.n_rows() == 0 {
+    /// [`Error::NotLocal`] for a model from a file without its rows' cells, [`Error::LengthMismatch`],
+    /// [`Error::NotFinite`], [`Error::InvalidParameter`] for targets outside the target map's domain. Nothing is changed
+    /// then.
+    pub fn learn(&mut self, cells: Cells<'_>, targets: &[f64]) -> Result<()> {
+        self.learn_with(cells, targets, FitOptions::default())
+    }
+
+    /// As [`LaplaceRegressor::learn`], with weights of the rows.
+    ///
+    /// # Errors
+    /// As [`LaplaceRegressor::learn`].
+    #[expect(clippy::needless_pass_by_value, reason = "options are passed by value to every model")]
+    pub fn learn_with(&mut self, cells: Cells<'_>, targets: &[f64], options: FitOptions<'_>) -> Result<()> {
+        let (n, weights) = (cells.n_rows(), options.weights);
+        let (expected, found) = (n * self.n_targets(), targets.len());
+        if found != expected {
+            return Err(Error::LengthMismatch { what: "targets", expected, found });
+        }
+        if n == 0 || weights.is_some_and(|w| w.iter().all(|w| *w == 0.0) && w.len() == n) {
             return Ok(());
         }
-        check_targets(cells, targets)?;
-        if weights.is_some_and(|w| w.iter().all(|w| *w == 0.0) && w.len() == cells.n_rows()) {
-            return Ok(());
-        }
-        checked_weights(weights, cells.n_rows())?;
-        maps_for(Some(self.map), targets)?;
-        self.model.append(cells, &mapped(targets, self.map), weights, Loss::Squared)
+        let targets = by_column(n, targets)?;
+        check_targets(cells, &targets)?;
+        checked_weights(weights, n)?;
+        maps_for(Some(self.map), &targets)?;
+        self.model.append(cells, &mapped(&targets, self.map), weights, Loss::Squared)
     }
 
     /// The model tuned and solved anew on all its rows, appended ones included.
     ///
     /// # Errors
-    /// [`Error::NotLocal`] for a model that does not keep its rows, and those of [`LaplaceRegressor::fit_many`].
-    pub fn tuned_again(&self, params: &LaplaceRegressorParams, progress: Progress<'_>) -> Result<Self> {
+    /// [`Error::NotLocal`] for a model that does not keep its rows, and those of a fit.
+    pub fn tuned_again(&self, params: &LaplaceRegressorParams, mut progress: Progress<'_>) -> Result<Self> {
         let (cells, categorical) = self.model.cells()?;
         let (model, map) = (&self.model, self.map);
         let target = |i: usize, c: usize| map.invert(model.targets[(i, c)] + model.centre[c]);
         let targets = Matrix::from_fn(model.n_rows(), model.n_outputs(), target);
         let weights: Vec<f64> = model.weights.iter().map(|w| w * model.weight_unit).collect();
-        let mut again = Self::fit_many(cells, &categorical, &targets, Some(&weights), params, progress)?;
+        let options = FitOptions { weights: Some(&weights), progress: progress.part(0.0, 1.0) };
+        let mut again = Self::fit_columns(cells, &categorical, &targets, params, options)?;
         again.model.places = model.places_after(&again.model);
         Ok(again)
     }
@@ -294,10 +275,11 @@ impl LaplaceRegressor {
     ///
     /// # Errors
     /// Those of [`LaplaceRegressor::predict`].
-    pub fn predict_with_std(&self, cells: Cells<'_>) -> Result<(Vec<f64>, Vec<f64>)> {
+    pub fn predict_with_std(&self, cells: Cells<'_>) -> Result<Prediction> {
         let pairs =
             self.with_deviations(cells, |z, deviation, calibration| self.mean_and_std(z, deviation, calibration))?;
-        Ok(pairs.into_iter().unzip())
+        let (mean, std) = pairs.into_iter().unzip();
+        Ok(Prediction { mean, std })
     }
 
     /// Intervals that hold a new target with this probability, row-major.
@@ -312,11 +294,16 @@ impl LaplaceRegressor {
     }
 
     /// Predictions, standard deviations, and intervals of several coverages, all from one pass over the rows. Row-major; one
-    /// table of interval ends per coverage.
+    /// table of lower and upper ends per coverage.
     ///
     /// # Errors
     /// Those of [`LaplaceRegressor::predict_interval`].
-    pub fn predict_with_intervals(&self, cells: Cells<'_>, coverages: &[f64]) -> Result<PredictedIntervals> {
+    #[expect(clippy::type_complexity, reason = "one list of ends per coverage")]
+    pub fn predict_with_intervals(
+        &self,
+        cells: Cells<'_>,
+        coverages: &[f64],
+    ) -> Result<(Prediction, Vec<Vec<(f64, f64)>>)> {
         coverages.iter().try_for_each(|coverage| check_coverage(*coverage))?;
         let rows = self.with_deviations(cells, |z, deviation, calibration| {
             let (mean, std) = self.mean_and_std(z, deviation, calibration);
@@ -324,11 +311,9 @@ impl LaplaceRegressor {
             (mean, std, ends)
         })?;
         let end = |k: usize| rows.iter().map(|(_, _, ends)| ends[k]).collect();
-        Ok(PredictedIntervals {
-            mean: rows.iter().map(|row| row.0).collect(),
-            std: rows.iter().map(|row| row.1).collect(),
-            intervals: (0..coverages.len()).map(end).collect(),
-        })
+        let intervals = (0..coverages.len()).map(end).collect();
+        let (mean, std) = rows.iter().map(|row| (row.0, row.1)).unzip();
+        Ok((Prediction { mean, std }, intervals))
     }
 
     /// The model with all lifetimes multiplied by one factor (λ, μ, ν and the metric's term), solved again on at most so many

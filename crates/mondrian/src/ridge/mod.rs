@@ -19,6 +19,7 @@ mod solver;
 pub use crate::features::{CellArray, Csr, Design, Features, UNSEEN};
 pub(crate) use centred::{Centred, check_alpha, intercept_smoother};
 pub use conjugate::{CgOptions, CgResult, conjugate_gradients};
+pub(crate) use model::by_column;
 pub use model::{FeatureRidge, FeatureRidgeParams};
 pub use mondrian::{KernelRidge, KernelRidgeParams};
 pub use path::{KernelPath, PathDrift, PathMethod, ValidationSet};

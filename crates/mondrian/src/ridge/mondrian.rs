@@ -5,7 +5,6 @@ use crate::forest::{ForestParams, LifetimeChoice, WeightsChoice, forest_builder}
 use crate::linalg::{Matrix, MatrixRef};
 use crate::progress::{FitOptions, Progress};
 use crate::ridge::automatic::Choice;
-use crate::ridge::model::by_column;
 use crate::ridge::{FeatureRidge, FeatureRidgeParams, SolveReport};
 use crate::{Lifetime, Points, Result};
 
@@ -120,7 +119,7 @@ impl KernelRidgeParams {
     /// As for [`KernelRidgeParams::fit`], [`crate::Error::NoWeights`] and [`crate::Error::Cancelled`].
     pub fn fit_with(&self, points: Points<'_>, targets: &[f64], options: FitOptions<'_>) -> Result<KernelRidge> {
         let mut progress = options.unweighted("kernel ridge")?;
-        self.solve(points, by_column(points.n_rows(), targets)?.view(), &mut progress)
+        self.solve(points, crate::ridge::by_column(points.n_rows(), targets)?.view(), &mut progress)
     }
 
     /// Fits several targets, one per column.
