@@ -122,7 +122,7 @@ impl PyRegressionForest {
         self.model.ask(py, 1, |model| Ok(model.n_targets()))
     }
 
-    /// Mean, variance of the prior, variance of the noise and κ, four numbers a target.
+    /// Mean, variance of the prior, variance of the noise and κ, four numbers per target.
     fn gaussians(&self, py: Python<'_>, n_threads: usize) -> PyResult<Vec<(f64, f64, f64, f64)>> {
         self.model.ask(py, n_threads, |model| {
             Ok(model.gaussians().iter().map(|g| (g.prior_mean, g.prior_variance, g.noise_variance, g.kappa)).collect())

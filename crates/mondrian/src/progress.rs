@@ -21,7 +21,7 @@ pub struct Step {
     pub rows: usize,
 }
 
-/// What a progress callback is told.
+/// What a progress callback receives.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Report<'a> {

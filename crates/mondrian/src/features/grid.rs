@@ -105,7 +105,7 @@ impl MondrianGrid {
 pub struct GridFeatures {
     pub(crate) grid: MondrianGrid,
     pub(crate) lifetimes: Vec<f64>,
-    /// Range of the training rows, one pair a dimension.
+    /// Range of the training rows, one pair per dimension.
     pub(crate) ranges: Vec<(f64, f64)>,
     pub(crate) grids: Vec<OneGrid>,
     pub(crate) n_features: usize,
@@ -114,7 +114,7 @@ pub struct GridFeatures {
 /// The cuts within the training rows' range and the cells that hold rows.
 #[derive(Debug, Clone)]
 pub(crate) struct OneGrid {
-    /// One sorted list a dimension.
+    /// One sorted list per dimension.
     pub(crate) cuts: Vec<Vec<f64>>,
     pub(crate) cells: HashMap<NodeKey, u32>,
 }

@@ -693,7 +693,7 @@ fn empty_trees<S: Default>(domain: &Domain, n_trees: usize) -> Vec<(Tree, S)> {
     (0..n_trees).map(|index| (Tree::new(domain.tree_key(index)), S::default())).collect()
 }
 
-/// Works on a few trees at a time, told the number of the first, so that somebody who waits hears of it and can stop it.
+/// Works on a few trees at a time, given the number of the first, and reports progress between them, where it can be cancelled.
 fn in_chunks<T>(trees: &mut [T], progress: &mut Progress<'_>, work: impl Fn(usize, &mut [T])) -> Result<()> {
     let (total, mut done) = (trees.len(), 0);
     // Two per thread, so that uneven trees are balanced over the threads.

@@ -67,7 +67,7 @@ impl From<f64> for GammaChoice {
     }
 }
 
-/// How a prediction treats cuts that no training point has made anybody look at.
+/// How a prediction treats cuts that no training point has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unseen {

@@ -122,7 +122,7 @@ impl GridRidgeParams {
         self.fit_with(points, targets, FitOptions::default())
     }
 
-    /// As [`GridRidgeParams::fit`], with a progress callback, which is told every step of the search.
+    /// As [`GridRidgeParams::fit`], with a progress callback, which receives every step of the search.
     ///
     /// # Errors
     /// As [`GridRidgeParams::fit`], [`Error::NoWeights`] and [`Error::Cancelled`].

@@ -16,15 +16,15 @@ use crate::{Error, Lifetime, Points, Prediction, Result};
 /// Where the lifetimes come from.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum LifetimesChoice {
-    /// One a dimension, tuned.
+    /// One per dimension, tuned.
     #[default]
     Auto,
     /// The same for all dimensions.
     Common(Lifetime),
-    /// One a dimension, given.
+    /// One per dimension, given.
     Each(Vec<Lifetime>),
     /// One for all dimensions in units of their standard deviations, chosen on the path of the kernel's Mondrian
-    /// approximation together with an automatic α: the conclusion of the report's chapter 4. Cheaper than tuning one a
+    /// approximation together with an automatic α: the conclusion of the report's chapter 4. Cheaper than tuning one per
     /// dimension, and cruder.
     Path(Validation),
 }
@@ -152,7 +152,7 @@ impl LaplaceKernelRidgeParams {
         self.fit_with(points, targets, FitOptions::default())
     }
 
-    /// As [`LaplaceKernelRidgeParams::fit`], with a progress callback, which is told every evaluation of the tuning.
+    /// As [`LaplaceKernelRidgeParams::fit`], with a progress callback, which receives every evaluation of the tuning.
     ///
     /// # Errors
     /// As [`LaplaceKernelRidgeParams::fit`], [`Error::NoWeights`] and [`Error::Cancelled`].

@@ -93,7 +93,7 @@ pub(crate) fn losses<'t>(
         losses
     };
     let mut total = vec![Losses::default(); lifetimes.len()];
-    // In windows, so that somebody who waits hears of it and can stop it.
+    // In windows: progress is reported and cancellation checked between them.
     for (window, rows) in coordinates.chunks(WINDOW * chunk * n_dims).enumerate() {
         let parts: Vec<Vec<Losses>> = rows
             .par_chunks(chunk * n_dims)

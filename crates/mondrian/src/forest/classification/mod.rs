@@ -377,7 +377,7 @@ impl ClassificationForest {
     /// on four fifths of the points, evaluated on the fifth that a hash of the coordinates picks; infinite where
     /// that fifth is too small to say anything.
     pub fn lifetime(&self) -> Lifetime {
-        // Without anybody to cancel, nothing can go wrong that did not before the rows were learned.
+        // Without a callback it cannot be cancelled, and every other error would have come when the rows were learned.
         self.find_lifetime(&mut Progress::none()).unwrap_or(Lifetime::INFINITE)
     }
 

@@ -21,7 +21,7 @@ pub struct ClassificationParams {
     pub forest: ForestParams,
     /// γ.
     pub gamma: GammaChoice,
-    /// How cuts are treated that no training point has made anybody look at.
+    /// How cuts that no training point has reached are treated.
     pub unseen: Unseen,
     /// Number of classes; not part of a saved model, which knows its own.
     #[serde(skip)]

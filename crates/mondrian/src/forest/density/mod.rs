@@ -57,7 +57,7 @@ pub struct DensityForest {
     pub(crate) forest: Forest,
     /// The view: at most the lifetime that the trees are grown to.
     pub(crate) lifetime: Lifetime,
-    /// An automatic γ, once somebody asked; forgotten whenever the rows change.
+    /// An automatic γ, computed at the first use; dropped whenever the rows change.
     pub(crate) resolved_gamma: OnceLock<f64>,
 }
 

@@ -31,7 +31,7 @@ pub enum Method {
 /// | `criterion` | leave-one-out | what is minimised |
 /// | `method` | gradient | how |
 /// | `rows` | 1000 | stages: rows used, growing; each starts where the last ended |
-/// | `evaluations` | 60 | most evaluations a stage |
+/// | `evaluations` | 60 | most evaluations per stage |
 /// | `least_gain` | 1e-4 | a stage ends when a step gains less, in ln error |
 /// | `restart` | true | later stages also descend from the common scale, and the better end counts |
 /// | `lifetimes` | none | fixes the lifetimes, so that only α is tuned |
@@ -48,7 +48,7 @@ pub struct TuningParams {
     pub method: Method,
     /// Rows used, stage by stage.
     pub rows: Vec<usize>,
-    /// Most evaluations a stage.
+    /// Most evaluations per stage.
     pub evaluations: usize,
     /// A stage ends when a step gains less, in ln error.
     pub least_gain: f64,

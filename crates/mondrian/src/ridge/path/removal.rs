@@ -29,7 +29,7 @@ enum Event {
 struct State {
     schedule: Schedule,
     inverse: DeferredInverse,
-    /// θ and Zᵀy, a vector a target, by position.
+    /// θ and Zᵀy, one vector per target, by position.
     theta: Vec<Vec<f64>>,
     moment: Vec<Vec<f64>>,
     position: Vec<u32>,
@@ -298,7 +298,7 @@ fn alias(table: &mut [f64], block: &[(f64, Event)]) {
     }
 }
 
-/// Zᵀy by cell, a vector a target.
+/// Zᵀy by cell, one vector per target.
 pub(crate) fn moments(train: &Set, n_cells: usize, scale: f64) -> Vec<Vec<f64>> {
     (0..train.targets.n_columns())
         .map(|target| {

@@ -6,7 +6,7 @@
 //! stay; the cut at which another row leaves it, and the cuts of a frozen cell, are drawn again from the key. Several
 //! cells are drawn from at a time (`frozen.rs`).
 //!
-//! The side below a cut is visited before the side above. A visitor hears of the cuts of a cell in the order of their
+//! The side below a cut is visited before the side above. A visitor is called for the cuts of a cell in the order of their
 //! times, and of no other cell in between, except of cells whose cuts are drawn again: those
 //! [wait](Visitor::put_aside) for others.
 

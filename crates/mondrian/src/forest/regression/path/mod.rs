@@ -20,7 +20,7 @@ use crate::select::automatic::REGRESSION;
 use crate::select::split::keyed_hash;
 use crate::{Error, Lifetime, Points, Result};
 
-/// Cuts a window, about, and cuts that are looked at to tell where windows end.
+/// Cuts per window, about, and cuts that are sampled to place the ends of windows.
 const WINDOW: usize = 1 << 18;
 const SAMPLE: usize = 1 << 16;
 /// Trees and changes of predictions between two looks at whether the call was cancelled: a small part of a second.
