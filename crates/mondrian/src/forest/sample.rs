@@ -159,37 +159,10 @@ pub(crate) struct Pilot<L: NodeStatistics> {
 }
 
 /// The small forest over the whole sample, and those over its two halves: how errors fall with the number of points.
-#[derive(Debug, Clone)]
-pub(crate) struct Pilots<L: NodeStatistics> {
-    pub(crate) whole: Pilot<L>,
-    pub(crate) halves: [Pilot<L>; 2],
-}
-
-impl<L: PointLabels + Clone> Pilots<L> {
-    fn new(like: &Forest<L::Stats>, labels: &L, lifetime: Lifetime, n_trees: usize) -> Result<Self> {
-        let part = |part: Part| Pilot::new(part, like, labels, lifetime, n_trees);
-        Ok(Self { whole: part(Part::Whole)?, halves: [part(Part::Half(0))?, part(Part::Half(1))?] })
-    }
-
-    fn each(&mut self) -> impl Iterator<Item = &mut Pilot<L>> {
-        std::iter::once(&mut self.whole).chain(&mut self.halves)
-    }
-
-    fn touch<'a>(&mut self, points: impl Iterator<Item = &'a [f64]>) {
-        let seed = self.whole.forest.domain().seed();
-        for hash in points.map(|x| sample_hash(seed, x)) {
-            self.each().for_each(|pilot| pilot.touch(hash));
-        }
-    }
-
-    /// Brings all up to date; whether anything has changed.
-    fn follow(&mut self, forest: &Forest<L::Stats>, labels: &L) -> Result<bool> {
-        let mut has_changed = false;
-        for pilot in self.each() {
-            has_changed |= pilot.follow(forest, labels)?;
-        }
-        Ok(has_changed)
-    }
+#[derive(Debug)]
+pub(crate) struct Pilots<'a, L: NodeStatistics> {
+    pub(crate) whole: &'a Pilot<L>,
+    pub(crate) halves: &'a [Pilot<L>; 2],
 }
 
 impl<L: PointLabels + Clone> Pilot<L> {
@@ -298,89 +271,133 @@ impl<L: PointLabels + Clone> Pilot<L> {
     }
 }
 
-/// A pilot that is made when it is first asked for, and what was found in it.
+/// Small forests that are made when they are first asked for, and what was found in them: `T` in the one over the whole sample, `U`
+/// in all three. Halves cost as much as the whole, so a model that never asks for `U` has none.
 #[derive(Debug, Clone)]
-pub(crate) struct Automatic<L: NodeStatistics, T> {
-    pilots: Option<Box<Pilots<L>>>,
+pub(crate) struct Automatic<L: NodeStatistics, T, U = ()> {
+    whole: Option<Box<Pilot<L>>>,
+    halves: Option<Box<[Pilot<L>; 2]>>,
     found: Option<T>,
+    more: Option<U>,
 }
 
-impl<L: NodeStatistics, T> Default for Automatic<L, T> {
+impl<L: NodeStatistics, T, U> Default for Automatic<L, T, U> {
     fn default() -> Self {
-        Self { pilots: None, found: None }
+        Self { whole: None, halves: None, found: None, more: None }
     }
 }
 
-impl<L: PointLabels + Clone, T: Clone> Automatic<L, T> {
+/// What small forests follow: a model's forest and labels, and the lifetime and number of their trees.
+pub(crate) struct Followed<'a, L: NodeStatistics> {
+    pub(crate) forest: &'a Forest<L::Stats>,
+    pub(crate) labels: &'a L,
+    pub(crate) lifetime: Lifetime,
+    pub(crate) n_trees: usize,
+}
+
+impl<L: PointLabels + Clone> Followed<'_, L> {
+    fn pilot(&self, part: Part) -> Result<Pilot<L>> {
+        Pilot::new(part, self.forest, self.labels, self.lifetime, self.n_trees)
+    }
+}
+
+impl<L: PointLabels + Clone, T: Clone, U: Clone> Automatic<L, T, U> {
     /// Takes note of points whose rows have changed, or that have come or gone.
     pub(crate) fn touch<'a>(&mut self, points: impl Iterator<Item = &'a [f64]>) {
-        let Some(pilots) = &mut self.pilots else { return };
-        pilots.touch(points);
-        if pilots.whole.changed.len() > 4 * MOST {
+        let Some(whole) = &mut self.whole else { return };
+        let seed = whole.forest.domain().seed();
+        for hash in points.map(|x| sample_hash(seed, x)) {
+            whole.touch(hash);
+            self.halves.iter_mut().flat_map(|halves| halves.iter_mut()).for_each(|half| half.touch(hash));
+        }
+        if whole.changed.len() > 4 * MOST {
             *self = Self::default();
+        } else if self.halves.as_ref().is_some_and(|halves| halves[0].changed.len() > 4 * MOST) {
+            // Nobody has asked for them for long.
+            (self.halves, self.more) = (None, None);
         }
     }
 
-    /// What `find` says of the small forests of so many trees over the sample; asked only when the sample has changed.
-    pub(crate) fn get(
-        &mut self,
-        forest: &Forest<L::Stats>,
-        labels: &L,
-        lifetime: Lifetime,
-        n_trees: usize,
-        find: impl FnOnce(&Pilots<L>) -> T,
-    ) -> Result<T> {
-        let pilots = match self.pilots.take() {
-            Some(pilots) => pilots,
-            None => Box::new(Pilots::new(forest, labels, lifetime, n_trees)?),
+    /// What `find` says of the small forest over the whole sample; asked only when that has changed.
+    pub(crate) fn get(&mut self, followed: &Followed<'_, L>, find: impl FnOnce(&Pilot<L>) -> T) -> Result<T> {
+        let whole = match self.whole.take() {
+            Some(whole) => whole,
+            None => Box::new(followed.pilot(Part::Whole)?),
         };
-        let pilots = self.pilots.insert(pilots);
-        if pilots.follow(forest, labels)? || self.found.is_none() {
-            self.found = Some(find(pilots));
+        let whole = self.whole.insert(whole);
+        if whole.follow(followed.forest, followed.labels)? {
+            (self.found, self.more) = (None, None);
         }
-        Ok(self.found.clone().expect("it was found"))
+        Ok(self.found.get_or_insert_with(|| find(whole)).clone())
+    }
+
+    /// The same, and what `more` says of it and of all three.
+    pub(crate) fn get_more(
+        &mut self,
+        followed: &Followed<'_, L>,
+        find: impl FnOnce(&Pilot<L>) -> T,
+        more: impl FnOnce(&T, &Pilots<'_, L>) -> U,
+    ) -> Result<(T, U)> {
+        let found = self.get(followed, find)?;
+        let halves = match self.halves.take() {
+            Some(halves) => halves,
+            None => Box::new([followed.pilot(Part::Half(0))?, followed.pilot(Part::Half(1))?]),
+        };
+        let halves = self.halves.insert(halves);
+        for half in halves.iter_mut() {
+            if half.follow(followed.forest, followed.labels)? {
+                self.more = None;
+            }
+        }
+        let whole = self.whole.as_deref().expect("it was followed");
+        let more = self.more.get_or_insert_with(|| more(&found, &Pilots { whole, halves })).clone();
+        Ok((found, more))
     }
 }
 
 /// What is [automatic](Automatic) behind a lock. Clones share it until one of them changes.
 #[derive(Debug)]
-pub(crate) struct SharedAutomatic<L: NodeStatistics, T>(Mutex<Arc<Automatic<L, T>>>);
+pub(crate) struct SharedAutomatic<L: NodeStatistics, T, U = ()>(Mutex<Arc<Automatic<L, T, U>>>);
 
-impl<L: NodeStatistics, T> Default for SharedAutomatic<L, T> {
+impl<L: NodeStatistics, T, U> Default for SharedAutomatic<L, T, U> {
     fn default() -> Self {
         Self(Mutex::new(Arc::default()))
     }
 }
 
-impl<L: NodeStatistics, T> Clone for SharedAutomatic<L, T> {
+impl<L: NodeStatistics, T, U> Clone for SharedAutomatic<L, T, U> {
     fn clone(&self) -> Self {
         Self(Mutex::new(Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))))
     }
 }
 
-impl<L: PointLabels + Clone, T: Clone> SharedAutomatic<L, T>
+impl<L: PointLabels + Clone, T: Clone, U: Clone> SharedAutomatic<L, T, U>
 where
     L::Stats: Clone,
 {
     /// Takes note of points of a store whose rows have changed, or that have come or are about to go.
     pub(crate) fn touch(&mut self, store: &PointStore, points: &[u32]) {
         let inner = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if inner.pilots.is_some() {
+        if inner.whole.is_some() {
             Arc::make_mut(inner).touch(points.iter().map(|point| store.point(*point)));
         }
     }
 
     /// As [`Automatic::get`].
-    pub(crate) fn get(
-        &self,
-        forest: &Forest<L::Stats>,
-        labels: &L,
-        lifetime: Lifetime,
-        n_trees: usize,
-        find: impl FnOnce(&Pilots<L>) -> T,
-    ) -> Result<T> {
+    pub(crate) fn get(&self, followed: &Followed<'_, L>, find: impl FnOnce(&Pilot<L>) -> T) -> Result<T> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::make_mut(&mut inner).get(forest, labels, lifetime, n_trees, find)
+        Arc::make_mut(&mut inner).get(followed, find)
+    }
+
+    /// As [`Automatic::get_more`].
+    pub(crate) fn get_more(
+        &self,
+        followed: &Followed<'_, L>,
+        find: impl FnOnce(&Pilot<L>) -> T,
+        more: impl FnOnce(&T, &Pilots<'_, L>) -> U,
+    ) -> Result<(T, U)> {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut inner).get_more(followed, find, more)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::forest::classification::loss::log_loss;
 use crate::forest::classification::masks::{ClassMasks, PointClasses};
 use crate::forest::classification::stable::{discount, n_set};
 use crate::forest::classification::{TrainedTrees, subset};
-use crate::forest::sample::{Pilots, SharedAutomatic};
+use crate::forest::sample::{Followed, Pilot, SharedAutomatic};
 use crate::process::{Bounds, Side};
 use crate::tree::{Kind, NodeId, Rules, Tree};
 
@@ -35,7 +35,7 @@ pub(crate) fn automatic(trained: &TrainedTrees, from_sample: &FromSample) -> f64
     if forest.domain().rules() == Rules::First {
         return automatic_in_version_1(trained);
     }
-    let best = |Pilots { whole: pilot, .. }: &Pilots<PointClasses>| {
+    let best = |pilot: &Pilot<PointClasses>| {
         // The box of the sample's own rung: the first may be that of a single row.
         let grid = grid_around(pilot.forest.domain().root_box(), 2);
         if pilot.forest.store().n_points() < 2 {
@@ -43,7 +43,8 @@ pub(crate) fn automatic(trained: &TrainedTrees, from_sample: &FromSample) -> f64
         }
         best_of(&grid, &leave_one_out(&pilot.forest, &pilot.labels, &grid, forest.n_trees()))
     };
-    let found = from_sample.get(forest, classes, Lifetime::INFINITE, SAMPLE_TREES, best);
+    let followed = Followed { forest, labels: classes, lifetime: Lifetime::INFINITE, n_trees: SAMPLE_TREES };
+    let found = from_sample.get(&followed, best);
     // A sample of what the forest holds is no larger than that, nor further away.
     found.unwrap_or_else(|_| automatic_in_version_1(trained))
 }

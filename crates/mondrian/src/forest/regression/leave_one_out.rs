@@ -9,113 +9,108 @@ use crate::forest::LeafModel;
 use crate::forest::regression::posterior::{BlockPath, Gaussian, Posterior, Reader};
 use crate::forest::regression::targets::Targets;
 use crate::forest::sample::{Pilot, Pilots};
-use crate::tree::{Child, Kind, Locator};
+use crate::tree::{Kind, Locator};
 
 /// Candidates for κ: the prior counts as much as that many rows.
 pub(crate) const KAPPAS: [f64; 6] = [0.01, 0.05, 0.2, 0.8, 3.2, 12.8];
 /// Each doubling of the number of rows lowers the error by so much of what the one before did.
 const DAMPING: f64 = 0.9;
 
-/// What leaving out every row of a small forest says.
+/// What leaving out every row of a small forest says of the noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Found {
-    pub(crate) kappa: f64,
-    /// The noise variance that makes the errors as large as predicted; none where there is nothing to leave out.
-    noise: Option<f64>,
+pub(crate) struct Noise {
+    /// The variance that makes the errors as large as predicted; none where there is nothing to leave out.
+    variance: Option<f64>,
     /// The squared error over that of half as many points, and the number of rows.
     ratio: f64,
     n_rows: usize,
 }
 
-impl Found {
+impl Noise {
     /// The noise variance of a forest of so many rows: errors go on falling as they do from half of the sample to all of it, a
     /// little less with each doubling.
-    pub(crate) fn noise(&self, n_rows: usize) -> Option<f64> {
+    pub(crate) fn variance(&self, n_rows: usize) -> Option<f64> {
         let doublings = libm::log2((n_rows as f64 / self.n_rows as f64).max(1.0));
         let damped = (1.0 - libm::pow(DAMPING, doublings)) / (1.0 - DAMPING);
-        self.noise.map(|noise| noise * libm::pow(self.ratio, damped))
+        self.variance.map(|variance| variance * libm::pow(self.ratio, damped))
     }
 }
 
 /// What is asked of the rows of a small forest.
-pub(crate) struct Question<'a> {
+pub(crate) struct Question {
     pub(crate) target: usize,
     pub(crate) prior_mean: Option<f64>,
-    /// Candidates, ascending.
-    pub(crate) kappas: &'a [f64],
     pub(crate) leaf_model: LeafModel,
     /// Trees of the forest that κ is for.
     pub(crate) n_trees: usize,
 }
 
-impl Question<'_> {
-    /// The κ of small leave-one-out error among the candidates, and the noise.
-    pub(crate) fn answer(&self, pilots: &Pilots<Targets>) -> Found {
+impl Question {
+    /// The κ of small leave-one-out error among the candidates.
+    pub(crate) fn kappa(&self, pilot: &Pilot<Targets>) -> f64 {
+        // Taken if the rows do not speak against it: averaging M trees does part of what κ does (docs/streams.md).
+        let most = 2.0 / self.n_trees as f64;
+        let usual = KAPPAS.iter().rposition(|kappa| *kappa <= most).unwrap_or(0);
+        KAPPAS[self.errors(pilot, KAPPAS).map_or(usual, |errors| chosen(&errors, usual))]
+    }
+
+    /// The noise at a κ.
+    pub(crate) fn noise(&self, kappa: f64, pilots: &Pilots<'_, Targets>) -> Noise {
         let n_rows = pilots.whole.forest.store().n_rows();
-        let usual = self.usual();
-        let Some(all) = self.errors(&pilots.whole, self.kappas) else {
-            return Found { kappa: self.kappas[usual], noise: None, ratio: 1.0, n_rows };
+        let Some(all) = self.errors(pilots.whole, [kappa]) else {
+            return Noise { variance: None, ratio: 1.0, n_rows };
         };
-        let chosen = chosen(&all, usual);
-        let kappa = self.kappas[chosen];
-        let mean_of = |what: fn(&Error) -> f64| all.iter().map(|e| what(&e[chosen])).sum::<f64>() / all.len() as f64;
+        let mean_of = |what: fn(&Error) -> f64| all.iter().map(|[e]| what(e)).sum::<f64>() / all.len() as f64;
         let square = mean_of(|e| e.square);
         // r² has mean σ²(1 + v/σ²) + spread over trees.
         let noise = (square - mean_of(|e| e.spread)) / (1.0 + mean_of(|e| e.variance));
         // A forest whose trees differ more than it errs has no noise to speak of; keep some, so that no density is a spike.
         let noise = noise.max(square * 0.05).max(f64::MIN_POSITIVE);
-        let of_half = |half| self.errors(half, &[kappa]).unwrap_or_default();
-        let halves: Vec<f64> = pilots.halves.iter().flat_map(of_half).map(|error| error[0].square).collect();
+        let of_half = |half| self.errors(half, [kappa]).unwrap_or_default();
+        let halves: Vec<f64> = pilots.halves.iter().flat_map(of_half).map(|[error]| error.square).collect();
         let of_halves = halves.iter().sum::<f64>() / halves.len() as f64;
         let ratio = if of_halves > 0.0 { (square / of_halves).clamp(0.5, 1.0) } else { 1.0 };
-        Found { kappa, noise: Some(noise), ratio, n_rows }
-    }
-
-    /// The number of the κ that is taken if the rows do not speak against it: about 2/M, since averaging M trees does part of
-    /// what κ does (docs/streams.md).
-    fn usual(&self) -> usize {
-        let most = 2.0 / self.n_trees as f64;
-        self.kappas.iter().rposition(|kappa| *kappa <= most).unwrap_or(0)
+        Noise { variance: Some(noise), ratio, n_rows }
     }
 
     /// Errors of each row at each κ in a forest of as many trees as is asked for; none for fewer than two rows. Variances are
     /// in units of the noise.
-    fn errors(&self, pilot: &Pilot<Targets>, kappas: &[f64]) -> Option<Vec<Vec<Error>>> {
+    fn errors<const K: usize>(&self, pilot: &Pilot<Targets>, kappas: [f64; K]) -> Option<Vec<[Error; K]>> {
         let rows = Rows::of(pilot, self.target);
         let (mean, variance) = pilot.labels.moments(self.target).filter(|_| rows.values.len() >= 2)?;
         let variance = positive(mean, variance);
-        let gaussian = |kappa: &f64| Gaussian {
+        let gaussians = kappas.map(|kappa| Gaussian {
             prior_mean: self.prior_mean.unwrap_or(mean),
             prior_variance: variance,
             noise_variance: variance,
-            kappa: *kappa,
-        };
-        let gaussians: Vec<Gaussian> = kappas.iter().map(gaussian).collect();
-        let errors = if self.leaf_model == LeafModel::Hierarchical && !pilot.labels.is_weighted() {
+            kappa,
+        });
+        let mut errors = if self.leaf_model == LeafModel::Hierarchical && !pilot.labels.is_weighted() {
             shared(pilot, self.target, &rows, &gaussians)
         } else {
             one_by_one(pilot, self.target, &rows, &gaussians, self.leaf_model)
         };
-        let of_many = |error: &Error| error.of_many(pilot.forest.n_trees(), self.n_trees, variance);
-        Some(errors.iter().map(|errors| errors.iter().map(of_many).collect()).collect())
+        let (few, many) = (pilot.forest.n_trees(), self.n_trees);
+        errors.iter_mut().flatten().for_each(|error| *error = error.of_many(few, many, variance));
+        Some(errors)
     }
 }
 
 /// The candidate of smallest squared error, where what it gains on the usual one counts less two standard errors of it: few rows
 /// with heavy tails say little.
-fn chosen(all: &[Vec<Error>], usual: usize) -> usize {
+fn chosen<const K: usize>(all: &[[Error; K]], usual: usize) -> usize {
     let n = all.len() as f64;
     let score = |at: usize| {
         if at == usual {
             return 0.0;
         }
-        let gain = |errors: &Vec<Error>| errors[at].square - errors[usual].square;
+        let gain = |errors: &[Error; K]| errors[at].square - errors[usual].square;
         let mean = all.iter().map(gain).sum::<f64>() / n;
         let variance = all.iter().map(|errors| (gain(errors) - mean).powi(2)).sum::<f64>() / n;
         mean + 2.0 * (variance / n).sqrt()
     };
-    let scores: Vec<f64> = (0..all[0].len()).map(score).collect();
-    (0..scores.len()).fold(usual, |best, at| if scores[at] < scores[best] { at } else { best })
+    let scores: [f64; K] = std::array::from_fn(score);
+    (0..K).fold(usual, |best, at| if scores[at] < scores[best] { at } else { best })
 }
 
 /// A variance for constant targets: any scale does, as long as it is positive.
@@ -157,12 +152,12 @@ impl Rows {
     }
 }
 
-/// What the trees so far believe of each row at each κ: sums of means, of their squares, and of variances.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sum {
-    mean: f64,
-    square: f64,
-    variance: f64,
+/// What the trees so far believe of a row at each κ: sums of means, of their squares, and of variances.
+#[derive(Debug, Clone, Copy)]
+struct Sum<const K: usize> {
+    mean: [f64; K],
+    square: [f64; K],
+    variance: [f64; K],
 }
 
 impl Error {
@@ -179,66 +174,85 @@ impl Error {
     }
 }
 
-impl Sum {
-    fn add(&mut self, mean: f64, variance: f64) {
-        self.mean += mean;
-        self.square += mean * mean;
-        self.variance += variance;
+impl<const K: usize> Sum<K> {
+    const ZERO: Self = Self { mean: [0.0; K], square: [0.0; K], variance: [0.0; K] };
+
+    #[inline]
+    fn add(&mut self, at: usize, mean: f64, variance: f64) {
+        self.mean[at] += mean;
+        self.square[at] += mean * mean;
+        self.variance[at] += variance;
     }
 
-    fn error(&self, y: f64, n_trees: usize) -> Error {
+    fn errors(&self, y: f64, n_trees: usize) -> [Error; K] {
         let n = n_trees as f64;
-        let mean = self.mean / n;
-        let spread = (self.square / n - mean * mean).max(0.0);
-        Error { square: (y - mean).powi(2), variance: self.variance / n, spread }
+        std::array::from_fn(|at| {
+            let mean = self.mean[at] / n;
+            let spread = (self.square[at] / n - mean * mean).max(0.0);
+            Error { square: (y - mean).powi(2), variance: self.variance[at] / n, spread }
+        })
     }
 }
 
-/// What a block believes without one of its rows, at one κ: a + b·y, and the variance.
+/// What a block believes without one of its rows, at each κ: a + b·y, and the variance.
 #[derive(Debug, Clone, Copy)]
-struct Without {
-    a: f64,
-    b: f64,
-    variance: f64,
+struct Without<const K: usize> {
+    a: [f64; K],
+    b: [f64; K],
+    variance: [f64; K],
 }
 
-fn shared(pilot: &Pilot<Targets>, target: usize, rows: &Rows, gaussians: &[Gaussian]) -> Vec<Vec<Error>> {
-    let (store, k) = (pilot.forest.store(), gaussians.len());
-    let mut sums = vec![Sum::default(); rows.values.len() * k];
+impl<const K: usize> Without<K> {
+    fn above_root(gaussians: &[Gaussian; K]) -> Self {
+        Self { a: gaussians.map(|g| g.prior_mean), b: [0.0; K], variance: [0.0; K] }
+    }
+
+    /// Of a block that keeps `n_left` rows, whose sum with all rows is given, below this one.
+    #[inline]
+    fn below(&self, gaussians: &[Gaussian; K], n_left: f64, sum: f64) -> Self {
+        let mut next = *self;
+        for (at, gaussian) in gaussians.iter().enumerate() {
+            let total = n_left + gaussian.kappa;
+            let shrink = gaussian.kappa / total;
+            next.a[at] = (sum + gaussian.kappa * self.a[at]) / total;
+            next.b[at] = (gaussian.kappa * self.b[at] - 1.0) / total;
+            next.variance[at] = gaussian.noise_variance / total + shrink * shrink * self.variance[at];
+        }
+        next
+    }
+}
+
+fn shared<const K: usize>(
+    pilot: &Pilot<Targets>,
+    target: usize,
+    rows: &Rows,
+    gaussians: &[Gaussian; K],
+) -> Vec<[Error; K]> {
+    let store = pilot.forest.store();
+    let mut sums = vec![Sum::<K>::ZERO; rows.values.len()];
     // Blocks on the way, one after the other.
-    let mut way: Vec<Without> = Vec::new();
+    let (mut way, mut todo) = (Vec::new(), Vec::new());
     for (tree, node_sums) in pilot.forest.trees() {
         let reader = Reader { tree, sums: node_sums, targets: &pilot.labels };
         way.clear();
-        way.extend(gaussians.iter().map(|g| Without { a: g.prior_mean, b: 0.0, variance: 0.0 }));
-        let mut todo: Vec<(Child, usize)> = vec![(tree.root(), 1)];
+        way.push(Without::above_root(gaussians));
+        todo.push((tree.root(), 1));
         while let Some((child, depth)) = todo.pop() {
-            way.truncate(depth * k);
+            way.truncate(depth);
             let n_left = reader.weight(child) - 1.0;
             if n_left > 0.0 {
-                let sum = reader.sum(child, target);
-                for (at, gaussian) in gaussians.iter().enumerate() {
-                    let (above, total) = (way[(depth - 1) * k + at], n_left + gaussian.kappa);
-                    let shrink = gaussian.kappa / total;
-                    way.push(Without {
-                        a: (sum + gaussian.kappa * above.a) / total,
-                        b: (gaussian.kappa * above.b - 1.0) / total,
-                        variance: gaussian.noise_variance / total + shrink * shrink * above.variance,
-                    });
-                }
+                way.push(way[depth - 1].below(gaussians, n_left, reader.sum(child, target)));
             }
+            let last = way[way.len() - 1];
             let mut leave_out = |range: std::ops::Range<usize>| {
-                for row in range {
-                    let y = rows.values[row].1;
+                for (slot, (_, y, _)) in sums[range.clone()].iter_mut().zip(&rows.values[range]) {
                     for (at, gaussian) in gaussians.iter().enumerate() {
-                        let slot = &mut sums[row * k + at];
                         if n_left <= 0.0 && depth <= 2 {
                             // Its place leaves the root's block then, or is all of it.
-                            slot.add(gaussian.prior_mean, gaussian.prior_variance);
-                            continue;
+                            slot.add(at, gaussian.prior_mean, gaussian.prior_variance);
+                        } else {
+                            slot.add(at, last.a[at] + last.b[at] * y, last.variance[at]);
                         }
-                        let Without { a, b, variance } = way[way.len() - k + at];
-                        slot.add(a + b * y, variance);
                     }
                 }
             };
@@ -257,42 +271,41 @@ fn shared(pilot: &Pilot<Targets>, target: usize, rows: &Rows, gaussians: &[Gauss
             }
         }
     }
-    let n_trees = pilot.forest.n_trees();
-    let errors = |(sums, (_, y, _)): (&[Sum], &(u32, f64, f64))| sums.iter().map(|s| s.error(*y, n_trees)).collect();
-    sums.chunks_exact(k).zip(&rows.values).map(errors).collect()
+    finished(&sums, rows, pilot.forest.n_trees())
 }
 
-fn one_by_one(
+fn one_by_one<const K: usize>(
     pilot: &Pilot<Targets>,
     target: usize,
     rows: &Rows,
-    gaussians: &[Gaussian],
+    gaussians: &[Gaussian; K],
     leaf_model: LeafModel,
-) -> Vec<Vec<Error>> {
+) -> Vec<[Error; K]> {
     let (forest, mut way) = (&pilot.forest, BlockPath::default());
-    let mut sums = vec![Sum::default(); rows.values.len() * gaussians.len()];
+    let mut sums = vec![Sum::<K>::ZERO; rows.values.len()];
     for (tree, node_sums) in forest.trees() {
         let reader = Reader { tree, sums: node_sums, targets: &pilot.labels };
         let mut locator = Locator::new(tree, forest.domain(), forest.store(), forest.domain().lifetime());
-        for ((point, y, weight), sums) in rows.values.iter().zip(sums.chunks_exact_mut(gaussians.len())) {
+        for ((point, y, weight), sum) in rows.values.iter().zip(&mut sums) {
             way.follow(&mut locator, forest.store().point(*point));
-            for (gaussian, sum) in gaussians.iter().zip(sums) {
+            for (at, gaussian) in gaussians.iter().enumerate() {
                 let Posterior { mean, variance } = reader.without(&way, *y, *weight, target, gaussian, leaf_model);
-                sum.add(mean, variance);
+                sum.add(at, mean, variance);
             }
         }
     }
-    let errors = |(sums, (_, y, _)): (&[Sum], &(u32, f64, f64))| {
-        sums.iter().map(|sum| sum.error(*y, forest.n_trees())).collect()
-    };
-    sums.chunks_exact(gaussians.len()).zip(&rows.values).map(errors).collect()
+    finished(&sums, rows, forest.n_trees())
+}
+
+fn finished<const K: usize>(sums: &[Sum<K>], rows: &Rows, n_trees: usize) -> Vec<[Error; K]> {
+    sums.iter().zip(&rows.values).map(|(sum, (_, y, _))| sum.errors(*y, n_trees)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::forest::RegressionParams;
-    use crate::forest::sample::SharedAutomatic;
+    use crate::forest::sample::{Followed, SharedAutomatic};
     use crate::process::NodeKey;
     use crate::{FitOptions, Lifetime, Points};
 
@@ -308,14 +321,14 @@ mod tests {
             let lifetime = Lifetime::new(lifetime).unwrap();
             let model = RegressionParams::default().fit_at(lifetime, points, &y, FitOptions::default()).unwrap();
             let core = &model.core;
+            let followed = Followed { forest: &core.forest, labels: &core.targets, lifetime, n_trees: 5 };
             SharedAutomatic::<Targets, ()>::default()
-                .get(&core.forest, &core.targets, lifetime, 5, |pilots| {
-                    let pilot = &pilots.whole;
+                .get(&followed, |pilot| {
                     let rows = Rows::of(pilot, 0);
                     assert_eq!(rows.values.len(), y.len());
                     let gaussian =
                         |kappa| Gaussian { prior_mean: 0.3, prior_variance: 2.0, noise_variance: 0.7, kappa };
-                    let gaussians: Vec<Gaussian> = KAPPAS.iter().map(|kappa| gaussian(*kappa)).collect();
+                    let gaussians = KAPPAS.map(gaussian);
                     let fast = shared(pilot, 0, &rows, &gaussians);
                     let slow = one_by_one(pilot, 0, &rows, &gaussians, LeafModel::Hierarchical);
                     for (fast, slow) in fast.iter().flatten().zip(slow.iter().flatten()) {

@@ -43,6 +43,8 @@ pub(crate) struct Core {
     pub(crate) targets: Targets,
     /// Resolved prior and noise; none after a change.
     gaussians: OnceLock<Vec<Gaussian>>,
+    /// The same with any noise, which costs less to find and is enough for means.
+    for_means: OnceLock<Vec<Gaussian>>,
     /// What they are found by.
     from_sample: FromSample,
     /// The noise found in the rows.
@@ -73,8 +75,9 @@ impl Clone for Core {
 
 impl Core {
     fn new(params: RegressionParams, forest: Forest<Sums>, targets: Targets) -> Self {
+        let (gaussians, for_means, noises) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (from_sample, calibrations) = (FromSample::default(), Mutex::default());
-        Self { params, forest, targets, gaussians: OnceLock::new(), from_sample, noises: OnceLock::new(), calibrations }
+        Self { params, forest, targets, gaussians, for_means, from_sample, noises, calibrations }
     }
 
     /// Takes note of changed rows of points, so that automatic values are found anew.
@@ -85,7 +88,8 @@ impl Core {
 
     /// Lets go what was found in the rows as they were.
     fn let_go(&mut self) {
-        (self.gaussians, self.noises, self.calibrations) = (OnceLock::new(), OnceLock::new(), Mutex::default());
+        (self.gaussians, self.for_means, self.noises) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        self.calibrations = Mutex::default();
     }
 
     /// Lets all go that was found.
@@ -101,12 +105,12 @@ impl Core {
         self.params.prior.noise.is_none() && is_new && self.forest.summary().is_none()
     }
 
-    fn resolve(&self) -> Vec<Gaussian> {
+    fn resolve(&self, with_noise: bool) -> Vec<Gaussian> {
         let Self { params: RegressionParams { prior, leaf_model, .. }, forest, targets, .. } = self;
         let in_version_1 = |target| resolve_in_version_1(prior, *leaf_model, forest, targets, target);
         if forest.domain().rules() > Rules::First {
             // A sample of what the forest holds is no larger than that, nor further away.
-            if let Ok(found) = resolve(prior, *leaf_model, forest, targets, &self.from_sample) {
+            if let Ok(found) = resolve(prior, *leaf_model, (forest, targets), &self.from_sample, with_noise) {
                 return found;
             }
         }
@@ -189,7 +193,7 @@ impl RegressionForest {
         targets: Targets,
         (sample, sampled): (Forest<Sums>, Targets),
     ) -> Self {
-        let gaussians = OnceLock::from(Core::new(params.clone(), sample, sampled).resolve());
+        let gaussians = OnceLock::from(Core::new(params.clone(), sample, sampled).resolve(true));
         let view = forest.domain().lifetime();
         Self { core: Arc::new(Core { gaussians, ..Core::new(params, forest, targets) }), view }
     }
@@ -408,7 +412,13 @@ impl RegressionForest {
     /// Prior and noise of each target, automatic ones resolved: functions of the stored rows, the same at every view.
     pub fn gaussians(&self) -> &[Gaussian] {
         let core = &self.core;
-        core.gaussians.get_or_init(|| core.resolve())
+        core.gaussians.get_or_init(|| core.resolve(true))
+    }
+
+    /// As [`RegressionForest::gaussians`], with any noise: enough for means.
+    fn gaussians_for_means(&self) -> &[Gaussian] {
+        let core = &self.core;
+        core.gaussians.get().unwrap_or_else(|| core.for_means.get_or_init(|| core.resolve(false)))
     }
 
     /// The noise variance of each target, automatic ones found: what planes through near rows leave over. Where it was not given,

@@ -6,7 +6,7 @@ use crate::forest::Unseen;
 use crate::forest::regression::batch_predict::BatchPredictor;
 use crate::forest::regression::calibration::{Calibration, prior_share};
 use crate::forest::regression::mixture::{Normal, quantile};
-use crate::forest::regression::posterior::{BlockPath, Mixture, Posterior, Reader};
+use crate::forest::regression::posterior::{BlockPath, Gaussian, Mixture, Posterior, Reader};
 use crate::forest::regression::{LeafModel, RegressionForest};
 use crate::normal;
 use crate::tree::{Child, CodedRows, Frozen, Locator, Traversal};
@@ -23,7 +23,7 @@ impl RegressionForest {
     /// # Errors
     /// [`Error::LengthMismatch`] for rows of the wrong width.
     pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
-        Ok(self.mixtures(points)?.iter().map(|(mixed, _)| mixed.mean).collect())
+        Ok(self.mixtures(points, self.gaussians_for_means())?.iter().map(|(mixed, _)| mixed.mean).collect())
     }
 
     /// Predictive means and standard deviations: the trees' predictive variances averaged, plus the spread of
@@ -33,7 +33,7 @@ impl RegressionForest {
     /// [`Error::LengthMismatch`] for rows of the wrong width.
     pub fn predict_with_std(&self, points: Points<'_>) -> Result<Prediction> {
         let (t, gaussians, calibrations) = (self.n_targets(), self.gaussians(), self.calibrations());
-        let mixtures = self.mixtures(points)?;
+        let mixtures = self.mixtures(points, gaussians)?;
         let deviation = |(at, (mixed, within)): (usize, &(Posterior, f64))| {
             let gaussian = &gaussians[at % t];
             let share = prior_share(*within, gaussian);
@@ -47,10 +47,9 @@ impl RegressionForest {
     }
 
     /// Mean and variance, without noise, of the mixture over trees, and the trees' own variances on average: by row, then target.
-    fn mixtures(&self, points: Points<'_>) -> Result<Vec<(Posterior, f64)>> {
+    fn mixtures(&self, points: Points<'_>, gaussians: &[Gaussian]) -> Result<Vec<(Posterior, f64)>> {
         let (t, m) = (self.n_targets(), self.core.forest.n_trees() as f64);
-        let gaussians = self.gaussians();
-        let chunks = self.over_chunks(points, LARGE, |rows| {
+        let chunks = self.over_chunks(points, gaussians, LARGE, |rows| {
             let mut mixtures: Vec<(Mixture, f64)> =
                 (0..rows.len() * t).map(|at| (Mixture::about(gaussians[at % t].prior_mean), 0.0)).collect();
             // Trees in order: the sum does not depend on threads.
@@ -98,13 +97,13 @@ impl RegressionForest {
             let share = prior_share(within, gaussian);
             errors[at % t].iter().map(move |(near, far)| mixed.mean + deviation * (near + share * (far - near)))
         };
-        Ok(self.mixtures(points)?.into_iter().enumerate().flat_map(of_row).collect())
+        Ok(self.mixtures(points, gaussians)?.into_iter().enumerate().flat_map(of_row).collect())
     }
 
     fn quantiles_of_mixtures(&self, points: Points<'_>, quantiles: &[f64]) -> Result<Vec<f64>> {
-        let t = self.n_targets();
-        let noise: Vec<f64> = self.gaussians().iter().map(|g| g.noise_variance).collect();
-        let chunks = self.over_chunks(points, SMALL, |rows| {
+        let (t, gaussians) = (self.n_targets(), self.gaussians());
+        let noise: Vec<f64> = gaussians.iter().map(|g| g.noise_variance).collect();
+        let chunks = self.over_chunks(points, gaussians, SMALL, |rows| {
             let n = rows.len() * t;
             let mut all: Vec<Posterior> = Vec::with_capacity(n * self.core.forest.n_trees());
             rows.over_trees(|posteriors| all.extend_from_slice(posteriors));
@@ -125,31 +124,32 @@ impl RegressionForest {
     fn over_chunks<R: Send>(
         &self,
         points: Points<'_>,
+        gaussians: &[Gaussian],
         most: usize,
         reduce: impl Fn(&Chunk<'_>) -> Vec<R> + Sync,
     ) -> Result<Vec<Vec<R>>> {
         let mut inside = self.core.forest.coordinates(points)?;
-        self.gaussians();
         let (n_dims, n_threads) = (self.n_dims(), crate::parallel::current_num_threads());
         let n_rows = points.n_rows().div_ceil(n_threads).clamp(1, most);
         let chunks = inside.par_chunks_mut(n_rows * n_dims);
-        Ok(chunks.map(|inside| reduce(&Chunk::new(self, inside))).collect())
+        Ok(chunks.map(|inside| reduce(&Chunk::new(self, gaussians, inside))).collect())
     }
 }
 
 /// Rows that are predicted together.
 struct Chunk<'a> {
     model: &'a RegressionForest,
+    gaussians: &'a [Gaussian],
     /// The points of the root box nearest to the rows, and how far those lie from them.
     inside: CodedRows<'a>,
     distances: Vec<f64>,
 }
 
 impl<'a> Chunk<'a> {
-    fn new(model: &'a RegressionForest, coordinates: &'a mut [f64]) -> Self {
+    fn new(model: &'a RegressionForest, gaussians: &'a [Gaussian], coordinates: &'a mut [f64]) -> Self {
         let domain = model.core.forest.domain();
         let distances = coordinates.chunks_exact_mut(model.n_dims()).map(|x| domain.clamp(x)).collect();
-        Self { model, inside: CodedRows::new(domain, coordinates), distances }
+        Self { model, gaussians, inside: CodedRows::new(domain, coordinates), distances }
     }
 
     fn len(&self) -> usize {
@@ -176,7 +176,7 @@ impl<'a> Chunk<'a> {
     }
 
     fn hierarchical(&self, reader: &Reader<'_>, posteriors: &mut Vec<Posterior>) {
-        let (lifetime, gaussians) = (self.model.view.get(), self.model.gaussians());
+        let (lifetime, gaussians) = (self.model.view.get(), self.gaussians);
         let together = !self.inside.are_few();
         if together {
             let (tree, forest) = (reader.tree, &self.model.core.forest);
@@ -202,8 +202,7 @@ impl<'a> Chunk<'a> {
     }
 
     fn independent(&self, reader: &Reader<'_>, posteriors: &mut Vec<Posterior>) {
-        let view = self.model.view;
-        let gaussians = self.model.gaussians();
+        let (view, gaussians) = (self.model.view, self.gaussians);
         for ((cell, stays), distance) in self.cells(reader).into_iter().zip(&self.distances) {
             let outside = if *distance == 0.0 { 1.0 } else { (-distance * view.get()).exp() };
             let stays = stays * outside;

@@ -7,10 +7,10 @@
 use crate::parallel::prelude::*;
 
 use crate::Result;
-use crate::forest::regression::leave_one_out::{Found, KAPPAS, Question, positive};
+use crate::forest::regression::leave_one_out::{Noise, Question, positive};
 use crate::forest::regression::posterior::{BlockPath, Gaussian, Posterior, Reader};
 use crate::forest::regression::targets::{Sums, Targets};
-use crate::forest::sample::SharedAutomatic;
+use crate::forest::sample::{Followed, Pilot, SharedAutomatic};
 use crate::forest::{Forest, LeafModel};
 use crate::select::split::keyed_hash;
 use crate::tree::Locator;
@@ -63,41 +63,44 @@ impl Prior {
     }
 }
 
-/// What leaving rows of a sample out says of each target.
-pub(crate) type FromSample = SharedAutomatic<Targets, Vec<Found>>;
+/// κ of each target, and its noise, as leaving rows of a sample out says.
+pub(crate) type FromSample = SharedAutomatic<Targets, Vec<f64>, Vec<Noise>>;
 
-/// Prior and noise of each target at the full lifetime of the forest.
+/// Prior and noise of each target at the full lifetime of the forest. Means of predictions need κ alone: the noise is found where
+/// `with_noise` says so, and stands for nothing else.
 pub(crate) fn resolve(
     prior: &Prior,
     leaf_model: LeafModel,
-    forest: &Forest<Sums>,
-    targets: &Targets,
+    (forest, targets): (&Forest<Sums>, &Targets),
     from_sample: &FromSample,
+    with_noise: bool,
 ) -> Result<Vec<Gaussian>> {
     let given = prior.kappa.or_else(|| Some(prior.noise? / prior.variance?));
-    let is_sampled = given.is_none() || prior.noise.is_none();
-    let found = if is_sampled {
-        let kappas = given.map_or(KAPPAS.to_vec(), |kappa| vec![kappa]);
-        let (kappas, n_trees) = (&kappas, forest.n_trees());
-        from_sample.get(forest, targets, forest.domain().lifetime(), SAMPLE_TREES, |pilots| {
-            let question = |target| Question { target, prior_mean: prior.mean, kappas, leaf_model, n_trees };
-            (0..targets.n_targets()).map(|target| question(target).answer(pilots)).collect()
-        })?
-    } else {
-        Vec::new()
+    let n_targets = targets.n_targets();
+    let question = |target| Question { target, prior_mean: prior.mean, leaf_model, n_trees: forest.n_trees() };
+    let followed = Followed { forest, labels: targets, lifetime: forest.domain().lifetime(), n_trees: SAMPLE_TREES };
+    let kappas = |pilot: &Pilot<Targets>| -> Vec<f64> {
+        (0..n_targets).map(|target| given.unwrap_or_else(|| question(target).kappa(pilot))).collect()
+    };
+    let (kappas, noises) = match (given, prior.noise) {
+        (_, None) if with_noise => from_sample.get_more(&followed, kappas, |kappas, pilots| {
+            kappas.iter().enumerate().map(|(target, kappa)| question(target).noise(*kappa, pilots)).collect()
+        })?,
+        (Some(kappa), _) => (vec![kappa; n_targets], Vec::new()),
+        (None, _) => (from_sample.get(&followed, kappas)?, Vec::new()),
     };
     let gaussian = |target: usize| {
         let (mean, variance) = targets.moments(target).unwrap_or((0.0, 1.0));
         let variance = positive(mean, variance);
-        let found = found.get(target);
+        let found = noises.get(target).and_then(|noise| noise.variance(forest.n_rows_in_all()));
         Gaussian {
             prior_mean: prior.mean.unwrap_or(mean),
             prior_variance: prior.variance.unwrap_or(variance),
-            noise_variance: prior.noise.or_else(|| found?.noise(forest.n_rows_in_all())).unwrap_or(variance),
-            kappa: given.or_else(|| found.map(|found| found.kappa)).unwrap_or(1.0),
+            noise_variance: prior.noise.or(found).unwrap_or(variance),
+            kappa: kappas[target],
         }
     };
-    Ok((0..targets.n_targets()).map(gaussian).collect())
+    Ok((0..n_targets).map(gaussian).collect())
 }
 
 /// Weighted mean and variance of a target.
