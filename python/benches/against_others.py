@@ -1,10 +1,14 @@
 """Times against scikit-learn and river, one thread, printed as ratios: build the package in release first.
 
+The forest path is timed against what it replaces: one fit and the predictions of both sets.
+
     maturin develop --release && python benches/against_others.py [--quick]
 
 Each figure is the least processor time of several alternating runs, so that a busy neighbour does not decide.
 """
 
+import gzip
+import os
 import sys
 from time import process_time
 
@@ -86,7 +90,41 @@ def single_row():
     print(f"single_row_predict: binding {bound / calls * 1e6:.1f} µs, whole predict {whole / calls * 1e6:.1f} µs")
 
 
+def ccpp():
+    """Inputs on the unit box and targets, shuffled; uniform rows of the same shape without the data folder."""
+    folder = os.environ.get("MONDRIAN_DATA", os.path.join(os.path.dirname(__file__), "../../../shared/data"))
+    rng = np.random.default_rng(0)
+    try:
+        with gzip.open(os.path.join(folder, "ccpp.csv.gz"), "rt") as file:
+            table = rng.permutation(np.loadtxt(file, delimiter=",", skiprows=1))
+    except FileNotFoundError:
+        print("path: no data folder, uniform rows of the shape of ccpp")
+        X = rng.uniform(size=(9568, 4))
+        return X, np.sin(5 * X[:, 0]) + X[:, 1] * X[:, 2]
+    X, y = table[:, :-1], table[:, -1]
+    return (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0)), y
+
+
+def path():
+    X, y = ccpp()
+    n = 700 if QUICK else 7000
+    X, y, X_val, y_val = X[:n], y[:n], X[7000:], y[7000:]
+
+    def model():
+        return MondrianForestRegressor(n_estimators=50, lifetime=16.0, weights=None, random_state=0, n_jobs=1)
+
+    def fit_and_predict():
+        fitted = model().fit(X, y)
+        fitted.predict(X)
+        fitted.predict(X_val)
+
+    fitted = model().fit(X, y)
+    a, b = least(lambda: fitted.path(X_val, y_val), fit_and_predict)
+    print(f"path/n={n}/validation={len(y_val)}/d=4/trees=50: path {a:.3f} s, fit and predict {b:.3f} s, ratio {a / b:.2f}")
+
+
 if __name__ == "__main__":
     batch()
     row_by_row()
     single_row()
+    path()
