@@ -230,3 +230,50 @@ fn a_factor_on_all_lifetimes_is_a_power_of_the_kernel() {
     let same = classifier.at_factor(1.0, usize::MAX, Threads::ONE).unwrap();
     assert!((classifier.leave_one_out().log_loss - same.leave_one_out().log_loss).abs() < 1e-4);
 }
+
+/// Tuning goes on from a model, or from its file: the trajectory continues and the error does not grow; nothing depends on
+/// threads, and a model whose resumption is broken off stays as it was.
+#[test]
+fn tuning_is_resumed() {
+    let (x, y) = table(400);
+    let params = |threads: usize, max_seconds: Option<f64>| {
+        let tuning = KernelTuning { steps: 30, rows: 120, deciding_rows: 400, max_seconds, ..quick(threads) };
+        LaplaceRegressor::params().tuning(tuning).target_map(TargetMap::Identity)
+    };
+    let resume = |model: &LaplaceRegressor, threads: usize| {
+        model.resumed(cells(&x), &y, &params(threads, None), FitOptions::default()).unwrap()
+    };
+    // No time at all: the start alone. Then further, twice.
+    let short = params(1, Some(0.0)).fit(cells(&x), &y).unwrap();
+    let longer = resume(&short, 1);
+    let longest = resume(&longer, 1);
+    let steps = |model: &LaplaceRegressor| model.trajectory().steps().to_vec();
+    for (before, after) in [(&short, &longer), (&longer, &longest)] {
+        assert!(steps(after).len() > steps(before).len());
+        assert_eq!(steps(after)[..steps(before).len()], steps(before));
+        assert!(after.leave_one_out()[0].rmse <= before.leave_one_out()[0].rmse * (1.0 + 1e-9));
+    }
+    assert!(longer.leave_one_out()[0].rmse < 0.99 * short.leave_one_out()[0].rmse);
+    let from_file = LaplaceRegressor::from_bytes(&short.to_bytes().unwrap()).unwrap();
+    for again in [resume(&short, 2), resume(&from_file, 1)] {
+        assert_eq!(again.predict(cells(&x)).unwrap(), longer.predict(cells(&x)).unwrap());
+    }
+    // Broken off by a callback; no time; rows of another width.
+    let before = short.to_bytes().unwrap();
+    let mut stop = |_: mondrian::Report<'_>| std::ops::ControlFlow::Break(());
+    let watched = FitOptions::watched(Progress::new(&mut stop));
+    assert_eq!(short.resumed(cells(&x), &y, &params(1, None), watched).unwrap_err(), Error::Cancelled);
+    let none = short.resumed(cells(&x), &y, &params(1, Some(0.0)), FitOptions::default()).unwrap();
+    assert_eq!(steps(&none), steps(&short));
+    let narrow = Cells::row_major(&x, 2).unwrap();
+    assert!(short.resumed(narrow, &vec![1.0; 600], &params(1, None), FitOptions::default()).is_err());
+    assert_eq!(short.to_bytes().unwrap(), before);
+    // Classes.
+    let classes: Vec<u32> = y.iter().map(|y| u32::from(*y > 2.5)).collect();
+    let params =
+        |max_seconds| LaplaceClassifier::params().tuning(KernelTuning { deciding_rows: 400, max_seconds, ..quick(1) });
+    let first = params(Some(0.0)).fit(cells(&x), &classes).unwrap();
+    let second = first.resumed(cells(&x), &classes, &params(None), FitOptions::default()).unwrap();
+    assert!(second.leave_one_out().log_loss <= first.leave_one_out().log_loss + 1e-6);
+    assert!(second.trajectory().len() > first.trajectory().len());
+}

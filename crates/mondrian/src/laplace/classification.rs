@@ -54,8 +54,9 @@ impl LaplaceClassifier {
         LaplaceClassifierParams::default()
     }
 
-    /// Tunes and solves; classes are numbers below `n_classes`.
+    /// Tunes and solves, from a tuned kernel on if there is one; classes are numbers below `n_classes`.
     pub(crate) fn fit_labels(
+        from: Option<&KernelModel>,
         cells: Cells<'_>,
         categorical: &[bool],
         classes: &[u32],
@@ -81,7 +82,10 @@ impl LaplaceClassifier {
         let cells = Cells::row_major(&table, cells.n_columns())?;
         let targets = Matrix::from_fn(n, n_classes, |i, c| f64::from(u8::from(classes[order[i]] as usize == c)));
         let mut search = Search::new(tuning, cells, categorical, weights.clone(), Loss::Log, progress)?;
-        let rough = search.rough(&targets)?;
+        let rough = match from {
+            Some(model) => search.resume(model)?,
+            None => search.rough(&targets)?,
+        };
         let TunedKernel { columns, values } = search.finish(rough, &targets)?;
         let trajectory = std::mem::take(&mut search.trajectory);
         drop(search);
@@ -151,6 +155,21 @@ impl LaplaceClassifier {
         self.model.append(cells, &targets, weights, Loss::Log)
     }
 
+    /// As [`crate::laplace::LaplaceRegressor::resumed`], for the classes of this model.
+    ///
+    /// # Errors
+    /// Those of a fit; this model is not changed.
+    pub fn resumed(
+        &self,
+        cells: Cells<'_>,
+        labels: &[u32],
+        params: &LaplaceClassifierParams,
+        options: FitOptions<'_>,
+    ) -> Result<Self> {
+        let (categorical, n_classes) = (self.model.categorical(), self.n_classes());
+        Self::fit_labels(Some(&self.model), cells, &categorical, labels, n_classes, params.tuned_by(), options)
+    }
+
     /// As [`crate::laplace::LaplaceRegressor::tuned_again`].
     ///
     /// # Errors
@@ -163,7 +182,7 @@ impl LaplaceClassifier {
         let classes: Vec<u32> = (0..model.n_rows()).map(|i| class(i) as u32).collect();
         let weights: Vec<f64> = model.weights.iter().map(|w| w * model.weight_unit).collect();
         let options = FitOptions { weights: Some(&weights), progress: progress.part(0.0, 1.0) };
-        let mut again = Self::fit_labels(cells, &categorical, &classes, n_classes, params.tuned_by(), options)?;
+        let mut again = Self::fit_labels(None, cells, &categorical, &classes, n_classes, params.tuned_by(), options)?;
         again.model.places = model.places_after(&again.model);
         Ok(again)
     }

@@ -383,9 +383,14 @@ impl KernelModel {
         if self.table.is_empty() {
             return Err(Error::NotLocal);
         }
+        Ok((Cells::row_major(&self.table, self.columns.n_inputs())?, self.categorical()))
+    }
+
+    /// Marks of the categorical inputs.
+    pub(crate) fn categorical(&self) -> Vec<bool> {
         let mut categorical = vec![false; self.columns.n_inputs()];
         self.columns.level_inputs().into_iter().for_each(|input| categorical[input] = true);
-        Ok((Cells::row_major(&self.table, self.columns.n_inputs())?, categorical))
+        categorical
     }
 }
 

@@ -92,7 +92,7 @@ impl LaplaceRegressorParams {
     /// As [`LaplaceRegressorParams::fit`], and [`Error::Cancelled`].
     pub fn fit_with(&self, cells: Cells<'_>, targets: &[f64], options: FitOptions<'_>) -> Result<LaplaceRegressor> {
         let targets = by_column(cells.n_rows(), targets)?;
-        LaplaceRegressor::fit_columns(cells, &self.categorical_of(cells)?, &targets, self, options)
+        LaplaceRegressor::fit_columns(None, cells, &self.categorical_of(cells)?, &targets, self, options)
     }
 }
 
@@ -120,6 +120,14 @@ impl LaplaceClassifierParams {
     pub fn fit_with(&self, cells: Cells<'_>, labels: &[u32], options: FitOptions<'_>) -> Result<LaplaceClassifier> {
         let largest = labels.iter().max().map_or(0, |class| *class as usize + 1);
         let n_classes = self.n_classes.unwrap_or(largest);
-        LaplaceClassifier::fit_labels(cells, &self.categorical_of(cells)?, labels, n_classes, &self.tuning, options)
+        LaplaceClassifier::fit_labels(
+            None,
+            cells,
+            &self.categorical_of(cells)?,
+            labels,
+            n_classes,
+            &self.tuning,
+            options,
+        )
     }
 }

@@ -69,8 +69,9 @@ impl LaplaceRegressor {
         LaplaceRegressorParams::default()
     }
 
-    /// Tunes and solves, with one target per column.
+    /// Tunes and solves, from a tuned kernel on if there is one, with one target per column.
     pub(crate) fn fit_columns(
+        from: Option<&KernelModel>,
         cells: Cells<'_>,
         categorical: &[bool],
         targets: &Matrix,
@@ -94,11 +95,11 @@ impl LaplaceRegressor {
         let identity = standardised(&targets, &weights);
         search.scale = identity.1[0];
         let maps = maps_for(params.target_map, &targets)?;
-        let rough = search.rough(&if maps == [TargetMap::Identity] {
-            identity.0
-        } else {
-            standardised(&mapped(&targets, maps[0]), &weights).0
-        })?;
+        let rough = match from {
+            Some(model) => search.resume(model)?,
+            None if maps == [TargetMap::Identity] => search.rough(&identity.0)?,
+            None => search.rough(&standardised(&mapped(&targets, maps[0]), &weights).0)?,
+        };
         let map = best_of_first(&rough, &targets, &weights, &maps, tuning)?;
         let (fitted, scales) = standardised(&mapped(&targets, map), &weights);
         search.scale = scales[0];
@@ -173,6 +174,23 @@ impl LaplaceRegressor {
         self.model.append(cells, &mapped(&targets, self.map), weights, Loss::Squared)
     }
 
+    /// Goes on tuning from this model's kernel, on these rows, the same or others: columns and form of the metric stay, the
+    /// trajectory continues, and the kernel stays too unless another has a smaller leave-one-out error on the deciding rows.
+    /// `max_seconds` counts from now.
+    ///
+    /// # Errors
+    /// Those of a fit; this model is not changed.
+    pub fn resumed(
+        &self,
+        cells: Cells<'_>,
+        targets: &[f64],
+        params: &LaplaceRegressorParams,
+        options: FitOptions<'_>,
+    ) -> Result<Self> {
+        let targets = by_column(cells.n_rows(), targets)?;
+        Self::fit_columns(Some(&self.model), cells, &self.model.categorical(), &targets, params, options)
+    }
+
     /// The model tuned and solved anew on all its rows, appended ones included.
     ///
     /// # Errors
@@ -184,7 +202,7 @@ impl LaplaceRegressor {
         let targets = Matrix::from_fn(model.n_rows(), model.n_outputs(), target);
         let weights: Vec<f64> = model.weights.iter().map(|w| w * model.weight_unit).collect();
         let options = FitOptions { weights: Some(&weights), progress: progress.part(0.0, 1.0) };
-        let mut again = Self::fit_columns(cells, &categorical, &targets, params, options)?;
+        let mut again = Self::fit_columns(None, cells, &categorical, &targets, params, options)?;
         again.model.places = model.places_after(&again.model);
         Ok(again)
     }

@@ -7,6 +7,7 @@ use crate::parallel::prelude::*;
 use crate::laplace::adam::{self, Chain, Schedule};
 use crate::laplace::columns::{Columned, Columns, Measure, Units};
 use crate::laplace::large::{LargeOptions, SolverChoice};
+use crate::laplace::model::KernelModel;
 use crate::laplace::neighbor_tuning::{NeighborSchedule, tune_by_neighbors};
 use crate::laplace::objective::{Batch, Loss, slope};
 use crate::laplace::solve::judge;
@@ -124,6 +125,8 @@ const FEW_ROWS: usize = 2000;
 /// Last steps, on more rows and at a slower pace, where there are more than twice as many rows as in a step.
 const LAST_STEPS: usize = 10;
 const LAST_PACE: f64 = 0.4;
+/// The pace of steps from a kernel that was tuned before.
+const RESUMED_PACE: f64 = 0.5;
 
 /// A tuned kernel.
 pub(crate) struct TunedKernel {
@@ -154,6 +157,8 @@ pub(crate) struct Search<'a, 'p> {
     pub(crate) trajectory: Trajectory,
     cost: f64,
     deadline: Option<Instant>,
+    /// Whether a kernel that was tuned before is gone on from.
+    is_resumed: bool,
 }
 
 impl<'a, 'p> Search<'a, 'p> {
@@ -187,7 +192,23 @@ impl<'a, 'p> Search<'a, 'p> {
             trajectory: Trajectory::default(),
             cost: 0.0,
             deadline,
+            is_resumed: false,
         })
+    }
+
+    /// Goes on from a tuned kernel: its columns, its form of the metric and its trajectory.
+    pub(crate) fn resume(&mut self, model: &KernelModel) -> Result<Rough> {
+        let KernelModel { columns, values, trajectory, .. } = model;
+        let columned = columns.apply(self.cells)?;
+        let KernelTuning { exponent, alpha, .. } = *self.params;
+        let (layout, theta) = Layout::of(values, columns.metric_inputs().len(), exponent, alpha);
+        layout.check()?;
+        self.is_resumed = true;
+        self.trajectory = trajectory.clone();
+        self.cost = trajectory.cost();
+        let values = layout.values(&theta);
+        let starts = vec![Start { units: Units::Each, layout, theta, value: 0.0 }];
+        Ok(Rough { columns: columns.clone(), columned, values, starts })
     }
 
     fn is_late(&self) -> bool {
@@ -315,6 +336,10 @@ impl<'a, 'p> Search<'a, 'p> {
             return Ok(TunedKernel { columns, values: best.layout.values(&best.theta) });
         }
         let batch = self.batch(columned, targets);
+        if self.is_resumed {
+            let (layout, theta) = self.go_on(best, &columns, &batch)?;
+            return Ok(TunedKernel { columns, values: layout.values(&theta) });
+        }
         let (loss, threads, params) = (self.loss, self.params.threads, self.params);
         let mut chains: Vec<Chain> = main
             .iter()
@@ -353,6 +378,26 @@ impl<'a, 'p> Search<'a, 'p> {
             theta = self.steps_by_neighbors(&layout, theta, &columns, &batch)?;
         }
         Ok(TunedKernel { columns, values: layout.values(&theta) })
+    }
+
+    /// From a kernel that was tuned before to a better one, or the same: slower steps on other rows than before.
+    fn go_on(&mut self, start: &Start, columns: &Columns, batch: &Batch) -> Result<(Layout, Vec<f64>)> {
+        let Start { layout, theta, .. } = start;
+        let KernelTuning { steps, rows, threads, .. } = *self.params;
+        let n = self.cells.n_rows();
+        if self.params.is_by_neighbors(n) {
+            return Ok((layout.clone(), self.steps_by_neighbors(layout, theta.clone(), columns, batch)?));
+        }
+        let key = self.key.fork(4).fork(self.trajectory.len() as u64);
+        let mut chains = [Chain::new(layout.clone(), theta.clone())];
+        self.steps(&mut chains, columns, batch, Schedule { steps, rows, pace: RESUMED_PACE }, key.fork(0))?;
+        if n > 2 * rows {
+            chains = [Chain::new(layout.clone(), chains[0].mean())];
+            let last = Schedule { steps: LAST_STEPS, rows: 2 * rows, pace: LAST_PACE };
+            self.steps(&mut chains, columns, batch, last, key.fork(1))?;
+        }
+        // The old one comes first: nothing changes unless it helps.
+        self.decide(&[(layout.clone(), theta.clone()), (layout.clone(), chains[0].mean())], batch, threads)
     }
 
     fn steps(

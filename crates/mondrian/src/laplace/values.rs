@@ -190,6 +190,38 @@ impl Layout {
         theta
     }
 
+    /// The layout and the parameters of a kernel that was tuned: what [`Layout::values`] makes of them is that kernel, up to
+    /// rounding. A full metric's scales are the lengths of its columns.
+    pub(crate) fn of(values: &Values, n_linear: usize, exponent: Option<f64>, alpha: Option<f64>) -> (Self, Vec<f64>) {
+        let a = &values.metric;
+        let is_diagonal = || (0..a.n_columns()).all(|j| (0..a.n_rows()).all(|i| i == j || a[(i, j)] == 0.0));
+        let metric = match a.n_rows() {
+            0 => Metric::None,
+            n if n == n_linear && is_diagonal() => Metric::Diagonal,
+            n if n == n_linear => Metric::Full,
+            n => Metric::Rank(n - n_linear),
+        };
+        let (n_axes, n_levels) = (values.lifetimes.len(), values.level_weights.len());
+        let layout = Self { n_axes, n_levels, n_linear, metric, exponent, alpha, has_fixed_axes: false };
+        let mut theta = vec![0.0; layout.n_parameters()];
+        let logarithm = |x: f64| x.max(f64::MIN_POSITIVE).ln();
+        let lifetimes = values.lifetimes.iter().chain(&values.level_weights);
+        theta.iter_mut().zip(lifetimes).for_each(|(t, lifetime)| *t = logarithm(*lifetime));
+        let identity = if metric == Metric::Full { 0 } else { n_linear };
+        for (j, at) in layout.scales().enumerate() {
+            let length = a.column(j).iter().map(|x| x * x).sum::<f64>().sqrt();
+            theta[at] = logarithm(if metric == Metric::Full { length } else { a[(j, j)] });
+        }
+        for (k, at) in layout.rotation().enumerate() {
+            let (row, column) = (identity + k / n_linear, k % n_linear);
+            theta[at] = a[(row, column)] / theta[layout.scales().start + column].exp();
+        }
+        let half = 0.5 * exponent.unwrap_or(values.exponent);
+        theta[layout.exponent_at()] = half.ln() - (1.0 - half).max(1e-12).ln();
+        theta[layout.alpha_at()] = alpha.unwrap_or(values.alpha).ln();
+        (layout, theta)
+    }
+
     pub(crate) fn exponent_of(&self, theta: &[f64]) -> f64 {
         self.exponent.unwrap_or_else(|| 2.0 / (1.0 + (-theta[self.exponent_at()]).exp()))
     }
@@ -228,5 +260,42 @@ impl Layout {
             return Err(Error::InvalidParameter { name: "alpha", value, expected: "a finite number > 0" });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kernel's parameters give the kernel back.
+    #[test]
+    fn parameters_of_a_kernel_stand_for_it() {
+        for metric in [Metric::None, Metric::Diagonal, Metric::Full, Metric::Rank(2)] {
+            let layout = Layout {
+                n_axes: 3,
+                n_levels: 1,
+                n_linear: 3,
+                metric,
+                exponent: None,
+                alpha: None,
+                has_fixed_axes: false,
+            };
+            let mut theta = layout.start(NodeKey::root(1, 1));
+            for (k, t) in theta.iter_mut().enumerate() {
+                *t += 0.4 * NodeKey::root(3, k as u64).draw(0).normal();
+            }
+            let values = layout.values(&theta);
+            let (found, again) = Layout::of(&values, 3, None, None);
+            assert_eq!(found, layout);
+            let other = found.values(&again);
+            let near = |a: &[f64], b: &[f64]| {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12 * a.abs().max(1.0))
+            };
+            assert!(near(&values.lifetimes, &other.lifetimes) && near(&values.level_weights, &other.level_weights));
+            assert!(near(values.metric.as_slice(), other.metric.as_slice()));
+            assert!(near(&[values.exponent, values.alpha], &[other.exponent, other.alpha]));
+            // Given numbers take the place of those that were tuned.
+            assert_eq!(Layout::of(&values, 3, Some(1.0), Some(0.5)).0.values(&again).alpha, 0.5);
+        }
     }
 }
