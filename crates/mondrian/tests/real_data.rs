@@ -2,7 +2,10 @@
 
 mod table;
 
-use mondrian::{ClassificationForest, ForestParams, MeasureChoice, RegressionForest, RegressionParams};
+use mondrian::{
+    Cells, ClassificationForest, ForestParams, KernelTuning, LaplaceRegressor, MeasureChoice, RegressionForest,
+    RegressionParams, Saved,
+};
 use table::Split;
 
 fn rmse(model: &RegressionForest, split: &Split) -> f64 {
@@ -48,5 +51,26 @@ fn forests_tell_letters_satellite_images_and_digits_apart() {
         if let Some(share) = accuracy(name, n_trees, n_rows) {
             assert!(share >= least, "{name}: {share}");
         }
+    }
+}
+
+/// Intervals need no factorisation, which takes seconds here: 5 rows within a tenth of a second, a loaded model's first call
+/// included. How well the kernel is tuned does not matter for that, so it is tuned for a moment only.
+#[test]
+#[ignore = "solves for 7654 rows: .ci/nightly"]
+fn first_intervals_on_ccpp_come_at_once() {
+    let Some(rows) = Split::read("ccpp") else { return };
+    let split = Split::of(&rows, 77);
+    let tuning = KernelTuning { steps: 4, rows: 300, deciding_rows: 300, ..KernelTuning::default() };
+    let cells = Cells::row_major(&split.train_x, 4).unwrap();
+    let model = LaplaceRegressor::params().tuning(tuning).fit(cells, &split.train_y).unwrap();
+    let loaded = LaplaceRegressor::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    for (name, model) in [("fitted", model), ("loaded", loaded)] {
+        let start = std::time::Instant::now();
+        let ends = model.predict_interval(Cells::row_major(&split.test_x[..20], 4).unwrap(), 0.9).unwrap();
+        let seconds = start.elapsed().as_secs_f64();
+        println!("ccpp, {name}: {seconds:.4} s");
+        assert!(ends.0.iter().zip(&ends.1).all(|(low, high)| low < high) && ends.0.len() == 5);
+        assert!(seconds < 0.1, "{name}: {seconds}");
     }
 }

@@ -444,4 +444,19 @@ mod tests {
             "a column without numbers is left out"
         );
     }
+
+    /// A million categories, each of one row but the last two.
+    #[test]
+    fn a_million_categories_are_a_million_codes() {
+        let n = 1_000_000_u32;
+        let data: Vec<f64> = (0..n).map(|i| f64::from((u64::from(i) * 7919 % u64::from(n)).max(1) as u32)).collect();
+        let (columns, rows) = learn(&data, 1, &[true], Measure::Auto);
+        assert_eq!(columns.level_inputs(), [0]);
+        let mut codes = rows.levels.clone();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!((codes.len(), codes[0], codes[codes.len() - 1]), (n as usize - 1, 0, n - 2));
+        let unseen = columns.apply(Cells::row_major(&[0.5], 1).unwrap()).unwrap();
+        assert_eq!(unseen.levels, [UNSEEN]);
+    }
 }
