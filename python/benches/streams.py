@@ -1,14 +1,20 @@
 """Test-then-train, one row at a time, with nothing given: build the package in release first.
 
     maturin develop --release && python benches/streams.py [speed] [forget] [window] [accuracy] [drift]
-                                    [--quick] [--no-river] [--rows N] [--data FOLDER]
+                                    [--quick] [--no-river] [--rows N] [--data FOLDER] [--json FILE]
 
 Defaults but for the number of trees: no box, automatic prior, noise, κ and γ; 10 trees, 10 inputs, one thread. A model is first
-taught so many rows, in one batch on a box of its first row, and then asked and taught one by one; the figure is processor
-time per row, of predicting and of learning. river's AMF beside it in the same run, where it is installed.
+taught so many rows, in one batch on a box of its first row, then 1000 one by one that are not timed (arrays that a batch has made to
+measure grow with the first rows after it), and then asked and taught one by one; the figure is processor time per row, of
+predicting and of learning. river's AMF beside it in the same run, where it is installed.
+
+``accuracy`` and ``drift`` are errors, which no other work on the machine changes. With ``--json`` each is appended to a file, one line
+per case, and cases that are there are not run again.
 """
 
+import json
 import sys
+from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -18,7 +24,7 @@ from mondrian import MondrianForestClassifier, MondrianForestRegressor
 QUICK = "--quick" in sys.argv
 WITH_RIVER = "--no-river" not in sys.argv
 PLACES = (1_000, 10_000) if QUICK else (1_000, 100_000)
-STEPS = 100 if QUICK else 500
+STEPS, UNTIMED = (100, 100) if QUICK else (2000, 1000)
 TREES, DIMS = 10, 10
 
 
@@ -30,10 +36,13 @@ def rows(n, seed=0):
 
 
 def measured(model, ask, X, y, place):
-    """Microseconds per row of asking and of learning, from row ``place`` on."""
+    """Microseconds per row of asking and of learning, about row ``place``."""
+    first = max(place - UNTIMED, 2)
     model.partial_fit(X[:1], y[:1])
-    model.partial_fit(X[1:place], y[1:place])
-    ask(X[:1])
+    model.partial_fit(X[1:first], y[1:first])
+    for i in range(first, place):
+        ask(X[i : i + 1])
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
     asking = learning = 0.0
     for i in range(place, place + STEPS):
         start = process_time()
@@ -93,9 +102,38 @@ def against_river(X, y, classes, totals):
         print(f"{name}/row={place}: AMF {amf:.0f} us per row, {amf / totals[name, place]:.0f} times ours", flush=True)
 
 
-def by_cases(cases):
-    for name, make in cases.items():
-        yield name, make()
+class Results:
+    """Results by case, kept in a file if there is one: a line of JSON each."""
+
+    def __init__(self, path):
+        self._path = None if path is None else Path(path)
+        lines = self._path.read_text().splitlines() if self._path is not None and self._path.exists() else []
+        self._known = {record["case"]: record for record in map(json.loads, lines)}
+
+    def of(self, case, find):
+        """The record of a case, found and kept if it is new."""
+        record = self._known.get(case)
+        if record is None:
+            record = self._known[case] = {"case": case, **find()}
+            if self._path is not None:
+                with self._path.open("a") as file:
+                    file.write(json.dumps(record) + "\n")
+        print(", ".join(f"{name} {value:.5g}" if isinstance(value, float) else str(value) for name, value in record.items()), flush=True)
+
+
+def prequential(model, stream, targets, metric):
+    """The error of predicting each row before it is learned, and microseconds of processor time per row.
+
+    The first row does not count: some models say nothing of it, others 0.
+    """
+    start, is_first = process_time(), True
+    for x, y in zip(stream, targets):
+        said = model.predict_one(x)
+        if said is not None and not is_first:
+            metric.update(y, said)
+        model.learn_one(x, y)
+        is_first = False
+    return {"metric": type(metric).__name__, "value": metric.get(), "us_per_row": 1e6 * (process_time() - start) / len(stream)}
 
 
 def forgetting():
@@ -135,21 +173,19 @@ def long_window():
         print(f"window of 10 000, row {(part + 1) * n // 10}: {spent:.1f} us per row, peak {peak:.0f} MB", flush=True)
 
 
-def accuracy(folder, n_most):
+def accuracy(folder, n_most, results):
     """Prequential errors beside river's AMF and ARF, through river's interface, all with 10 trees."""
-    from pathlib import Path
-
-    from river import forest, metrics
+    from river import forest, metrics, preprocessing
     from river.forest import AMFClassifier, AMFRegressor
 
     from mondrian import river as ours
 
     for table, n, shuffled, is_class in (
-        ("flights2001", 20_000, False, False),
-        ("nycflights13", 10_000, False, False),
         ("ccpp", 9_568, True, False),
-        ("letter", 20_000, True, True),
         ("satimage", 6_435, True, True),
+        ("nycflights13", 10_000, False, False),
+        ("flights2001", 20_000, False, False),
+        ("letter", 20_000, True, True),
     ):
         path = Path(folder) / f"{table}.csv.gz"
         if not path.exists():
@@ -167,18 +203,19 @@ def accuracy(folder, n_most):
             else {"Mondrian": ours.MondrianForestRegressor, "AMF": AMFRegressor, "ARF": forest.ARFRegressor}
         )
         for name, make in cases.items():
-            model = make(n_models=10, seed=0) if name != "AMF" else make(n_estimators=10, seed=0)
-            metric, start = metrics.Accuracy() if is_class else metrics.RMSE(), process_time()
-            for x, y in zip(stream, targets):
-                said = model.predict_one(x)
-                if said is not None:
-                    metric.update(y, said)
-                model.learn_one(x, y)
-            spent = 1e6 * (process_time() - start) / len(stream)
-            print(f"{table}/{len(stream)} rows: {name} {metric.get():.5g}, {spent:.0f} us per row", flush=True)
+            metric = metrics.Accuracy() if is_class else metrics.RMSE()
+            trees = "n_estimators" if name == "AMF" else "n_models"
+            model = make(**{trees: 10}, seed=0)
+            if name == "ARF" and not is_class:
+                # Its leaves are linear models, which diverge on inputs as they come.
+                model = preprocessing.StandardScaler() | model
+            results.of(
+                f"{table}/{len(stream)} rows/{name}",
+                lambda model=model, metric=metric: prequential(model, stream, targets, metric),
+            )
 
 
-def drift(n):
+def drift(n, results):
     """Prequential errors on river's generators with a drift, by window."""
     from itertools import islice
 
@@ -202,14 +239,13 @@ def drift(n):
         make = ours.MondrianForestClassifier if is_class else ours.MondrianForestRegressor
         cases = {f"window={w}": (lambda w=w: make(window=w)) for w in (250, 1000, 4000, None, "adaptive")}
         cases["ARF"] = lambda: (forest.ARFClassifier if is_class else forest.ARFRegressor)(seed=0)
-        for case, model in by_cases(cases):
+        inputs, targets = zip(*rows_of)
+        for case, model in cases.items():
             metric = metrics.Accuracy() if is_class else metrics.RMSE()
-            for x, y in rows_of:
-                said = model.predict_one(x)
-                if said is not None:
-                    metric.update(y, said)
-                model.learn_one(x, y)
-            print(f"{name}/{len(rows_of)} rows: {case} {metric.get():.5g}", flush=True)
+            results.of(
+                f"{name}/{len(rows_of)} rows/{case}",
+                lambda model=model, metric=metric: prequential(model(), inputs, targets, metric),
+            )
 
 
 def option(name, default):
@@ -224,7 +260,8 @@ if __name__ == "__main__":
         forgetting()
     if "window" in parts:
         long_window()
+    kept = Results(option("--json", None))
     if "accuracy" in parts:
-        accuracy(option("--data", "../../shared/data"), int(option("--rows", 20_000)))
+        accuracy(option("--data", "../../shared/data"), int(option("--rows", 20_000)), kept)
     if "drift" in parts:
-        drift(int(option("--rows", 6_000)))
+        drift(int(option("--rows", 12_000)), kept)

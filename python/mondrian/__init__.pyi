@@ -265,7 +265,7 @@ class MondrianDensity(DensityMixin, _Online):
         self, n_estimators: int = 100, lifetime: _Auto = "auto", gamma: _Auto = "auto",
         lower: _Box = None, upper: _Box = None, measure: _Measure = "uniform", weights: _Weights = "auto",
         margin: float = 0.1, validation: _Validation = "hold-out",
-        window: int | None = None, max_rows: int | None = None, random_state: _Random = None, n_jobs: int | None = None, verbose: _Verbose = False,
+        window: int | Literal["adaptive"] | None = None, max_rows: int | None = None, random_state: _Random = None, n_jobs: int | None = None, verbose: _Verbose = False,
     ) -> None: ...
     lower_: _Floats
     upper_: _Floats
@@ -306,7 +306,7 @@ class MondrianForestClassifier(_Classifier, _Forest):
     def __init__(
         self, n_estimators: int = 100, lifetime: _Auto = "auto", gamma: _Auto = "auto",
         lower: _Box = None, upper: _Box = None, measure: _Measure = "uniform", weights: _Weights = "auto",
-        unseen: _Unseen = "keyed", validation: _HoldOut = "hold-out", window: int | None = None, max_rows: int | None = None,
+        unseen: _Unseen = "keyed", validation: _HoldOut = "hold-out", window: int | Literal["adaptive"] | None = None, max_rows: int | None = None,
         random_state: _Random = None, n_jobs: int | None = None, verbose: _Verbose = False,
     ) -> None: ...
     @property
@@ -327,7 +327,7 @@ class MondrianForestRegressor(_ViewedRegressor, _Forest):
         prior_mean: _Auto = "auto", prior_variance: _Auto = "auto", noise_variance: _Auto = "auto",
         kappa: _Auto = "auto", leaf_model: Literal["hierarchical", "independent"] = "hierarchical",
         lower: _Box = None, upper: _Box = None, measure: _Measure = "uniform", weights: _Weights = "auto",
-        unseen: _Unseen = "keyed", validation: _HoldOut = "hold-out", window: int | None = None, max_rows: int | None = None,
+        unseen: _Unseen = "keyed", validation: _HoldOut = "hold-out", window: int | Literal["adaptive"] | None = None, max_rows: int | None = None,
         random_state: _Random = None, n_jobs: int | None = None, verbose: _Verbose = False,
     ) -> None: ...
     def degrees_of_freedom(self) -> float: ...

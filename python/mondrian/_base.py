@@ -110,6 +110,8 @@ class MondrianEstimator(BaseEstimator):
     def _ask(self, question, X, *arguments):
         """The result of a method of the core on rows."""
         X = self._query(X)
+        if "_members" in self.__dict__:
+            return self._members.answer(question, X, arguments)
         return getattr(self._model, question)(X, *arguments, self._threads(len(X)))
 
     def _work(self, n_rows=None, progress=None):

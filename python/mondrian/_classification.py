@@ -7,6 +7,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from . import _adaptive as adaptive
 from . import _mondrian
 from . import _parameters as parameters
 from ._base import Classifier, all_or_nothing, numbers_of, sample_weights
@@ -71,8 +72,17 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
             # Classes of rows that do not count are unknown, as if the rows were not there.
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         classes = np.unique(y)
+        if self._is_adaptive():
+            return self._start_members(self._new_members(), X, y, weights)
         X, y = self._first_rows(X, y, weights)
         return self._plant(X, y, classes, weights, self._tree_arguments(X.shape[1]))
+
+    def _new_members(self):
+        return adaptive.Adaptive(adaptive.members_of(self), adaptive.relative_shares, adaptive.log_losses)
+
+    def _take_whole(self):
+        whole = self._members.whole
+        return self._renamed(whole._model, whole.classes_)
 
     def _weighted(self, X, y, sample_weight, *, reset):
         X, y = self._labelled_rows(X, y, reset=reset)
@@ -112,6 +122,9 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
                 return self
         return self._learn(X, y, classes, sample_weight)
 
+    def _plain_target(self, y, n_rows):
+        return self._number_of_one(y) if n_rows == 1 else None
+
     def _number_of_one(self, y):
         """The number of the class of one row, if it is known already and the model learns online; else None."""
         if type(y) is not np.ndarray or y.shape != (1,) or self.lifetime_ != np.inf:
@@ -130,6 +143,8 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         known = np.unique(y) if classes is None else np.unique(column_or_1d(classes))
         if classes is not None and not np.isin(y, known).all():
             raise ValueError(f"y contains {np.setdiff1d(y, known).tolist()}, not among the given classes")
+        if first and self._is_adaptive():
+            return self._start_members(self._new_members(), X, y, weights)
         if first:
             X, y = self._first_rows(X, y, weights)
             return self._plant(X, y, known, weights, self._online_tree_arguments(X.shape[1]))
@@ -142,6 +157,8 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
     def _learn_retained(self, X, y, classes, sample_weight):
         refuse_weights(sample_weight)
         X, y, _ = self._weighted(X, y, None, reset=False)
+        if "_members" in self.__dict__:
+            return self._learn_members(X, y)
         return self._learn_held(X, y, lambda X, y: self._learn(X, y, classes, None))
 
     def _forget_rows(self, X, y):

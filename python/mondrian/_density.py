@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import ClassifierMixin, DensityMixin
+from sklearn.base import ClassifierMixin, DensityMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from . import _adaptive as adaptive
 from . import _mondrian
 from . import _parameters as parameters
 from ._base import Classifier, all_or_nothing, numbers_of
@@ -84,6 +85,8 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         {self}
         """
         X = self._rows(X, reset=True, **self._fewest_rows())
+        if self._is_adaptive():
+            return self._start_members(self._new_members(X), X, None)
         X, _ = self._first_rows(X, np.zeros(len(X)), None)
         arguments = self._arguments(X.shape[1])
         return self._take(_mondrian.DensityForest.fit(X, arguments, self._work()))
@@ -106,10 +109,23 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         if not self.__sklearn_is_fitted__():
             return self.fit(X)
         X = self._rows(X)
+        if "_members" in self.__dict__:
+            return self._learn_members(X, None)
         if "_retention" in self.__dict__:
             return self._learn_held(X, np.zeros(len(X)), lambda X, _: self._model.learn(X, self._work(len(X))))
         self._model.learn(X, self._work(len(X)))
         return self
+
+    def _new_members(self, X):
+        # All on one box, or a row would be learned by some and refused by others.
+        lower, upper = self._first_box(X)
+        members = adaptive.members_of(self, lower=lower, upper=upper)
+        return adaptive.Adaptive(members, adaptive.likelihood_shares, adaptive.negative_logs)
+
+    def _first_box(self, X):
+        """The box that a first call fixes: the one given, or that of the rows with a margin."""
+        first = clone(self).set_params(window=None, n_estimators=1, lifetime=1.0, gamma=1.0).fit(X)
+        return first.lower_, first.upper_
 
     def _forget_rows(self, X, _):
         self._model.forget(X, self._threads(len(X)))
@@ -122,6 +138,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         {self}
         """
         X = self._query(X)
+        self._refuse_members("forget")
         self._model.forget(X, self._threads(len(X)))
         if "_retention" in self.__dict__:
             self._retention.remove(X, np.zeros(len(X)))

@@ -79,8 +79,10 @@ verbose : bool or callable, default=False
 {verbose}
 """,
     "retention": """
-window : int or None, default=None
-    How many rows are held, the last ones: older rows are forgotten exactly.
+window : int, "adaptive" or None, default=None
+    How many rows are held, the last ones: older rows are forgotten exactly. "adaptive" runs windows of 250, 1000 and 4000 rows and
+    all rows side by side and predicts by their mean, weighted by recent losses: it depends on the order of rows, and
+    what is no prediction is that of all rows.
 max_rows : int or None, default=None
     How many rows are held, a sample by keyed hash that no order of arrival changes.
 """,

@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
+from . import _adaptive as adaptive
 from . import _mondrian
 from . import _parameters as parameters
 from ._base import FLOAT64, all_or_nothing, levels_to_the_caller, repeated, sample_weights
@@ -82,8 +83,14 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         {self}
         """
         X, y, weights = self._weighted(X, y, sample_weight, reset=True)
+        if self._is_adaptive():
+            return self._start_members(self._new_members(y), X, y, weights)
         X, y = self._first_rows(X, y, weights)
         return self._plant(X, y, weights, self._tree_arguments(X.shape[1]))
+
+    def _new_members(self, y):
+        self._single = y.ndim == 1
+        return adaptive.Adaptive(adaptive.members_of(self), adaptive.relative_shares, adaptive.squared_errors)
 
     def partial_fit(self, X, y, sample_weight=None):
         """Learn more rows: the model of all rows so far, whatever their order. If it fails, nothing has changed.
@@ -104,6 +111,8 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
     def _learn(self, X, y, sample_weight):
         first = not self.__sklearn_is_fitted__()
         X, y, weights = self._weighted(X, y, sample_weight, reset=first)
+        if first and self._is_adaptive():
+            return self._start_members(self._new_members(y), X, y, weights)
         if first:
             X, y = self._first_rows(X, y, weights)
             return self._plant(X, y, weights, self._online_tree_arguments(X.shape[1]))
@@ -117,6 +126,8 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         if not (self._is_plain(X) and self._is_plain_target(y, len(X))):
             X, y = self._learnable(X, y)
             self._check_targets(y)
+        if "_members" in self.__dict__:
+            return self._learn_members(X, y)
         return self._learn_held(X, y, self._learn_rows)
 
     def _learn_rows(self, X, y):
@@ -138,6 +149,9 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
     def _is_plain_target(self, y, n_rows):
         """Whether it is one double a row, for a model of one target."""
         return type(y) is np.ndarray and y.dtype is FLOAT64 and y.shape == (n_rows,) and self._n_targets == 1
+
+    def _plain_target(self, y, n_rows):
+        return y if self._is_plain_target(y, n_rows) else None
 
     def _one_column(self, y):
         warnings.warn(

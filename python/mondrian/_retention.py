@@ -17,7 +17,7 @@ def retention_of(estimator):
     if window is not None and most is not None:
         raise ValueError("window and max_rows are both given, but a forest holds its rows by one rule")
     if isinstance(window, str):
-        raise ValueError(f"window is {window!r}, but must be a number of rows or None; mondrian.river has \"adaptive\"")
+        raise ValueError(f"window is {window!r}, but must be a number of rows, None or \"adaptive\"")
     if window is not None:
         return Window(_count("window", window))
     # Any key does, as long as models that are merged share it.
@@ -142,7 +142,7 @@ class Retaining:
 
     def _first_rows(self, X, y, weights):
         """The rows of a first call that are held."""
-        self.__dict__.pop("_retention", None)
+        self._let_go_of_rows()
         retention = retention_of(self)
         if retention is None:
             return X, y
@@ -151,6 +151,38 @@ class Retaining:
         retention.commit(X, y, learned, [])
         self._retention = retention
         return X[learned], y[learned]
+
+    def _let_go_of_rows(self):
+        for state in ("_retention", "_members"):
+            self.__dict__.pop(state, None)
+
+    def _is_adaptive(self):
+        """Whether windows of several lengths are asked for."""
+        if not isinstance(self.window, str) or self.window != "adaptive":
+            return False
+        if self.max_rows is not None:
+            raise ValueError("window and max_rows are both given, but a forest holds its rows by one rule")
+        return True
+
+    def _start_members(self, members, X, y, weights=None):
+        """The first rows of windows of several lengths."""
+        refuse_weights(weights)
+        self._let_go_of_rows()
+        members.learn(X, y, first=True)
+        self._members = self._retention = members
+        return self._take_whole()
+
+    def _learn_members(self, X, y):
+        self._members.learn(X, y, first=False)
+        return self._take_whole()
+
+    def _take_whole(self):
+        """Attributes other than predictions are those of the forest of all rows."""
+        return self._take(self._members.whole._model)
+
+    def _refuse_members(self, what):
+        if "_members" in self.__dict__:
+            raise ValueError(f'window="adaptive" is several forests, none of which is to {what}')
 
     def _learn_held(self, X, y, learn):
         """Learns those of validated rows that are to be held, and forgets what makes room for them."""

@@ -165,7 +165,14 @@ class ForestEstimator(OnlineEstimator):
 
         {self}
         """
+        if self._is_plain(X) and "_retention" not in self.__dict__:
+            # Windows that others keep forget row by row: the core's own checks are enough, and it is all or nothing too.
+            numbers = self._plain_target(y, len(X))
+            if numbers is not None:
+                self._model.forget(X, numbers, self._threads(len(X)))
+                return self
         check_is_fitted(self)
+        self._refuse_members("forget")
         targets = np.asarray(y)
         X, y = self._known(X, y)
         self._model.forget(X, y, self._threads(len(X)))

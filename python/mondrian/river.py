@@ -19,16 +19,9 @@ try:
 except ImportError as error:  # pragma: no cover
     raise ImportError("mondrian.river needs river: pip install 'mondrian[river]'") from error
 
-from . import _classification, _density, _regression
+from . import _adaptive, _classification, _density, _regression
 
 __all__ = ["MondrianAnomaly", "MondrianForestClassifier", "MondrianForestRegressor"]
-
-#: Windows that run side by side, and how fast their losses are forgotten.
-_WINDOWS = (250, 1000, 4000, None)
-_DECAY = 0.99
-#: How much a member counts whose loss is larger than the least: at 10 % more, a factor of e.
-_SHARPNESS = 10.0
-
 
 class _Stream:
     """Rows as dictionaries, held in order of arrival, and the forest of them."""
@@ -40,8 +33,8 @@ class _Stream:
         if isinstance(window, str):
             if window != "adaptive":
                 raise ValueError(f"window is {window!r}, but must be a number of rows, None or \"adaptive\"")
-            self._members = [type(self)(n_models, size, warm_up, seed) for size in _WINDOWS]
-            self._losses = np.zeros(len(_WINDOWS))
+            self._members = [type(self)(n_models, size, warm_up, seed) for size in _adaptive.WINDOWS]
+            self._losses = np.zeros(len(_adaptive.WINDOWS))
 
     def _said(self, x):
         """What the members predict of a row; asked once if it is learned next."""
@@ -51,16 +44,14 @@ class _Stream:
 
     def _shares(self):
         """Weights of the members by their recent losses."""
-        least = self._losses.min()
-        shares = np.exp(-_SHARPNESS * (self._losses - least) / max(least, 1e-12))
-        return shares / shares.sum()
+        return _adaptive.relative_shares(self._losses)
 
     def _learn_all(self, x, y):
         """Charges the members for what they would have said of a row, then lets them learn it."""
         said = self._said(x)
         self._asked = None, None
         for place, member in enumerate(self._members):
-            self._losses[place] = _DECAY * self._losses[place] + self._loss_of(said[place], y)
+            self._losses[place] = _adaptive.DECAY * self._losses[place] + self._loss_of(said[place], y)
             member.learn_one(x, y)
 
     def _vector(self, x):

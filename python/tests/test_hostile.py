@@ -48,7 +48,7 @@ BAD_PARAMETERS = {
     "solver": ["guess"],
     "unseen": ["ignore"],
     "margin": [-0.1],
-    "window": [0, "adaptive", 1.5],
+    "window": [0, "sliding", 1.5],
     "max_rows": [0, "all", True],
     "validation": ["none", 1, 0.2, -3, None],
     "fit_intercept": ["yes"],

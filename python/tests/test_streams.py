@@ -166,3 +166,61 @@ def test_river(stream):
                 # Those of anomaly detectors that learn download a table.
                 assert isinstance(model, Anomaly)
                 print(f"skipped: {check} needs the network")
+
+
+@pytest.mark.parametrize("kind", ["regression", "classes", "density"])
+def test_adaptive_windows(rng, kind):
+    X = rng.uniform(size=(1500, 2))
+    # What is learned changes in the middle of the stream.
+    y = np.where(np.arange(1500) < 900, X[:, 0], 3.0 - X[:, 0])
+    make, ask, target = {
+        "regression": (MondrianForestRegressor, "predict", y),
+        "classes": (MondrianForestClassifier, "predict_proba", y > np.where(np.arange(1500) < 900, 0.5, 2.5)),
+        "density": (mondrian.MondrianDensity, "score_samples", None),
+    }[kind]
+    if kind == "density":
+        X[900:] = 0.3 * X[900:] + 0.6
+    options = {"n_estimators": 3, "random_state": 1, "lower": [-0.1, -0.1], "upper": [1.1, 1.1], "weights": None}
+    options |= {"lifetime": 3.0} if kind == "density" else {}
+
+    def learn(model, rows):
+        return model.partial_fit(X[rows]) if target is None else model.partial_fit(X[rows], target[rows])
+
+    adaptive, alone, batch = (make(window=window, **options) for window in ("adaptive", 250, "adaptive"))
+    for start in range(0, 1500, 100):
+        learn(adaptive, slice(start, start + 100))
+        learn(alone, slice(start, start + 100))
+    short, whole = adaptive._members._members[0], adaptive._members.whole
+    assert np.array_equal(getattr(short, ask)(X), getattr(alone, ask)(X))
+    assert whole._model.n_rows == 1500 and short._model.n_rows == 250
+    shares = adaptive._members.shares()
+    assert abs(shares.sum() - 1) < 1e-12 and shares[0] > 0.5 > shares[-1]
+    again = pickle.loads(pickle.dumps(adaptive))
+    assert np.array_equal(getattr(again, ask)(X), getattr(adaptive, ask)(X))
+    # One call is so many blocks, of which the first is a first call.
+    batch = batch.fit(X) if target is None else batch.fit(X, target)
+    learned = learn(make(window="adaptive", **options), slice(0, 250))
+    for start in range(250, 1500, 250):
+        learn(learned, slice(start, start + 250))
+    assert np.array_equal(getattr(batch, ask)(X), getattr(learned, ask)(X))
+    if kind == "regression":
+        mean, std = adaptive.predict(X, return_std=True)
+        assert np.array_equal(mean, adaptive.predict(X)) and (std > 0).all()
+    row = (X[:1],) if target is None else (X[:1], target[:1])
+    for refused in (lambda: adaptive.forget(*row), lambda: adaptive.at(1.0), lambda: adaptive.save("nowhere")):
+        with pytest.raises(ValueError):
+            refused()
+    with pytest.raises(ValueError, match="max_rows"):
+        learn(make(window="adaptive", max_rows=5, **options), slice(0, 20))
+
+
+def test_forgetting_plain_arrays_is_forgetting_lists(stream):
+    X, y = stream
+    for make, target in ((MondrianForestRegressor, y), (MondrianForestClassifier, (y > 0).astype(int))):
+        forests = [make(n_estimators=3, random_state=0).partial_fit(X, target) for _ in range(2)]
+        forests[0].forget(X[3:4], target[3:4])
+        forests[1].forget(X[3:4].tolist(), target[3:4].tolist())
+        assert np.array_equal(forests[0].predict(X), forests[1].predict(X)) and forests[0]._model.n_rows == len(X) - 1
+        for gone in (X[3:4], X[3:4].tolist()):
+            with pytest.raises(ValueError, match="row 0"):
+                forests[0].forget(gone, target[3:4])
