@@ -216,7 +216,8 @@ class LaplaceKernelRidge(_Regressor, _Solved):
         target_transform: Literal["auto", "sqrt", "log"] | None = "auto",
         categorical_features: Any = "from_dtype", solver: _KernelSolver = "auto", max_exact_rows: int = 20000,
         n_neighbors: int | Literal["auto"] = "auto", retune: bool = True,
-        max_seconds: float | None = None, search: Literal["auto", "gradient", "coordinate"] = "auto",
+        max_seconds: float | None = None, warm_start: bool = False,
+        search: Literal["auto", "gradient", "coordinate"] = "auto",
         fit_intercept: bool = True, epsilon: float = 0.01, validation: _HoldOut = "hold-out",
         random_state: _Random = None, n_jobs: int | None = None, verbose: _StepVerbose = False,
     ) -> None: ...
@@ -238,7 +239,8 @@ class LaplaceKernelClassifier(_Classifier, _Solved):
         measure: _KernelMeasure = "auto", metric: _Metric = "auto", exponent: _Auto = "auto",
         categorical_features: Any = "from_dtype", solver: _KernelSolver = "auto", max_exact_rows: int = 20000,
         n_neighbors: int | Literal["auto"] = "auto", retune: bool = True,
-        max_seconds: float | None = None, search: Literal["auto"] = "auto", fit_intercept: bool = True,
+        max_seconds: float | None = None, warm_start: bool = False, search: Literal["auto"] = "auto",
+        fit_intercept: bool = True,
         epsilon: float = 0.01, random_state: _Random = None, n_jobs: int | None = None, verbose: _StepVerbose = False,
     ) -> None: ...
     loo_score_: float

@@ -65,6 +65,10 @@ class _KernelEstimator(SearchedEstimator):
             return None
         return parameters.integer("n_neighbors", self.n_neighbors)
 
+    def _goes_on(self):
+        """Whether ``fit`` goes on from the kernel there is."""
+        return parameters.boolean("warm_start", self.warm_start) and "_model" in self.__dict__ and hasattr(self._model, "resumed")
+
     def _is_first(self):
         """Whether ``partial_fit`` learns its first rows."""
         parameters.boolean("retune", self.retune)
@@ -181,6 +185,9 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
         Whether ``partial_fit`` tunes again when the number of rows has doubled.
     max_seconds : float or None, default=None
         When tuning ends early. With it, results depend on the machine.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on tuning from the kernel of the fit before (or of a loaded model) instead of starting anew: columns
+        and form of the metric stay, ``trajectory_`` continues, and the kernel changes only if leave-one-out says so.
     search : {"auto", "gradient", "coordinate"}, default="auto"
         How lifetimes are looked for. "auto" tunes the whole kernel; the others tune the report's kernel on 1000 rows, along
         derivatives or one at a time.
@@ -246,7 +253,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
     def __init__(
         self, lifetime="auto", alpha="auto", measure="auto", metric="auto", exponent="auto", target_transform="auto",
         categorical_features="from_dtype", solver="auto", max_exact_rows=20_000, n_neighbors="auto", retune=True,
-        max_seconds=None, search="auto", fit_intercept=True, epsilon=0.01, validation="hold-out",
+        max_seconds=None, warm_start=False, search="auto", fit_intercept=True, epsilon=0.01, validation="hold-out",
         random_state=None, n_jobs=None, verbose=False,
     ):  # fmt: skip
         self._keep(locals())
@@ -263,9 +270,10 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
 
         {self}
         """
-        X, y = self._rows_and_targets(self._table(X, reset=True), y, reset=True, multi_output=True)
+        goes_on = self._goes_on()
+        X, y = self._rows_and_targets(self._table(X, reset=not goes_on), y, reset=not goes_on, multi_output=True)
         weights = sample_weights(sample_weight, X)
-        return self._take(self._solve(X, y, weights))
+        return self._take(self._solve(X, y, weights, goes_on=goes_on))
 
     def _lifetimes(self, n_dims):
         validation = parameters.validation_of(self.validation)
@@ -319,7 +327,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
             arguments["lifetimes"], map_ = [float(lifetime) for lifetime in lifetimes], "identity"
         return arguments, map_
 
-    def _solve(self, X, y, weights, local=False):
+    def _solve(self, X, y, weights, local=False, goes_on=False):
         search = parameters.choice("search", self.search, ("auto", "gradient", "coordinate"))
         lifetimes = self._lifetimes(X.shape[1])
         whole = lifetimes is None and search == "auto"
@@ -328,8 +336,11 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
             self._kernel_arguments(X.shape[1])
             return self._solve_axes(X, y, weights, lifetimes, search)
         arguments, map_ = self._whole_arguments(X, y, local)
-        targets = np.ascontiguousarray(y).ravel()
-        model = _mondrian.LaplaceRegressor.fit((X, targets, weights), map_, arguments, self._work())
+        rows = (X, np.ascontiguousarray(y).ravel(), weights)
+        if goes_on and arguments["lifetimes"] is None:
+            model = self._model.resumed(rows, map_, arguments, self._work())
+        else:
+            model = _mondrian.LaplaceRegressor.fit(rows, map_, arguments, self._work())
         self._n_targets = None if y.ndim == 1 else y.shape[1]
         return model
 
@@ -446,6 +457,9 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
         Whether ``partial_fit`` tunes again when the number of rows has doubled.
     max_seconds : float or None, default=None
         When tuning ends early. With it, results depend on the machine.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on tuning from the kernel of the fit before (or of a loaded model) instead of starting anew: columns
+        and form of the metric stay, ``trajectory_`` continues, and the kernel changes only if leave-one-out says so.
     search : {"auto"}, default="auto"
         How the kernel is looked for.
     fit_intercept : bool, default=True
@@ -494,7 +508,7 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
     def __init__(
         self, lifetime="auto", alpha="auto", measure="auto", metric="auto", exponent="auto",
         categorical_features="from_dtype", solver="auto", max_exact_rows=20_000, n_neighbors="auto", retune=True,
-        max_seconds=None, search="auto", fit_intercept=True, epsilon=0.01,
+        max_seconds=None, warm_start=False, search="auto", fit_intercept=True, epsilon=0.01,
         random_state=None, n_jobs=None, verbose=False,
     ):  # fmt: skip
         self._keep(locals())
@@ -509,13 +523,20 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
 
         {self}
         """
-        X, y = self._labelled_rows(self._table(X, reset=True), y, reset=True)
+        goes_on = self._goes_on()
+        X, y = self._labelled_rows(self._table(X, reset=not goes_on), y, reset=not goes_on)
         check_classification_targets(y)
         weights = sample_weights(sample_weight, X)
         if weights is not None:
             # Classes of rows that do not count are unknown, as if the rows were not there.
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
-        return self._learned(X, y, weights, np.unique(y), self._arguments(X.shape[1]))
+        classes, arguments = np.unique(y), self._arguments(X.shape[1])
+        if goes_on and arguments["lifetimes"] is None:
+            if len(unknown := np.setdiff1d(classes, self.classes_)):
+                raise ValueError(f"class {unknown[0]!r} is not among those of the fit that warm_start goes on from")
+            numbers = np.ascontiguousarray(numbers_of(y, self.classes_))
+            return self._take(self._model.resumed((X, numbers, weights), arguments, self._work()))
+        return self._learned(X, y, weights, classes, arguments)
 
     def _arguments(self, n_dims):
         parameters.choice("search", self.search, ("auto",))

@@ -218,6 +218,27 @@ impl PyLaplaceRegressor {
         .map(Self::from)
     }
 
+    /// Goes on tuning from this model's kernel; targets row by row.
+    fn resumed<'py>(
+        &self,
+        py: Python<'py>,
+        rows: (Table<'py>, Column<'py>, Option<Column<'py>>),
+        target_map: Option<String>,
+        arguments: Arguments,
+        work: Work<'py>,
+    ) -> PyResult<Self> {
+        let tuning = arguments.tuning(work.n_threads())?;
+        let params = LaplaceRegressor::params().tuning(tuning).target_map(map_named(target_map.as_deref())?);
+        let (x, y, weights) = &rows;
+        let (numbers, width) = x.row_major()?;
+        let (y, weights): (&[_], _) = (y, weights.as_deref());
+        run_searching(py, &work, |mut progress: Progress<'_>| {
+            let (cells, model) = (Cells::row_major(&numbers, width)?, self.model.read().clone());
+            model.resumed(cells, y, &params, FitOptions { weights, progress: progress.part(0.0, 1.0) })
+        })
+        .map(Self::from)
+    }
+
     /// Appends rows; targets row by row.
     fn append<'py>(
         &self,
@@ -348,6 +369,25 @@ impl PyLaplaceClassifier {
         run_searching(py, &work, |mut progress: Progress<'_>| {
             let cells = Cells::row_major(&numbers, width)?;
             params.fit_with(cells, y, FitOptions { weights, progress: progress.part(0.0, 1.0) })
+        })
+        .map(Self::from)
+    }
+
+    /// Goes on tuning from this model's kernel.
+    fn resumed<'py>(
+        &self,
+        py: Python<'py>,
+        rows: (Table<'py>, Column<'py, u32>, Option<Column<'py>>),
+        arguments: Arguments,
+        work: Work<'py>,
+    ) -> PyResult<Self> {
+        let params = LaplaceClassifier::params().tuning(arguments.tuning(work.n_threads())?);
+        let (x, y, weights) = &rows;
+        let (numbers, width) = x.row_major()?;
+        let (y, weights): (&[_], _) = (y, weights.as_deref());
+        run_searching(py, &work, |mut progress: Progress<'_>| {
+            let (cells, model) = (Cells::row_major(&numbers, width)?, self.model.read().clone());
+            model.resumed(cells, y, &params, FitOptions { weights, progress: progress.part(0.0, 1.0) })
         })
         .map(Self::from)
     }

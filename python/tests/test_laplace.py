@@ -141,3 +141,42 @@ def test_tuned_weights_follow_what_matters_and_stay():
     # Noise: nothing wins, so the deviations stay.
     noise = mondrian.MondrianForestRegressor(5, weights="tuned", random_state=0).fit(X[:, [0, 1, 3]], rng.normal(size=600))
     assert noise.weights_.shape == (3,)
+
+
+def test_warm_start_goes_on_tuning(rows, tmp_path):
+    X, y = rows
+    short = mondrian.LaplaceKernelRidge(max_seconds=0.0, warm_start=True, random_state=0).fit(X, y)
+    steps, error = len(short.trajectory_), short.loo_rmse_
+    short.save(tmp_path / "short.mondrian")
+    loaded = mondrian.load(tmp_path / "short.mondrian").set_params(max_seconds=None, warm_start=True, random_state=0)
+    before = short.trajectory_.error.copy()
+    model = short.set_params(max_seconds=None).fit(X, y)
+    assert model is short and len(model.trajectory_) > steps
+    np.testing.assert_array_equal(model.trajectory_.error[:steps], before)
+    assert model.loo_rmse_ <= error
+    np.testing.assert_array_equal(loaded.fit(X, y).predict(X), model.predict(X))
+    # A broken-off fit leaves the model as it was; so does a table of another width.
+    predicted = model.predict(X)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(verbose=stop).fit(X, y)
+    with pytest.raises(ValueError, match="features"):
+        model.set_params(verbose=False).fit(X[:, :2], y)
+    np.testing.assert_array_equal(model.predict(X), predicted)
+    cold = mondrian.LaplaceKernelRidge(random_state=0).fit(X, y)
+    assert len(cold.trajectory_) == len(cold.fit(X, y).trajectory_)
+
+
+def test_warm_start_of_classes(rows):
+    X, y = rows
+    labels = np.where(y > np.median(y), "high", "low")
+    model = mondrian.LaplaceKernelClassifier(max_seconds=0.0, warm_start=True, random_state=0).fit(X, labels)
+    steps, loss = len(model.trajectory_), model.loo_log_loss_
+    model.set_params(max_seconds=None).fit(X, labels)
+    assert len(model.trajectory_) > steps and model.loo_log_loss_ <= loss + 1e-6
+    with pytest.raises(ValueError, match="not among"):
+        model.fit(X, np.where(y > np.median(y), "high", "other"))
+    assert list(model.classes_) == ["high", "low"]
