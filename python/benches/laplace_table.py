@@ -1,14 +1,20 @@
 """The tuned Laplace kernel beside boosting, extra trees, random forest and a support vector machine, on the same splits.
 
-    MONDRIAN_DATA=folder python benches/laplace_table.py [--seed 0] [--only-ours] [--models NAME,...] [SET ...]
+    MONDRIAN_DATA=folder python benches/laplace_table.py [--seeds 0,1,2] [--only-ours] [--models NAME,...] [--record FILE] [SET ...]
 
 Regression sets and those without a standard split are split 80/20 by ``default_rng(0).permutation``; the others by the order of
-their rows. Prints one Markdown row per model: RMSE, or accuracy / log loss, and seconds of the fit on the wall clock and of
+their rows. Prints one Markdown row per run: RMSE, or accuracy / log loss, and seconds of the fit on the wall clock and of
 processors; of our model also the expected calibration error (15 bins), or how many of 100 test rows its intervals of 50, 80, 90 and 95 %
-hold. xRFM joins in where it is installed."""
+hold. Our model runs on every seed, the others on the first. xRFM joins in where it is installed; where it is not, that is said.
+
+``--record FILE`` appends every run to a JSON file and skips those that it holds, so that a broken-off table is resumed. Times
+of a record are upper bounds if ``--shared`` says that other work ran on the cores; a run without it replaces such a record.
+``--print`` makes the tables of docs/laplace.md from the file and runs nothing."""
 
 import argparse
 import gzip
+import importlib.util
+import json
 import os
 import time
 import warnings
@@ -27,11 +33,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-import mondrian
-
 REGRESSION = ("ccpp", "cpu_act", "kin8nm", "house_8l", "house_16h")
 #: Classes, with the number of training rows of the standard split.
 CLASSES = {"letter": 16000, "satimage": 4435, "usps": 7291, "dna": 2000, "mnist_0_9": 11872}
+COVERAGES = (0.5, 0.8, 0.9, 0.95)
+OURS = "Laplace kernel"
 
 
 def load(name):
@@ -45,10 +51,14 @@ def load(name):
     return X[order[:cut]], y[order[:cut]], X[order[cut:]], y[order[cut:]]
 
 
-def models(is_class, seed):
+def models(is_class, seed, wanted=()):
     """Everything that is compared, by name."""
-    ours = mondrian.LaplaceKernelClassifier if is_class else mondrian.LaplaceKernelRidge
-    yield "Laplace kernel", ours(random_state=seed, n_jobs=-1)
+    if not wanted or OURS in wanted:
+        # Not at the top: the others run where the package is not built.
+        import mondrian
+
+        ours = mondrian.LaplaceKernelClassifier if is_class else mondrian.LaplaceKernelRidge
+        yield OURS, ours(random_state=seed, n_jobs=-1)
     kinds = {
         "boosting": (HistGradientBoostingRegressor, HistGradientBoostingClassifier, {}),
         "extra trees": (ExtraTreesRegressor, ExtraTreesClassifier, {"n_estimators": 300, "n_jobs": -1}),
@@ -63,6 +73,10 @@ def models(is_class, seed):
     except ImportError:
         return
     yield "xRFM", xRFM()
+
+
+def has_xrfm():
+    return importlib.util.find_spec("xrfm") is not None
 
 
 class _ScaledSVR(SVR):
@@ -88,42 +102,131 @@ def calibration_error(shares, classes, y):
 
 def coverages(model, X, y):
     """How many of 100 rows intervals hold."""
-    ends = [model.predict_interval(X, coverage) for coverage in (0.5, 0.8, 0.9, 0.95)]
-    return ", ".join(f"{100 * np.mean((lower <= y) & (y <= upper)):.1f}" for lower, upper in ends)
+    ends = [model.predict_interval(X, coverage) for coverage in COVERAGES]
+    return [100 * float(np.mean((lower <= y) & (y <= upper))) for lower, upper in ends]
+
+
+def run(name, title, model, seed, rows):
+    """One record: what a model reaches on a set."""
+    X, y, X_test, y_test = rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wall, processor = time.perf_counter(), time.process_time()
+        model.fit(X, y)
+        wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    record = {"set": name, "model": title, "seed": seed, "seconds": round(wall, 2), "processor_seconds": round(processor, 2)}
+    if name in CLASSES:
+        shares = model.predict_proba(X_test)
+        record["accuracy"] = float((model.classes_[shares.argmax(1)] == y_test).mean())
+        record["log_loss"] = float(log_loss(y_test, np.clip(shares, 1e-9, None), labels=model.classes_))
+        if title == OURS:
+            record["calibration_error"] = float(calibration_error(shares, model.classes_, y_test))
+    else:
+        record["rmse"] = float(np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2)))
+        if title == OURS:
+            record["coverages"] = coverages(model, X_test, y_test)
+    return record
+
+
+def result(record):
+    """The test error of a record as text."""
+    if "rmse" in record:
+        return f"{record['rmse']:.4g}" if record["rmse"] < 1e4 else f"{record['rmse']:.0f}"
+    return f"{record['accuracy']:.4f} / {record['log_loss']:.4f}"
+
+
+def row(record):
+    extra = ""
+    if "calibration_error" in record:
+        extra = f"; ECE {record['calibration_error']:.4f}"
+    if "coverages" in record:
+        extra = "; intervals hold " + ", ".join(f"{share:.1f}" for share in record["coverages"]) + " %"
+    note = " (shared)" if record.get("is_shared") else ""
+    return (
+        f"| {record['set']} | {record['model']} | {record['seed']} | {result(record)}{extra} "
+        f"| {record['seconds']:.1f}{note} | {record['processor_seconds']:.1f} |"
+    )
+
+
+def time_of(record):
+    """Seconds of the fit; of processors, where other work ran on the cores."""
+    return f"{record['processor_seconds']:.1f} s of processor" if record.get("is_shared") else f"{record['seconds']:.1f} s"
+
+
+def tables(records):
+    """The tables of docs/laplace.md: test errors and fit times of all models, then our seeds and calibration."""
+    titles = [OURS, "boosting", "extra trees", "random forest", "SVM"] + (["xRFM"] if any(r["model"] == "xRFM" for r in records) else [])
+    sets = [name for name in (*REGRESSION, *CLASSES) if any(r["set"] == name for r in records)]
+    find = lambda name, title: sorted((r for r in records if r["set"] == name and r["model"] == title), key=lambda r: r["seed"])  # noqa: E731
+    print("| set | " + " | ".join(titles) + " |\n| --- |" + " --- |" * len(titles))
+    for name in sets:
+        cells = []
+        for title in titles:
+            found = find(name, title)
+            cells.append(f"{result(found[0])}; {time_of(found[0])}" if found else "–")
+        print(f"| {name} | " + " | ".join(cells) + " |")
+    if not any(record["model"] == OURS for record in records):
+        return
+    print("\n| set | seeds " + ", ".join(str(s) for s in sorted({r['seed'] for r in records if r['model'] == OURS})) + " | calibration, first seed |\n| --- | --- | --- |")
+    for name in sets:
+        found = find(name, OURS)
+        if not found:
+            continue
+        first = found[0]
+        calibration = (
+            f"expected calibration error {first['calibration_error']:.3f}"
+            if "calibration_error" in first
+            else ", ".join(f"{share:.1f}" for share in first["coverages"]) + " %"
+        )
+        print(f"| {name} | {'; '.join(result(r) for r in found)} | {calibration} |")
+
+
+def read(path):
+    if path is None or not os.path.exists(path):
+        return []
+    with open(path) as file:
+        return json.load(file)
+
+
+def keep(path, record):
+    """Replaces the record of the same run, or appends it; the file is whole at all times."""
+    is_other = lambda r: any(r[k] != record[k] for k in ("set", "model", "seed"))  # noqa: E731
+    records = [r for r in read(path) if is_other(r)] + [record]
+    with open(path + ".new", "w") as file:
+        file.write("[\n" + ",\n".join(json.dumps(r) for r in records) + "\n]\n")
+    os.replace(path + ".new", path)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=[*REGRESSION, *CLASSES])
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", default="0", help="seeds of our model, separated by commas; the others take the first")
     parser.add_argument("--only-ours", action="store_true")
     parser.add_argument("--models", default="", help="names of models, separated by commas; all without")
+    parser.add_argument("--record", help="a JSON file that runs are appended to")
+    parser.add_argument("--shared", action="store_true", help="other work runs on the cores: times are upper bounds")
+    parser.add_argument("--print", action="store_true", help="only make tables of the record")
     arguments = parser.parse_args()
-    print("| set | model | test | fit, seconds | processor seconds |\n| --- | --- | --- | --- | --- |")
+    if arguments.print:
+        return tables(read(arguments.record))
+    if not has_xrfm() and not arguments.only_ours and not arguments.models:
+        print("xRFM is not installed: it is left out.")
+    seeds = [int(seed) for seed in arguments.seeds.split(",")]
+    wanted = [OURS] if arguments.only_ours else [title for title in arguments.models.split(",") if title]
+    print("| set | model | seed | test | fit, seconds | processor seconds |\n| --- | --- | --- | --- | --- | --- |")
     for name in arguments.sets:
-        X, y, X_test, y_test = load(name)
-        for title, model in models(name in CLASSES, arguments.seed):
-            if arguments.only_ours and title != "Laplace kernel" or arguments.models and title not in arguments.models.split(","):
-                continue
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                wall, processor = time.perf_counter(), time.process_time()
-                model.fit(X, y)
-                wall, processor = time.perf_counter() - wall, time.process_time() - processor
-            if name in CLASSES:
-                shares = model.predict_proba(X_test)
-                accuracy = (model.classes_[shares.argmax(1)] == y_test).mean()
-                result = f"{accuracy:.4f} / {log_loss(y_test, np.clip(shares, 1e-9, None), labels=model.classes_):.4f}"
-            else:
-                result = f"{np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2)):.5g}"
-            if title == "Laplace kernel":
-                extra = (
-                    f"ECE {calibration_error(shares, model.classes_, y_test):.4f}"
-                    if name in CLASSES
-                    else f"intervals hold {coverages(model, X_test, y_test)} %"
-                )
-                result = f"{result}; {extra}"
-            print(f"| {name} | {title} | {result} | {wall:.1f} | {processor:.1f} |", flush=True)
+        rows = load(name)
+        for seed in seeds:
+            for title, model in models(name in CLASSES, seed, wanted):
+                if wanted and title not in wanted or title != OURS and seed != seeds[0]:
+                    continue
+                done = [r for r in read(arguments.record) if (r["set"], r["model"], r["seed"]) == (name, title, seed)]
+                if done and (arguments.shared or not done[0].get("is_shared")):
+                    continue
+                record = run(name, title, model, seed, rows) | ({"is_shared": True} if arguments.shared else {})
+                if arguments.record:
+                    keep(arguments.record, record)
+                print(row(record), flush=True)
 
 
 if __name__ == "__main__":
