@@ -1,12 +1,21 @@
 //! Where the time goes: how long the stages of a command took, and the most memory it held.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
 /// Stages in the order in which they ended, with their seconds. One command runs in a process, so one list is enough.
 static DONE: Mutex<Vec<(&str, f64)>> = Mutex::new(Vec::new());
+
+/// How often a table was read from its first row on.
+static TABLE_READS: AtomicU64 = AtomicU64::new(0);
+
+/// Counts a pass over a table.
+pub(crate) fn count_table_read() {
+    TABLE_READS.fetch_add(1, Ordering::Relaxed);
+}
 
 /// A stage under way; it ends when this is dropped.
 #[must_use]
@@ -37,6 +46,7 @@ pub(crate) fn timings() -> Value {
         let before = object.get(&name).and_then(Value::as_f64).unwrap_or(0.0);
         object.insert(name, json!(before + (seconds * 1e3).round() / 1e3));
     }
+    object.insert("table_reads".to_owned(), json!(TABLE_READS.load(Ordering::Relaxed)));
     object.insert("peak_megabytes".to_owned(), peak_megabytes().map_or(Value::Null, |mb| json!(mb)));
     Value::Object(object)
 }

@@ -73,6 +73,9 @@ fn timings_text(timings: &Value) -> String {
         .flatten()
         .filter_map(|(name, value)| {
             let (what, unit) = name.rsplit_once('_')?;
+            if name == "table_reads" {
+                return Some(format!("  {:<24} {value}", "reads of the table"));
+            }
             let unit = if unit == "seconds" { "s" } else { "MB" };
             Some(format!("  {:<24} {:.1} {unit}", what.replace('_', " "), value.as_f64()?))
         })

@@ -23,26 +23,28 @@ pub(crate) fn n_classes(preparation: &Preparation) -> usize {
 }
 
 pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<ClassificationForest> {
-    let mut params = params(training, args)?.n_classes(n_classes(training.preparation));
-    if params.forest.lifetime == LifetimeChoice::Auto {
-        let _stage = Stage::new("choosing the lifetime");
-        let sample = forest::sampled(training)?;
-        let points = sample.points(training.preparation)?;
-        let labels = sample.classes();
-        let tuned = screen.watch("choosing", |progress| {
-            params.fit_with(points, &labels, FitOptions::watched(progress.part(0.0, 1.0)))
-        })?;
-        params.forest.lifetime = LifetimeChoice::Value(tuned.lifetime());
-    }
+    let params = params(training, args)?.n_classes(n_classes(training.preparation));
     let n_trees = params.forest.n_trees;
+    let is_automatic = params.forest.lifetime == LifetimeChoice::Auto;
+    let mut sample = is_automatic.then(|| forest::TuningSample::new(training));
     let mut sowing: Option<BulkBuilder<ClassificationForest>> = None;
     training.rows()?.feed(screen, |points, batch| {
         if sowing.is_none() {
             sowing = Some(BulkBuilder::classification(&params, points)?);
         }
+        sample.iter_mut().for_each(|sample| sample.add(batch));
         Ok(sowing.iter_mut().try_for_each(|sowing| sowing.add(points, &batch.classes()))?)
     })?;
-    let sowing = sowing.ok_or(mondrian::Error::NotFitted)?;
+    let mut sowing = sowing.ok_or(mondrian::Error::NotFitted)?;
+    if let Some(forest::TuningSample { rows, .. }) = sample {
+        let _stage = Stage::new("choosing the lifetime");
+        let points = rows.points(training.preparation)?;
+        let labels = rows.classes();
+        let tuned = screen.watch("choosing", |progress| {
+            params.fit_with(points, &labels, FitOptions::watched(progress.part(0.0, 1.0)))
+        })?;
+        sowing = sowing.to_lifetime(tuned.lifetime());
+    }
     Ok(forest::growing(n_trees, screen, |progress| sowing.grow(progress))?)
 }
 

@@ -61,23 +61,26 @@ pub(crate) fn forest_params(training: &Training<'_>, args: &ModelArgs) -> Outcom
 
 pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<RegressionForest> {
     let params = params(training, args)?;
-    let lifetime = match params.forest.lifetime {
-        LifetimeChoice::Value(lifetime) => lifetime,
-        LifetimeChoice::Auto => {
-            let _stage = Stage::new("choosing the lifetime");
-            choose_lifetime(&params, training, screen)?
-        }
-    };
-    screen.say(format!("growing {} trees to lifetime {lifetime}", params.forest.n_trees));
     let n_trees = params.forest.n_trees;
+    let (at_first, is_automatic) = match params.forest.lifetime {
+        LifetimeChoice::Value(lifetime) => (lifetime, false),
+        LifetimeChoice::Auto => (Lifetime::INFINITE, true),
+    };
+    let mut sample = is_automatic.then(|| TuningSample::new(training));
     let mut sowing: Option<BulkBuilder<RegressionForest>> = None;
     training.rows()?.feed(screen, |points, batch| {
         if sowing.is_none() {
-            sowing = Some(BulkBuilder::regression(params.clone(), lifetime, points, 1)?);
+            sowing = Some(BulkBuilder::regression(params.clone(), at_first, points, 1)?);
         }
+        sample.iter_mut().for_each(|sample| sample.add(batch));
         Ok(sowing.iter_mut().try_for_each(|sowing| sowing.add(points, &batch.y, None))?)
     })?;
-    let sowing = sowing.ok_or(mondrian::Error::NotFitted)?;
+    let lifetime = match sample {
+        Some(sample) => choose_lifetime(&params, &sample.rows, training, screen)?,
+        None => at_first,
+    };
+    let sowing = sowing.ok_or(mondrian::Error::NotFitted)?.to_lifetime(lifetime);
+    screen.say(format!("growing {n_trees} trees to lifetime {lifetime}"));
     Ok(growing(n_trees, screen, |progress| sowing.grow(progress))?)
 }
 
@@ -108,8 +111,13 @@ pub(super) fn growing<M>(
 }
 
 /// The lifetime that the library chooses on a sample of the rows.
-fn choose_lifetime(params: &RegressionParams, training: &Training<'_>, screen: Screen) -> Outcome<Lifetime> {
-    let sample = sampled(training)?;
+fn choose_lifetime(
+    params: &RegressionParams,
+    sample: &Prepared,
+    training: &Training<'_>,
+    screen: Screen,
+) -> Outcome<Lifetime> {
+    let _stage = Stage::new("choosing the lifetime");
     let points = sample.points(training.preparation)?;
     let model = screen.watch("choosing", |progress| {
         params.fit_with(points, &sample.y, FitOptions::watched(progress.part(0.0, 1.0)))
@@ -117,22 +125,31 @@ fn choose_lifetime(params: &RegressionParams, training: &Training<'_>, screen: S
     Ok(model.lifetime())
 }
 
-/// Every so many rows of the table, at most [`TUNING_ROWS`].
-pub(crate) fn sampled(training: &Training<'_>) -> Outcome<Prepared> {
-    let stride = training.summary.n_used.div_ceil(TUNING_ROWS).max(1);
-    let width = training.preparation.n_features();
-    let mut rows = training.rows()?;
-    let (mut sample, mut number) = (Prepared::default(), 0_u64);
-    while let Some(batch) = rows.next_batch()? {
+/// Every so many rows of the table, at most [`TUNING_ROWS`], kept while all are read: a pass of their own would read the table once
+/// more.
+pub(super) struct TuningSample {
+    pub(super) rows: Prepared,
+    stride: u64,
+    width: usize,
+    n_seen: u64,
+}
+
+impl TuningSample {
+    pub(super) fn new(training: &Training<'_>) -> Self {
+        let stride = training.summary.n_used.div_ceil(TUNING_ROWS).max(1);
+        Self { rows: Prepared::default(), stride, width: training.preparation.n_features(), n_seen: 0 }
+    }
+
+    /// Keeps some of the rows that follow those seen so far.
+    pub(super) fn add(&mut self, batch: &Prepared) {
         for (i, y) in batch.y.iter().enumerate() {
-            if number.is_multiple_of(stride) {
-                sample.x.extend_from_slice(&batch.x[i * width..][..width]);
-                sample.y.push(*y);
+            if self.n_seen.is_multiple_of(self.stride) {
+                self.rows.x.extend_from_slice(&batch.x[i * self.width..][..self.width]);
+                self.rows.y.push(*y);
             }
-            number += 1;
+            self.n_seen += 1;
         }
     }
-    Ok(sample)
 }
 
 pub(super) fn facts(model: &RegressionForest, features: &[String]) -> Facts {

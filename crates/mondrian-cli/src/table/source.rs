@@ -148,6 +148,7 @@ impl Source {
 
     /// Starts reading from the first row.
     pub(crate) fn read(&self, wanted: &[Wanted]) -> Outcome<Box<dyn RowReader>> {
+        crate::stages::count_table_read();
         match &self.packing {
             Packing::Parquet => {
                 Ok(Box::new(ParquetRows::new(&self.file, &self.place, &self.columns, wanted, self.selectable)?))

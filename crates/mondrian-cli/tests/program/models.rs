@@ -104,6 +104,11 @@ fn a_fit_says_where_time_and_memory_went() {
     for part in ["time and memory", "looking", "reading", "growing", "saving"] {
         assert!(ran.succeeded().stderr.contains(part), "{part} in {}", ran.stderr);
     }
+    for options in ["--trees 5", "--trees 5 --task classification --target colour", "--trees 5 --lifetime 3"] {
+        let target = if options.contains("--target") { "" } else { "--target target" };
+        let automatic = place.run(&format!("fit t.csv {target} --model forest {options} --out a --json --quiet"));
+        assert_eq!(automatic.succeeded().json()["timings"]["table_reads"], 2, "{options}");
+    }
     let timings = &ran.json()["timings"];
     assert!(timings["growing_seconds"].as_f64().is_some_and(|s| s <= timings["fitting_seconds"].as_f64().unwrap()));
     let quiet = place.run("fit t.csv --target target --model forest --trees 5 --lifetime 3 --out m");

@@ -49,6 +49,13 @@ impl BulkBuilder<RegressionForest> {
         self.0.stage(points, targets, weights)
     }
 
+    /// Grows the trees to another lifetime than the one given at first: one that the rows have chosen meanwhile.
+    #[must_use]
+    pub fn to_lifetime(mut self, lifetime: Lifetime) -> Self {
+        self.0.stage_lifetime(lifetime);
+        self
+    }
+
     /// Grows the trees, with a report after every few.
     ///
     /// # Errors
@@ -74,6 +81,13 @@ impl BulkBuilder<ClassificationForest> {
     /// As [`ClassificationForest::learn`].
     pub fn add(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
         self.0.stage(points, labels)
+    }
+
+    /// Grows the trees to another lifetime than the one given at first: one that the rows have chosen meanwhile.
+    #[must_use]
+    pub fn to_lifetime(mut self, lifetime: Lifetime) -> Self {
+        self.0.stage_lifetime(lifetime);
+        self
     }
 
     /// Grows the trees, with a report after every few.

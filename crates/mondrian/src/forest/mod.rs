@@ -627,6 +627,11 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         Ok(Some(wide))
     }
 
+    /// The lifetime that trees will be grown to, where rows are staged and no tree has been grown.
+    pub(crate) fn set_lifetime_of_staged(&mut self, lifetime: Lifetime) {
+        self.domain = self.domain.with_lifetime(lifetime);
+    }
+
     /// Cuts all trees on until a larger lifetime. A smaller one is a view: nothing happens.
     pub fn raise_lifetime<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, lifetime: Lifetime) {
         if lifetime <= self.domain.lifetime() {

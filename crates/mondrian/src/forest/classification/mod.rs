@@ -227,6 +227,13 @@ impl ClassificationForest {
         forest.stage(row_batch, (labels, n_classes), classes)
     }
 
+    /// The lifetime that trees will be grown to, as if it had been given; there are none yet.
+    pub(in crate::forest) fn stage_lifetime(&mut self, lifetime: Lifetime) {
+        Arc::make_mut(&mut self.trained).forest.set_lifetime_of_staged(lifetime);
+        self.params.forest.lifetime = LifetimeChoice::Value(lifetime);
+        self.view = Some(lifetime);
+    }
+
     /// Grows all trees from the store.
     pub(in crate::forest) fn grow_staged(&mut self, progress: &mut Progress<'_>) -> Result<()> {
         let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);

@@ -246,6 +246,12 @@ impl RegressionForest {
         forest.stage(row_batch, (&rows.y[..], rows.weights.as_deref()), targets)
     }
 
+    /// The lifetime that trees will be grown to; there are none yet.
+    pub(crate) fn stage_lifetime(&mut self, lifetime: Lifetime) {
+        Arc::make_mut(&mut self.core).forest.set_lifetime_of_staged(lifetime);
+        self.view = lifetime;
+    }
+
     /// Grows all trees from the store.
     pub(crate) fn grow_staged(&mut self, progress: &mut Progress<'_>) -> Result<()> {
         let core = Arc::make_mut(&mut self.core);
