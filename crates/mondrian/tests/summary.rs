@@ -102,7 +102,7 @@ fn regression_in_parts_is_one_fit() {
             let domain = moments.domain(&params(value)).unwrap().leaf_model(leaf_model);
             let fit = RegressionParams { forest: params(value), leaf_model, ..RegressionParams::default() };
             let whole = fit.fit(data.points(), &data.y).unwrap();
-            // With the noise given, deviations are the trees' own.
+            // With the noise given, deviations are the trees' own, and the sample of rows serves no calibration.
             let prior = Prior { noise: Some(0.3), ..Prior::default() };
             let given = Summary::of_regression(&domain.clone().prior(prior), data.points(), &data.y).unwrap();
             let (ours, theirs) = (given.finish_regression().unwrap(), RegressionParams { prior, ..fit.clone() });
@@ -117,17 +117,48 @@ fn regression_in_parts_is_one_fit() {
                 let model = summary.finish_regression().unwrap();
                 assert_eq!(model.n_rows(), n_rows as usize);
                 assert_eq!(model.gaussians(), whole.gaussians());
+                assert_eq!(bits(model.noise_variances()), bits(whole.noise_variances()));
                 for at in [value, value / 3.0] {
                     let (ours, theirs) = (model.at(lifetime(at)).unwrap(), whole.at(lifetime(at)).unwrap());
                     let (a, b) = (ours.predict_with_std(queries).unwrap(), theirs.predict_with_std(queries).unwrap());
-                    // Deviations, quantiles and relevance of a fit come from rows that it leaves out; without rows there are none.
-                    assert_eq!(bits(&a.mean), bits(&b.mean), "{n_rows} rows");
-                    assert!(a.std.iter().all(|std| *std > 0.0) && ours.relevance().len() == n_dims as usize);
+                    assert_eq!((bits(&a.mean), bits(&a.std)), (bits(&b.mean), bits(&b.std)), "{n_rows} rows");
+                    assert_eq!(quantiles(&ours), quantiles(&theirs), "{n_rows} rows");
+                    assert_eq!(bits(&ours.relevance()), bits(&theirs.relevance()), "{n_rows} rows");
                     assert_eq!(ours.apply(queries).unwrap(), theirs.apply(queries).unwrap());
                 }
             }
         }
     }
+}
+
+/// More points than a summary keeps rows of: deviations and quantiles are calibrated on those of smallest hash, which it has, as a
+/// fit's are. Noise and relevance look at all rows in a fit, and at the sample here.
+#[test]
+fn deviations_of_many_rows_are_those_of_one_fit() {
+    let n_rows = 9000;
+    let x: Vec<f64> = (0..2 * n_rows).map(uniform).collect();
+    let y: Vec<f64> = x.chunks(2).zip(1_000_000..).map(|(x, at)| (5.0 * x[0]).sin() + uniform(at)).collect();
+    let points = Points::row_major(&x, 2).unwrap();
+    let domain = Moments::new(points, &y).unwrap().domain(&params(9.0)).unwrap();
+    let whole = RegressionParams { forest: params(9.0), ..RegressionParams::default() }.fit(points, &y).unwrap();
+    let summary = merged(&chunkings(n_rows as usize)[3], |range| {
+        Summary::of_regression(&domain, points.rows(range.clone()), &y[range]).unwrap()
+    });
+    let model = summary.finish_regression().unwrap();
+    let fresh: Vec<f64> = (5_000_000..5_002_000).map(uniform).collect();
+    let queries = Points::row_major(&fresh, 2).unwrap();
+    let seen = |model: &RegressionForest| {
+        let (std, quantiles) =
+            (model.predict_with_std(queries), model.predict_quantiles(queries, &[0.05, 0.25, 0.75, 0.95]));
+        (bits(&std.unwrap().std), bits(&quantiles.unwrap()))
+    };
+    assert_eq!(seen(&model), seen(&whole));
+    let restored = RegressionForest::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(seen(&restored), seen(&whole));
+    assert_eq!(seen(&model.at(lifetime(2.0)).unwrap()), seen(&whole.at(lifetime(2.0)).unwrap()));
+    // The noise is uniform, of variance 1/12; the second input has nothing to do with the targets.
+    let (noise, relevance) = (12.0 * model.noise_variances()[0], model.relevance());
+    assert!((noise - 1.0).abs() < 0.15 && relevance[1] < 0.02, "{noise} {relevance:?}");
 }
 
 #[test]

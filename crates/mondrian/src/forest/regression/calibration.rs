@@ -30,6 +30,21 @@ pub(crate) struct Calibration {
     errors: Vec<(f64, f64)>,
 }
 
+/// A forest with the sums of its cells, which is asked without some rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Model<'a> {
+    pub(crate) forest: &'a Forest<Sums>,
+    pub(crate) targets: &'a Targets,
+    pub(crate) leaf_model: LeafModel,
+}
+
+/// Points and the targets of their rows: those of the forest, or a sample of them where it was finished from summaries.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowsOf<'a> {
+    pub(crate) forest: &'a Forest<Sums>,
+    pub(crate) targets: &'a Targets,
+}
+
 /// A row without which the forest has been asked.
 #[derive(Debug, Clone, Copy)]
 struct LeftOut {
@@ -43,23 +58,17 @@ struct LeftOut {
 
 impl Calibration {
     /// The calibration of each target at a lifetime; none where there are too few rows.
-    pub(crate) fn of(
-        forest: &Forest<Sums>,
-        targets: &Targets,
-        leaf_model: LeafModel,
-        gaussians: &[Gaussian],
-        view: Lifetime,
-    ) -> Vec<Option<Self>> {
-        let points: Vec<u32> = forest.sample().smallest(sample::CALIBRATED).map(|(_, point)| point).collect();
+    pub(crate) fn of(model: Model<'_>, rows: RowsOf<'_>, gaussians: &[Gaussian], view: Lifetime) -> Vec<Option<Self>> {
+        let points: Vec<u32> = rows.forest.sample().smallest(sample::CALIBRATED).map(|(_, point)| point).collect();
         let leave_out = |target: usize| {
             let gaussian = &gaussians[target];
             let chunks: Vec<Vec<LeftOut>> = points
                 .par_chunks(CHUNK)
-                .map(|points| LeftOut::all_of(points, forest, targets, target, gaussian, leaf_model, view))
+                .map(|points| LeftOut::all_of(points, model, rows, target, gaussian, view))
                 .collect();
-            Self::from_rows(&chunks.concat(), forest.n_trees())
+            Self::from_rows(&chunks.concat(), model.forest.n_trees())
         };
-        (0..targets.n_targets()).map(leave_out).collect()
+        (0..rows.targets.n_targets()).map(leave_out).collect()
     }
 
     fn from_rows(rows: &[LeftOut], n_trees: usize) -> Option<Self> {
@@ -113,14 +122,14 @@ impl LeftOut {
     /// All rows of some points, each left out.
     fn all_of(
         points: &[u32],
-        forest: &Forest<Sums>,
-        targets: &Targets,
+        Model { forest, targets, leaf_model }: Model<'_>,
+        rows_of: RowsOf<'_>,
         target: usize,
         gaussian: &Gaussian,
-        leaf_model: LeafModel,
         view: Lifetime,
     ) -> Vec<Self> {
-        let rows: Vec<(u32, Vec<(f64, f64)>)> = points.iter().map(|p| (*p, targets.values_of(*p, target))).collect();
+        let row = |point: &u32| (rows_of.forest.store().point(*point), rows_of.targets.values_of(*point, target));
+        let rows: Vec<_> = points.iter().map(row).collect();
         let n_rows = rows.iter().map(|(_, values)| values.len()).sum();
         let mut mixtures = vec![(Mixture::about(gaussian.prior_mean), 0.0); n_rows];
         let (n_trees, mut path) = (forest.n_trees().min(MOST_TREES), BlockPath::default());
@@ -128,8 +137,8 @@ impl LeftOut {
             let reader = Reader { tree, sums, targets };
             let mut locator = Locator::new(tree, forest.domain(), forest.store(), view);
             let mut mixtures = mixtures.iter_mut();
-            for (point, values) in &rows {
-                path.follow(&mut locator, forest.store().point(*point));
+            for (x, values) in &rows {
+                path.follow(&mut locator, x);
                 for ((y, weight), (mixture, within)) in values.iter().zip(&mut mixtures) {
                     let posterior = reader.without(&path, *y, *weight, target, gaussian, leaf_model);
                     mixture.add(1.0 / n_trees as f64, posterior);

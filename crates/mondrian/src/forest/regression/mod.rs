@@ -32,7 +32,7 @@ use crate::points::first_not_finite;
 use crate::progress::{FitOptions, Progress};
 use crate::tree::Rules;
 use crate::{Error, Lifetime, Points, Result};
-use calibration::Calibration;
+use calibration::{Calibration, Model, RowsOf};
 use prior::{FromSample, resolve, resolve_in_version_1};
 
 /// What is learned: shared by all views and clones until one of them learns more.
@@ -51,6 +51,15 @@ pub(crate) struct Core {
     noises: OnceLock<Vec<f64>>,
     /// Calibrations by lifetime, the last one first.
     calibrations: Mutex<Vec<(Lifetime, Calibrations)>>,
+    /// Some of the rows, where the forest was finished from summaries and has none.
+    sample: Option<Arc<SampledRows>>,
+}
+
+/// Points of smallest hash with all of their rows, in a forest without trees: what is left of the rows in a summary.
+#[derive(Debug)]
+struct SampledRows {
+    forest: Forest<Sums>,
+    targets: Targets,
 }
 
 /// The calibration of each target, where there are enough rows.
@@ -65,19 +74,27 @@ const KEPT_CALIBRATIONS: usize = 4;
 
 impl Clone for Core {
     fn clone(&self) -> Self {
-        let Self { params, forest, targets, from_sample, .. } = self;
+        let Self { params, forest, targets, from_sample, sample, .. } = self;
         let core = Self::new(params.clone(), forest.clone(), targets.clone());
         // Without rows they cannot be found again.
         let gaussians = if forest.summary().is_some() { self.gaussians.clone() } else { OnceLock::new() };
-        Self { from_sample: from_sample.clone(), gaussians, ..core }
+        Self { from_sample: from_sample.clone(), gaussians, sample: sample.clone(), ..core }
     }
 }
 
 impl Core {
     fn new(params: RegressionParams, forest: Forest<Sums>, targets: Targets) -> Self {
-        let (gaussians, for_means, noises) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let (from_sample, calibrations) = (FromSample::default(), Mutex::default());
-        Self { params, forest, targets, gaussians, for_means, from_sample, noises, calibrations }
+        Self {
+            params,
+            forest,
+            targets,
+            gaussians: OnceLock::new(),
+            for_means: OnceLock::new(),
+            from_sample: FromSample::default(),
+            noises: OnceLock::new(),
+            calibrations: Mutex::default(),
+            sample: None,
+        }
     }
 
     /// Takes note of changed rows of points, so that automatic values are found anew.
@@ -98,11 +115,17 @@ impl Core {
         self.from_sample = FromSample::default();
     }
 
-    /// Whether noise and calibration come from rows that are left out: not where the noise was given, nor in models of version 1,
-    /// nor in those finished from summaries, which have no rows.
+    /// Whether noise and calibration come from rows that are left out: not where the noise was given, nor in models of version 1.
     fn knows_rows_to_leave_out(&self) -> bool {
-        let is_new = self.forest.domain().rules() > Rules::First;
-        self.params.prior.noise.is_none() && is_new && self.forest.summary().is_none()
+        self.params.prior.noise.is_none() && self.forest.domain().rules() > Rules::First
+    }
+
+    /// The rows, or those of them that a summary brought.
+    fn rows(&self) -> RowsOf<'_> {
+        match &self.sample {
+            Some(sample) => RowsOf { forest: &sample.forest, targets: &sample.targets },
+            None => RowsOf { forest: &self.forest, targets: &self.targets },
+        }
     }
 
     fn resolve(&self, with_noise: bool) -> Vec<Gaussian> {
@@ -186,16 +209,18 @@ impl RegressionForest {
         Ok(Self { core: Arc::new(Core::new(params, forest, targets)), view })
     }
 
-    /// A model without rows, whose automatic values come from a forest and targets of some of them.
+    /// A model without rows, whose automatic values and calibration come from a forest without trees and targets of some of them.
     pub(crate) fn finished(
         params: RegressionParams,
         forest: Forest<Sums>,
         targets: Targets,
-        (sample, sampled): (Forest<Sums>, Targets),
+        sample: (Forest<Sums>, Targets),
     ) -> Self {
-        let gaussians = OnceLock::from(Core::new(params.clone(), sample, sampled).resolve(true));
+        let of_sample = Core::new(params.clone(), sample.0, sample.1);
+        let gaussians = OnceLock::from(of_sample.resolve(true));
+        let sample = Some(Arc::new(SampledRows { forest: of_sample.forest, targets: of_sample.targets }));
         let view = forest.domain().lifetime();
-        Self { core: Arc::new(Core { gaussians, ..Core::new(params, forest, targets) }), view }
+        Self { core: Arc::new(Core { gaussians, sample, ..Core::new(params, forest, targets) }), view }
     }
 
     /// Learns more rows: the model becomes the one that a batch of all rows would have given.
@@ -376,7 +401,8 @@ impl RegressionForest {
         let Some(forest) = forest.widened_with_progress(targets, sets, progress)? else { return Ok(self.clone()) };
         // Prior and noise are the model's own, from before the box moved.
         let gaussians = OnceLock::from(self.gaussians().to_vec());
-        let core = Core { gaussians, ..Core::new(params.clone(), forest, targets.clone()) };
+        let sample = self.core.sample.clone();
+        let core = Core { gaussians, sample, ..Core::new(params.clone(), forest, targets.clone()) };
         Ok(Self { core: Arc::new(core), view: self.view })
     }
 
@@ -428,7 +454,8 @@ impl RegressionForest {
     }
 
     /// The noise variance of each target, automatic ones found: what planes through near rows leave over. Where it was not given,
-    /// [`RegressionForest::gaussians`] hold another number, by which the trees weigh their leaves.
+    /// [`RegressionForest::gaussians`] hold another number, by which the trees weigh their leaves. A forest finished from summaries
+    /// looks at the rows that they brought.
     pub fn noise_variances(&self) -> &[f64] {
         let core = &self.core;
         core.noises.get_or_init(|| {
@@ -437,13 +464,14 @@ impl RegressionForest {
                 return leaves.collect();
             }
             let whole = Self { core: Arc::clone(core), view: core.forest.domain().lifetime() };
-            let found = noise::noise_variances(&core.forest, &core.targets, &whole.relevance());
+            let rows = core.rows();
+            let found = noise::noise_variances(rows.forest, rows.targets, &whole.relevance());
             leaves.zip(found).map(|(leaves, found)| found.unwrap_or(leaves)).collect()
         })
     }
 
     /// What rows that were left out say of the predictive distributions; none of a target whose noise was given, which is taken at
-    /// its word, nor of a model from a file of version 1, nor of one without rows.
+    /// its word, nor of a model from a file of version 1.
     pub(crate) fn calibrations(&self) -> Calibrations {
         let (core, view) = (&self.core, self.view.min(self.core.forest.domain().lifetime()));
         if !core.knows_rows_to_leave_out() {
@@ -453,8 +481,8 @@ impl RegressionForest {
         if let Some((_, found)) = lock().iter().find(|(lifetime, _)| *lifetime == view) {
             return Arc::clone(found);
         }
-        let leaf_model = core.params.leaf_model;
-        let found = Arc::new(Calibration::of(&core.forest, &core.targets, leaf_model, self.gaussians(), view));
+        let model = Model { forest: &core.forest, targets: &core.targets, leaf_model: core.params.leaf_model };
+        let found = Arc::new(Calibration::of(model, core.rows(), self.gaussians(), view));
         let mut kept = lock();
         kept.insert(0, (view, Arc::clone(&found)));
         kept.truncate(KEPT_CALIBRATIONS);

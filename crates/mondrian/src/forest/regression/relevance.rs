@@ -7,7 +7,6 @@
 use crate::parallel::prelude::*;
 
 use crate::forest::regression::RegressionForest;
-use crate::forest::regression::posterior::Reader;
 use crate::forest::regression::targets::Targets;
 use crate::tree::{Child, Kind, NodeId, Tree};
 
@@ -16,52 +15,23 @@ impl RegressionForest {
     /// zero).
     ///
     /// An input of pure noise removes nothing in expectation; what chance leaves of it is cut off at zero after all trees were added
-    /// up. A forest finished from summaries has no rows, and its shares are in sample.
+    /// up. A forest finished from summaries takes the shares of the same trees over the rows that they brought.
     pub fn relevance(&self) -> Vec<f64> {
-        let core = &self.core;
-        if core.forest.summary().is_some() {
-            let trees = core.forest.trees().par_iter();
-            let per_tree =
-                trees.map(|(tree, sums)| self.removed_in_sample(&Reader { tree, sums, targets: &core.targets }));
-            return self.shares_of(&per_tree.collect::<Vec<_>>());
-        }
-        let moments = PointMoments::of(&core.targets, core.forest.store().n_slots());
-        let per_tree: Vec<Vec<f64>> = core
-            .forest
-            .trees()
-            .par_iter()
-            .map(|(tree, _)| moments.removed(tree, self.n_dims(), self.view.get()))
-            .collect();
-        self.shares_of(&per_tree)
-    }
-
-    fn shares_of(&self, per_tree: &[Vec<f64>]) -> Vec<f64> {
+        let rows = self.core.rows();
+        let grown = self.core.sample.as_ref().map(|sample| {
+            let mut forest = sample.forest.clone();
+            forest.regrow(&sample.targets);
+            forest
+        });
+        let forest = grown.as_ref().unwrap_or(rows.forest);
+        let moments = PointMoments::of(rows.targets, forest.store().n_slots());
+        let per_tree: Vec<Vec<f64>> =
+            forest.trees().par_iter().map(|(tree, _)| moments.removed(tree, self.n_dims(), self.view.get())).collect();
         let mut total = vec![0.0; self.n_dims()];
-        for removed in per_tree {
+        for removed in &per_tree {
             total.iter_mut().zip(removed).for_each(|(t, r)| *t += r);
         }
         shares(total)
-    }
-
-    /// What the cuts of a tree remove of the squares between its rows, which are known by their sums only: in sample.
-    fn removed_in_sample(&self, reader: &Reader<'_>) -> Vec<f64> {
-        let mut removed = vec![0.0; self.n_dims()];
-        let mut todo = vec![reader.tree.root()];
-        while let Some(child) = todo.pop() {
-            let Kind::Inner(id) = reader.tree.end_of_run(child).kind() else { continue };
-            let node = reader.tree.node(id);
-            if node.time() > self.view.get() {
-                continue;
-            }
-            let [below, above] = reader.tree.children(node);
-            todo.extend([above, below]);
-            let (a, b) = (reader.weight(below), reader.weight(above));
-            for target in 0..self.n_targets() {
-                let apart = reader.sum(below, target) / a - reader.sum(above, target) / b;
-                removed[node.dim()] += a * b / (a + b) * apart * apart;
-            }
-        }
-        removed
     }
 }
 

@@ -6,7 +6,7 @@ use crate::forest::classification::{ClassificationForest, ClassificationParams, 
 use crate::forest::density::{DensityForest, DensityParams};
 use crate::forest::regression::{RegressionForest, Targets};
 use crate::forest::summary::part::Part;
-use crate::forest::summary::sample::AutomaticSample;
+use crate::forest::summary::sample::MOST_REPEATED;
 use crate::forest::summary::{Summary, Task};
 use crate::forest::{Forest, NodeStatistics};
 use crate::parallel::prelude::*;
@@ -17,8 +17,6 @@ use crate::{Error, Points, Result};
 
 /// Held-out rows, fewer than which choose no lifetime.
 const FEWEST: usize = 10;
-/// Rows that the points of a sample may have, all repetitions counted: automatic values look at each.
-const MOST_REPEATED: f64 = (1 << 24) as f64;
 
 impl Summary {
     /// The regression forest that a fit on all rows would have given, without the rows: it predicts, has paths and files, and
@@ -131,7 +129,7 @@ impl Summary {
         let targets = Targets::of_cells(largest, sums, counts, part.totals.clone(), part.n_rows);
         let forest = self.forest(part, n_trees, &targets, false)?;
         let (sample, mut sampled) = (self.sample_forest()?, Targets::new(largest.len()));
-        for (number, point) in (0_u32..).zip(self.sample.points.values()) {
+        for (number, point) in (0_u32..).zip(self.sample.looked_at()) {
             sampled.add(&vec![number; point.n_rows as usize], &point.targets, None);
         }
         sampled.take_totals(largest, part.totals.clone(), part.n_rows.max(sampled.n_rows()));
@@ -149,7 +147,7 @@ impl Summary {
             }
             first += tree.counts.len() as u32;
         }
-        for (number, point) in (0_u32..).zip(self.sample.points.values()) {
+        for (number, point) in (0_u32..).zip(self.sample.looked_at()) {
             point.classes.iter().for_each(|(class, n)| sampled.add_rows(number, *class, *n));
         }
         let params = ClassificationParams {
@@ -214,14 +212,14 @@ impl Summary {
 
     /// A forest without trees over the sampled points, which automatic values are found by.
     fn sample_forest<S: Default + Clone + Send + Sync + std::fmt::Debug>(&self) -> Result<Forest<S>> {
-        let AutomaticSample { points, .. } = &self.sample;
-        let n_rows = points.values().map(|point| f64::from(point.n_rows)).sum::<f64>();
+        let points = || self.sample.looked_at();
+        let n_rows = points().map(|point| f64::from(point.n_rows)).sum::<f64>();
         if n_rows > MOST_REPEATED {
             let what = "rows of the sampled points, which repeat (give kappa and noise, or gamma, by value)";
             return Err(Error::TooLarge { what, expected: n_rows, limit: MOST_REPEATED });
         }
-        let coordinates = points.values().flat_map(|point| point.x.iter().copied()).collect();
-        let multiplicity = points.values().map(|point| point.n_rows).collect();
+        let coordinates = points().flat_map(|point| point.x.iter().copied()).collect();
+        let multiplicity = points().map(|point| point.n_rows).collect();
         let store = PointStore::restored(self.domain.n_dims(), coordinates, multiplicity)?;
         let domain: Domain = self.domain.tree_domain()?;
         let mut forest = Forest::from_parts(self.domain.measure.clone(), domain, store, self.domain.n_trees)?;

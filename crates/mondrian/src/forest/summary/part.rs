@@ -2,7 +2,6 @@
 
 use crate::forest::classification::PointClasses;
 use crate::forest::regression::fixed::{Scale, weighted_square};
-use crate::forest::sample::MOST;
 use crate::forest::summary::cells::{PointData, TreeCells, too_large};
 use crate::forest::summary::sample::{AutomaticSample, BottomRows, SampledPoint};
 use crate::forest::summary::{Task, TrainingDomain};
@@ -139,9 +138,9 @@ impl Rows<'_> {
         let mut hashed: Vec<(u128, u32)> =
             store.points().map(|point| (AutomaticSample::hash(seed, is_density, store.point(point)), point)).collect();
         sample.take_hashes(hashed.iter().map(|(hash, _)| *hash).collect());
-        if hashed.len() > MOST {
-            hashed.select_nth_unstable(MOST);
-            hashed.truncate(MOST);
+        if hashed.len() > sample.most {
+            hashed.select_nth_unstable(sample.most);
+            hashed.truncate(sample.most);
         }
         let mut chosen: std::collections::BTreeMap<u32, (u128, SampledPoint)> = hashed
             .into_iter()

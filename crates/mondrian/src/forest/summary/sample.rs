@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::forest::sample::{ENOUGH, MOST, sample_hash};
+use crate::forest::sample::{CALIBRATED, ENOUGH, MOST, sample_hash};
 use crate::forest::summary::cells::{add_classes, too_large};
 use crate::process::NodeKey;
 use crate::select::split::row_key;
 use crate::{Error, Result};
+
+/// Rows that the points of a sample may have, all repetitions counted: automatic values look at each.
+pub(crate) const MOST_REPEATED: f64 = (1 << 24) as f64;
 
 /// All that is known of a sampled point: where it lies, in measure coordinates, and all of its rows.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -49,14 +52,18 @@ impl SampledPoint {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AutomaticSample {
     pub(crate) n_targets: usize,
+    /// Points kept, at most.
+    pub(crate) most: usize,
     /// The hashes of all points, ascending, as long as they are few: how many points there are decides how large the sample is.
     pub(crate) hashes: Option<Vec<u128>>,
     pub(crate) points: BTreeMap<u128, SampledPoint>,
 }
 
 impl AutomaticSample {
+    /// One without points yet. Deviations of regression are calibrated on more points than automatic values need.
     pub(crate) fn new(n_targets: usize) -> Self {
-        Self { n_targets, hashes: Some(Vec::new()), points: BTreeMap::new() }
+        let most = if n_targets > 0 { CALIBRATED } else { MOST };
+        Self { n_targets, most, hashes: Some(Vec::new()), points: BTreeMap::new() }
     }
 
     /// A point's hash; a density has one of its own.
@@ -72,6 +79,13 @@ impl AutomaticSample {
         self.hashes.as_ref().map_or(ENOUGH, Vec::len)
     }
 
+    /// The points that automatic values and calibration look at: fewer where they repeat so often that looking at every row would
+    /// take long.
+    pub(crate) fn looked_at(&self) -> impl Iterator<Item = &SampledPoint> {
+        let n_rows: f64 = self.points.values().map(|point| f64::from(point.n_rows)).sum();
+        self.points.values().take(if n_rows > MOST_REPEATED { MOST } else { self.most })
+    }
+
     /// Takes the hashes of all points of a part.
     pub(crate) fn take_hashes(&mut self, mut hashes: Vec<u128>) {
         let Some(mut own) = self.hashes.take() else { return };
@@ -83,7 +97,7 @@ impl AutomaticSample {
 
     /// Keeps the first points only.
     pub(crate) fn truncate(&mut self) {
-        while self.points.len() > MOST {
+        while self.points.len() > self.most {
             self.points.pop_last();
         }
     }
@@ -97,6 +111,8 @@ impl AutomaticSample {
             Some(hashes) => self.take_hashes(hashes.clone()),
             None => self.hashes = None,
         }
+        // Files of summaries written before deviations were calibrated have fewer points, and with them the sum has.
+        self.most = self.most.min(other.most);
         for (hash, point) in &other.points {
             match self.points.get_mut(hash) {
                 Some(own) => own.add(point, self.n_targets)?,

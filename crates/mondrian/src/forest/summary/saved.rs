@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::forest::regression::fixed::ExactSum;
-use crate::forest::sample::{ENOUGH, MOST};
+use crate::forest::sample::{CALIBRATED, ENOUGH, MOST};
 use crate::forest::summary::cells::{CellData, TreeCells};
 use crate::forest::summary::moments::ColumnMoments;
 use crate::forest::summary::part::Part;
@@ -131,6 +131,7 @@ fn checked_classes(ends: Vec<u32>, entries: Vec<(u32, u32)>, counts: &[u32], n_c
 
 fn write_sample(archive: &mut Archive, sample: &AutomaticSample) -> Result<()> {
     archive.set_params("sample", &sample.hashes.is_some())?;
+    archive.set_params("sample/most", &sample.most)?;
     archive.insert_vec("sample/hashes", to_words(sample.hashes.iter().flatten().copied()))?;
     archive.insert_vec("sample/keys", to_words(sample.points.keys().copied()))?;
     let points = || sample.points.values();
@@ -149,7 +150,15 @@ fn read_sample(archive: &Archive, domain: &TrainingDomain, task: Task) -> Result
     let ascend = |hashes: &[u128]| hashes.windows(2).all(|pair| pair[0] < pair[1]);
     let keys: Vec<u128> = from_words(archive.slice("sample/keys")?).collect();
     let all = hashes.len();
-    if !ascend(&hashes) || !ascend(&keys) || keys.len() > MOST || all >= ENOUGH || (!is_few && all > 0) {
+    let most =
+        if archive.metadata().contains_key("params:sample/most") { archive.params("sample/most")? } else { MOST };
+    if !ascend(&hashes)
+        || !ascend(&keys)
+        || keys.len() > most
+        || most > CALIBRATED
+        || all >= ENOUGH
+        || (!is_few && all > 0)
+    {
         return Err(wrong("the order of the sampled points"));
     }
     let n_rows: &[u32] = archive.matrix_slice("sample/rows", &[keys.len()])?;
@@ -187,7 +196,7 @@ fn read_sample(archive: &Archive, domain: &TrainingDomain, task: Task) -> Result
     x.end()?;
     targets.end()?;
     classes.end()?;
-    Ok(AutomaticSample { n_targets: t, hashes: is_few.then_some(hashes), points })
+    Ok(AutomaticSample { n_targets: t, most, hashes: is_few.then_some(hashes), points })
 }
 
 fn write_rows(archive: &mut Archive, name: &str, sample: &BottomRows) -> Result<()> {
