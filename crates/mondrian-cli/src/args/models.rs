@@ -32,6 +32,8 @@ pub(crate) enum PathKind {
     Kernel,
     /// A density
     Density,
+    /// Ridge regression on a Mondrian grid: how the search for its lifetimes went
+    Grid,
 }
 
 impl PathKind {
@@ -42,6 +44,7 @@ impl PathKind {
             Self::Forest => ModelKind::Forest,
             Self::Kernel => ModelKind::Kernel,
             Self::Density => ModelKind::Density,
+            Self::Grid => ModelKind::Grid,
         }
     }
 }

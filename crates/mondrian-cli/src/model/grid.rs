@@ -1,8 +1,8 @@
 //! Ridge regression on a Mondrian grid: one lifetime per input, searched for.
 
-use mondrian::LifetimesChoice;
 use mondrian::{FitOptions, Progress};
 use mondrian::{GridRidge, GridRidgeParams, SearchKind, SearchLimits};
+use mondrian::{LifetimesChoice, Points};
 use serde_json::json;
 
 use super::{Facts, Training, ranked};
@@ -12,6 +12,18 @@ use crate::prepare::Task;
 use crate::screen::Screen;
 
 pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<GridRidge> {
+    let rows = training.rows()?.all()?;
+    fit_rows(training, rows.points(training.preparation)?, &rows.y, args, screen)
+}
+
+/// The same on some rows.
+pub(crate) fn fit_rows(
+    training: &Training<'_>,
+    points: Points<'_>,
+    targets: &[f64],
+    args: &ModelArgs,
+    screen: Screen,
+) -> Outcome<GridRidge> {
     if training.preparation.task() != Some(Task::Regression) {
         return Err(Failure::input("the grid model predicts numbers, not classes", "use --model forest"));
     }
@@ -32,12 +44,10 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
         seed: args.seed,
         ..default
     };
-    let rows = training.rows()?.all()?;
     let mut progress = screen.progress("searching", params.limits.budget as u64);
-    let points = rows.points(training.preparation)?;
     let model = {
         let mut counting = progress.counting();
-        params.fit_with(points, &rows.y, FitOptions::watched(Progress::new(&mut counting)))?
+        params.fit_with(points, targets, FitOptions::watched(Progress::new(&mut counting)))?
     };
     progress.finish();
     Ok(model)

@@ -4,7 +4,7 @@ pub(crate) mod axes;
 pub(crate) mod classifier;
 pub(crate) mod density;
 pub(crate) mod forest;
-mod grid;
+pub(crate) mod grid;
 pub(crate) mod kernel;
 pub(crate) mod laplace;
 mod training;

@@ -236,6 +236,15 @@ pub(crate) fn confusion_block(classes: &[String], truth: &[u32], predicted: &[u3
     Block::Confusion { classes: classes.to_vec(), counts }
 }
 
+/// Truth against prediction, for a model without intervals.
+pub(crate) fn truth_section(truth: &[f64], mean: &[f64]) -> Section {
+    let stride = truth.len().div_ceil(RESIDUAL_ROWS).max(1);
+    let rows = (0..truth.len()).step_by(stride).map(|i| [mean[i], truth[i]]).collect();
+    let (x_label, y_label) = ("prediction".to_owned(), "truth".to_owned());
+    let text = ["Rows that were held out. The model has no intervals."];
+    Section::new("Predictions", &text, vec![Block::Scatter { x_label, y_label, rows, zero: false }])
+}
+
 /// What is left of the truth after the prediction, against the prediction: no pattern should be left.
 pub(crate) fn residual_section(truth: &[f64], mean: &[f64]) -> Section {
     let stride = truth.len().div_ceil(RESIDUAL_ROWS).max(1);
@@ -332,16 +341,16 @@ pub(crate) fn reliability_block(confidence: &[f64], right: &[bool]) -> Block {
 /// The side of a partition that shows one input: in the model's scale, labelled in the file's units.
 pub(crate) fn axis(preparation: &Preparation, feature: usize, min: f64, max: f64) -> Axis {
     let (low, high) = (preparation.in_units(feature, min), preparation.in_units(feature, max));
-    // Scaling and back leaves rounding errors, which at zero would be all that is shown.
-    let span = (high.unwrap_or(max) - low.unwrap_or(min)).abs();
-    let rounded = |x: f64| if span > 0.0 && x.abs() < 1e-9 * span { 0.0 } else { x };
-    Axis {
-        name: preparation.features().get(feature).cloned().unwrap_or_default(),
-        min,
-        max,
-        low: low.map(rounded),
-        high: high.map(rounded),
-    }
+    let [min, max] = rounded([min, max]);
+    let units = low.zip(high).map(|(low, high)| rounded([low, high]));
+    let name = preparation.features().get(feature).cloned().unwrap_or_default();
+    Axis { name, min, max, low: units.map(|ends| ends[0]), high: units.map(|ends| ends[1]) }
+}
+
+/// The ends of a range, without what scaling and back, or the least margin of a box, leave at zero: it would be all that is shown.
+fn rounded(ends: [f64; 2]) -> [f64; 2] {
+    let span = (ends[1] - ends[0]).abs();
+    ends.map(|x| if span > 0.0 && x.abs() < 1e-9 * span { 0.0 } else { x })
 }
 
 /// The last part of a path: a report that is passed on should not tell where files are kept.
@@ -361,7 +370,16 @@ pub(crate) fn repeat_section(commands: Vec<String>, mut items: Vec<(String, Valu
 
 #[cfg(test)]
 mod tests {
-    use super::{count, figure};
+    use super::{count, figure, rounded};
+
+    #[test]
+    fn ranges_end_at_zero_and_not_beside_it() {
+        // The box of a category's indicator begins just below zero.
+        assert_eq!(rounded([0.0_f64.next_down(), 1.0]), [0.0, 1.0]);
+        assert_eq!(rounded([-8.88e-16, 9.85]), [0.0, 9.85]);
+        assert_eq!(rounded([-3.0, 1e-16]), [-3.0, 0.0]);
+        assert_eq!(rounded([1e-16, 2e-16]), [1e-16, 2e-16]);
+    }
 
     #[test]
     fn figures_are_short_and_counts_whole() {

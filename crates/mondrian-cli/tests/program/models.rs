@@ -620,9 +620,18 @@ fn path_and_fit_have_one_default_model_and_fit_writes_its_report() {
         place.run(&fit).succeeded();
         assert!(place.read(&format!("{model}.html")).contains("Residuals"));
     }
-    place
-        .run("fit t.csv --target target --model grid --out g --report g.html")
-        .refused(2, &["grid model has no report"]);
+    for command in ["fit t.csv --out g --report", "path t.csv --json --out"] {
+        for options in ["--search greedy --budget 40", "--lifetime 2"] {
+            place
+                .run(&format!("{command} g.html --target target --model grid --trees 5 {options} --quiet"))
+                .succeeded();
+            let page = place.read("g.html");
+            for part in ["The search for lifetimes", "by a Mondrian grid", "Residuals", "Which inputs matter", "R²"] {
+                assert!(page.contains(part), "{part} of {command} {options}");
+            }
+            assert_eq!(page.contains("nothing was searched for"), options.contains("--lifetime"));
+        }
+    }
     place.run("fit t.csv --target target --out m --report t.csv").refused(2, &["is also an input"]);
 }
 

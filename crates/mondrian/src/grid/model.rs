@@ -235,11 +235,16 @@ impl GridRidge {
         self.lifetimes().iter().map(|&lifetime| lifetime > 0.0 && lifetime >= epsilon).collect()
     }
 
-    /// The inputs by λ_d times their mean absolute deviation, most important first.
+    /// λ_d times the mean absolute deviation of each input: how many cuts a typical distance along it meets.
+    pub fn relevance(&self) -> Vec<f64> {
+        self.lifetimes().iter().zip(&self.spreads).map(|(lifetime, spread)| lifetime * spread).collect()
+    }
+
+    /// The inputs by [`GridRidge::relevance`], most important first.
     pub fn ranking(&self) -> Vec<usize> {
-        let weight = |d: usize| self.lifetimes()[d] * self.spreads[d];
-        let mut order: Vec<usize> = (0..self.spreads.len()).collect();
-        order.sort_by(|&a, &b| weight(b).total_cmp(&weight(a)));
+        let weight = self.relevance();
+        let mut order: Vec<usize> = (0..weight.len()).collect();
+        order.sort_by(|&a, &b| weight[b].total_cmp(&weight[a]));
         order
     }
 

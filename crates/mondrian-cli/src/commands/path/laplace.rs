@@ -32,7 +32,7 @@ pub(super) fn numbers(plan: &Plan<'_>) -> Outcome<Found> {
     let (found, intervals) = model.predict_with_intervals(held_out.cells()?, &nominal)?;
     let held = nominal.iter().position(|c| *c == 0.9).map_or(0.0, |k| share_held(truth, &intervals[k]));
     let sections = interval_sections(truth, &found.mean, &intervals);
-    let Judged { mut headline, mut figures, mut sections } = judged_by(truth, &found.mean, held, sections);
+    let Judged { mut headline, mut figures, mut sections } = judged_by(truth, &found.mean, Some(held), sections);
     let names = preparation.features();
     if let Some(worth) = model.leave_one_out().first() {
         let note = format!("RMSE on all {} training rows", split.train.rows.len());

@@ -1,5 +1,6 @@
 //! `mondrian path`: a model's error against its lifetime, and a page about it; the same page for `mondrian fit --report`.
 
+mod grid;
 mod laplace;
 mod models;
 mod tree;
@@ -33,7 +34,7 @@ struct Curve {
     block: Block,
     /// What the section says about it.
     text: Vec<String>,
-    /// "lifetime", or "factor on the lifetimes".
+    /// "lifetime", "factor on the lifetimes", or "configuration" of a search.
     what: &'static str,
     loss: &'static str,
     /// Where the model of the page is, and how it was found among what.
@@ -79,9 +80,7 @@ pub(crate) fn write_report(params: &ModelArgs, opened: &Opened, out: &Path, scre
     let split = Split::new(&training, params.seed)?;
     let plan = Plan { kind, params, training, split, screen };
     let found = match (kind, opened.preparation.task()) {
-        (ModelKind::Grid, _) => {
-            return Err(Failure::input("the grid model has no report", "use --model laplace, forest or kernel"));
-        }
+        (ModelKind::Grid, _) => grid::numbers(&plan)?,
         (ModelKind::Density, _) => models::density(&plan)?,
         (ModelKind::Laplace, Some(Task::Classification)) => laplace::classes(&plan)?,
         (ModelKind::Laplace, _) if params.tunes_whole_kernel() => laplace::numbers(&plan)?,
@@ -203,6 +202,7 @@ fn page(plan: &Plan<'_>, opened: &Opened, found: &Found) -> Report {
     let title = match (&target, plan.kind) {
         (_, ModelKind::Density) | (None, _) => "A density at every lifetime".to_owned(),
         (Some(target), ModelKind::Laplace) => format!("{target}, by the Laplace kernel"),
+        (Some(target), ModelKind::Grid) => format!("{target}, by a Mondrian grid"),
         (Some(target), _) => format!("{target}, at every lifetime"),
     };
     let mut report = Report {
@@ -225,7 +225,12 @@ fn page(plan: &Plan<'_>, opened: &Opened, found: &Found) -> Report {
     let held_out = count(plan.split.held_out.rows.len() as u64);
     report.headline("Rows", count(opened.summary.n_used), format!("{held_out} held out"));
     report.sections.push(Section {
-        title: format!("Error against {}", if curve.what == "lifetime" { "lifetime" } else { "lifetimes" }),
+        title: match curve.what {
+            "lifetime" => "Error against lifetime",
+            "configuration" => "The search for lifetimes",
+            _ => "Error against lifetimes",
+        }
+        .to_owned(),
         text: curve.text.clone(),
         blocks: vec![curve.block.clone()],
     });

@@ -33,20 +33,21 @@ pub(super) struct Judged {
 }
 
 fn judged(truth: &[f64], mean: &[f64], std: &[f64]) -> Judged {
-    judged_by(truth, mean, coverage(truth, mean, std, 0.9), prediction_sections(truth, mean, std))
+    judged_by(truth, mean, Some(coverage(truth, mean, std, 0.9)), prediction_sections(truth, mean, std))
 }
 
-/// The same where intervals have been looked at already: the share that those of 90 % hold, and the sections about them.
-pub(super) fn judged_by(truth: &[f64], mean: &[f64], held: f64, mut sections: Vec<Section>) -> Judged {
+/// The same where intervals have been looked at already: the share that those of 90 % hold, if the model has any, and the sections
+/// about them, or about the predictions alone.
+pub(super) fn judged_by(truth: &[f64], mean: &[f64], held: Option<f64>, mut sections: Vec<Section>) -> Judged {
     let mut scores = Scores::default();
     scores.add(&Answer::Mean(mean.to_vec()), truth, false);
     let r2 = scores.r2();
-    let headline = vec![
+    let mut headline = vec![
         ("Error held out", figure(scores.rmse()), format!("RMSE; predicting the mean: {}", figure(scores.baseline()))),
         ("R²", r2.map_or("–".to_owned(), figure), "share of variance explained".to_owned()),
         ("Mean absolute error", figure(scores.mae()), "held out".to_owned()),
-        ("Coverage", format!("{:.1} %", 100.0 * held), "of 90 % intervals".to_owned()),
     ];
+    headline.extend(held.map(|held| ("Coverage", format!("{:.1} %", 100.0 * held), "of 90 % intervals".to_owned())));
     let figures = vec![
         ("coverage_90", json!(held)),
         ("rmse", json!(scores.rmse())),
