@@ -18,8 +18,10 @@ lifetime : float or "auto", default="auto"
     "tree_parameters": """
 lower, upper : array-like of shape (n_features,), default=None
     The root box, fixed at the first call; the box of the first data without.
-measure : {"uniform", "quantile"}, default="uniform"
-    Measure of lengths: plain length, or the distribution of the first data on each axis.
+measure : {"uniform", "quantile"} or list, default="uniform"
+    Measure of lengths: plain length, or the distribution of the first data on each axis. Or one of your own: for each column the
+    knots ``(x, F(x))`` of its distribution function, at least two, linear between them and with the mean slope beyond: where F is
+    steep, cuts are dense.
 weights : "auto", "std", "tuned", None or array-like of shape (n_features,), default="auto"
     One factor per dimension on the measure. "auto" is 1 (raw units) for a finite lifetime by value and
     1/standard deviation when the lifetime is "auto" or infinite; None is 1. "tuned" (with targets) takes the lifetimes of the

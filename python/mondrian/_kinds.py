@@ -61,12 +61,18 @@ def _forest(noted):
         "n_estimators": noted["n_trees"],
         "lifetime": lifetime if lifetime == "auto" else float(lifetime["value"]),
         "random_state": noted["seed"],
-        "measure": noted["measure"],
+        "measure": _measure(noted["measure"]),
         "weights": weights["given"] if isinstance(weights, dict) else _WEIGHTS[weights],
         "validation": _validation(noted.get("validation", "hold_out")),
         "lower": None if bounds is None else bounds[0],
         "upper": None if bounds is None else bounds[1],
     }
+
+
+def _measure(noted):
+    if not isinstance(noted, dict):
+        return noted
+    return [[list(knot) for knot in zip(axis["values"], axis["coordinates"])] for axis in noted["given"]]
 
 
 def _validation(noted):

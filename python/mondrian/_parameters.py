@@ -68,6 +68,29 @@ def n_estimators(value, name="n_estimators"):
     return integer(name, value, 1, 2**24)
 
 
+def measure_of(value, n_dims):
+    """A measure by name, or one's own as knots ``(x, F(x))`` of every column, which the core checks.
+
+    Examples
+    --------
+    >>> measure_of([[(0, 0), (1, 3)]], 1)
+    [[(0.0, 0.0), (1.0, 3.0)]]
+    """
+    if isinstance(value, str):
+        return choice("measure", value, ("uniform", "quantile"))
+    try:
+        axes = [np.asarray(axis, dtype=np.float64) for axis in value]
+    except (TypeError, ValueError):
+        axes = None
+    if axes is None or any(axis.ndim != 2 or axis.shape[1] != 2 for axis in axes):
+        raise ValueError(
+            f'measure is {value!r}, but must be "uniform", "quantile" or, for each column, a list of knots (x, F(x))'
+        )
+    if len(axes) != n_dims:
+        raise ValueError(f"measure has knots of {len(axes)} columns, but X has {n_dims}")
+    return [[(float(x), float(f)) for x, f in axis] for axis in axes]
+
+
 def real(name, value, low=0.0, *, strict=False, infinite=False):
     """``value`` as a float of at least ``low`` (above it, if strict)."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):

@@ -133,7 +133,7 @@ class Moments:
             The root box; that of the rows without.
         margin : float, default=0.0
             How far the box goes beyond the rows on each side, in widths; a density wants 0.1.
-        measure : {"uniform", "quantile"}, default="uniform"
+        measure : {"uniform", "quantile"} or a list of knots per input, default="uniform"
             What lengths mean; quantiles are those of the sample.
         weights : array-like of shape (n_features,), "auto", "std" or None, default="auto"
             One factor per input on the measure.
@@ -156,7 +156,7 @@ class Moments:
                 "seed": parameters.seed_of(random_state),
                 "lower": box[0],
                 "upper": box[1],
-                "measure": parameters.choice("measure", measure, ("uniform", "quantile")),
+                "measure": parameters.measure_of(measure, n_dims),
                 "weights": parameters.weights_of(weights, n_dims),
                 "validation": "hold-out",
             },

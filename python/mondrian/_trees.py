@@ -26,7 +26,7 @@ class TreeEstimator(MondrianEstimator):
             "seed": parameters.seed_of(self.random_state),
             "lower": lower,
             "upper": upper,
-            "measure": parameters.choice("measure", self.measure, ("uniform", "quantile")),
+            "measure": parameters.measure_of(self.measure, n_dims),
             "weights": parameters.weights_of(self.weights, n_dims),
             "validation": parameters.validation_of(getattr(self, "validation", "hold-out")),
         }

@@ -3,7 +3,7 @@
 use mondrian::Validation;
 use mondrian::internals::laplace::{Labels, tuned_weights as weights_for};
 use mondrian::internals::linalg::Threads;
-use mondrian::process::{Bounds, Weights};
+use mondrian::process::{Bounds, QuantileMeasure, Weights};
 use mondrian::{ForestParams, LifetimeChoice, Matrix, MeasureChoice, Unseen, WeightsChoice};
 use mondrian::{Lifetime, Result};
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ pub(crate) struct TreeArguments {
     seed: u64,
     lower: Option<Vec<f64>>,
     upper: Option<Vec<f64>>,
-    measure: String,
+    measure: MeasureArgument,
     weights: WeightsArgument,
     validation: ValidationArgument,
 }
@@ -47,6 +47,13 @@ impl ValidationArgument {
     }
 }
 
+/// "uniform", "quantile", or knots (x, F(x)) of every axis.
+#[derive(FromPyObject)]
+enum MeasureArgument {
+    Word(String),
+    Given(Vec<Vec<(f64, f64)>>),
+}
+
 /// "auto", "std", "raw", or one factor per dimension.
 #[derive(FromPyObject)]
 enum WeightsArgument {
@@ -60,10 +67,13 @@ impl TreeArguments {
     }
 
     fn checked(self) -> PyResult<Result<ForestParams>> {
-        let measure = match self.measure.as_str() {
-            "uniform" => MeasureChoice::Uniform,
-            "quantile" => MeasureChoice::Quantile,
-            other => return Err(unknown("measure", other)),
+        let measure = match self.measure {
+            MeasureArgument::Given(axes) => QuantileMeasure::of_knots(&axes).map(MeasureChoice::Given),
+            MeasureArgument::Word(word) => match word.as_str() {
+                "uniform" => Ok(MeasureChoice::Uniform),
+                "quantile" => Ok(MeasureChoice::Quantile),
+                other => return Err(unknown("measure", other)),
+            },
         };
         let weights = match self.weights {
             WeightsArgument::Given(factors) => Weights::new(factors).map(WeightsChoice::Given),
@@ -83,7 +93,7 @@ impl TreeArguments {
         let (n_trees, seed) = (self.n_trees, self.seed);
         let validation = self.validation.choice()?;
         let build = || {
-            let (lifetime, bounds, weights) = (lifetime?, bounds?, weights?);
+            let (lifetime, bounds, weights, measure) = (lifetime?, bounds?, weights?, measure?);
             Ok(ForestParams { n_trees, lifetime, seed, bounds, measure, weights, validation })
         };
         Ok(build())

@@ -38,7 +38,7 @@ BAD_PARAMETERS = {
     "prior_variance": [-1.0, "wide"],
     "noise_variance": [-1.0, float("nan")],
     "leaf_model": ["free", None],
-    "measure": ["lebesgue", 3],
+    "measure": ["lebesgue", 3, [[(0, 0), (1, 1)]] * 5, [[(0, 0)]] * 2, [[(0, 1), (1, 0)]] * 2, [[(1, 0), (0, 1)]] * 2],
     "weights": ["heavy", [1.0], [-1.0, 1.0], [float("nan"), 1.0]],
     "lower": [[0.0, 0.0], [0.0]],
     "random_state": [-1, 2**64, "seed"],

@@ -49,7 +49,13 @@ fn run(
     let (train, test) = (labels(&split.train_y), labels(&split.test_y));
     let n_classes = 1 + train.iter().chain(&test).max().copied().unwrap_or(0) as usize;
     let n_trees = number("TREES").map_or(100, |n| n as usize);
-    let forest = ForestParams { n_trees, lifetime, measure, weights: WeightsChoice::Raw, ..ForestParams::default() };
+    let forest = ForestParams {
+        n_trees,
+        lifetime,
+        measure: measure.clone(),
+        weights: WeightsChoice::Raw,
+        ..ForestParams::default()
+    };
     let gamma = number("GAMMA").map_or(GammaChoice::Auto, GammaChoice::Value);
     let params = ClassificationParams { forest, gamma, unseen, n_classes: None };
     let points = Points::row_major(&split.train_x, split.n_columns)?;

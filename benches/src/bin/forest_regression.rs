@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             for measure in [MeasureChoice::Uniform, MeasureChoice::Quantile] {
                 for lifetime in [LifetimeChoice::Auto, LifetimeChoice::Value(Lifetime::INFINITE)] {
                     if leaf_model == LeafModel::Hierarchical || lifetime == LifetimeChoice::Auto {
-                        accuracy(name, &split, leaf_model, measure, lifetime)?;
+                        accuracy(name, &split, leaf_model, measure.clone(), lifetime)?;
                     }
                 }
             }
@@ -44,7 +44,7 @@ fn accuracy(
     let (train, test) =
         (Points::row_major(&split.train_x, split.n_columns)?, Points::row_major(&split.test_x, split.n_columns)?);
     let params = RegressionParams {
-        forest: ForestParams { measure, lifetime, ..ForestParams::default() },
+        forest: ForestParams { measure: measure.clone(), lifetime, ..ForestParams::default() },
         leaf_model,
         ..RegressionParams::default()
     };

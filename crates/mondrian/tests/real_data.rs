@@ -20,7 +20,7 @@ fn forests_predict_ccpp() {
     let Some(rows) = Split::read("ccpp") else { return };
     let split = Split::of(&rows, 77);
     for (measure, most) in [(MeasureChoice::Uniform, 3.45), (MeasureChoice::Quantile, 3.35)] {
-        let forest = ForestParams { n_trees: 30, measure, ..ForestParams::default() };
+        let forest = ForestParams { n_trees: 30, measure: measure.clone(), ..ForestParams::default() };
         let params = RegressionParams { forest, ..RegressionParams::default() };
         let error = rmse(&params.fit(split.train(), &split.train_y).unwrap(), &split);
         println!("ccpp, {measure:?}: {error:.3}");

@@ -24,7 +24,7 @@ impl From<Lifetime> for LifetimeChoice {
 }
 
 /// Which measure the process runs under.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasureChoice {
     /// Length.
@@ -32,6 +32,8 @@ pub enum MeasureChoice {
     Uniform,
     /// The first data's own distribution on each axis.
     Quantile,
+    /// One's own: a table of its distribution function on each axis.
+    Given(QuantileMeasure),
 }
 
 /// One factor per dimension on the measure.
@@ -213,12 +215,11 @@ impl ForestParams {
                 _ => Some(Weights::inverse_deviation(points)?),
             },
         };
-        match self.measure {
-            MeasureChoice::Quantile => {
-                // The quantile measure has no units left: a deviation of raw units means nothing to it.
-                let given = if let WeightsChoice::Given(weights) = &self.weights { Some(weights) } else { None };
-                Ok(BuiltInMeasure::Quantile(QuantileMeasure::of_points(points, given)?))
-            }
+        // Neither quantiles nor a table of one's own have the units of the data left: its deviations mean nothing to them.
+        let given = if let WeightsChoice::Given(weights) = &self.weights { Some(weights) } else { None };
+        match &self.measure {
+            MeasureChoice::Quantile => Ok(BuiltInMeasure::Quantile(QuantileMeasure::of_points(points, given)?)),
+            MeasureChoice::Given(table) => table_with(table, given, points.n_columns()),
             MeasureChoice::Uniform => {
                 let measure = weights.map_or(BuiltInMeasure::Uniform, BuiltInMeasure::Weighted);
                 measure.check_dims(points.n_columns())?;
@@ -226,6 +227,17 @@ impl ForestParams {
             }
         }
     }
+}
+
+/// A measure of one's own, each axis times its weight.
+pub(in crate::forest) fn table_with(
+    table: &QuantileMeasure,
+    weights: Option<&Weights>,
+    n_dims: usize,
+) -> Result<BuiltInMeasure> {
+    let measure = BuiltInMeasure::Quantile(weights.map_or_else(|| Ok(table.clone()), |w| table.weighted(w))?);
+    measure.check_dims(n_dims)?;
+    Ok(measure)
 }
 
 #[cfg(test)]

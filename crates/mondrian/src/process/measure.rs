@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::process::Bounds;
 use crate::{Error, Points, Result};
 
 /// A measure on each axis, as a map to coordinates in which it is plain length. Implement it to bring your own.
@@ -177,7 +178,8 @@ impl From<Weights> for Vec<f64> {
 }
 
 /// The empirical distribution of each column: mid-ranks at distinct values, linear between, and beyond the data a
-/// slope of total mass over range, so that far points still separate (docs/design.md, "Measures").
+/// slope of total mass over range, so that far points still separate (docs/design.md, "Measures"). Or a table of one's own
+/// ([`QuantileMeasure::of_knots`], [`QuantileMeasure::of_measure`]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<QuantileAxis>", into = "Vec<QuantileAxis>")]
 pub struct QuantileMeasure {
@@ -213,6 +215,76 @@ impl QuantileMeasure {
             QuantileAxis::of_sorted(&column, weights.map_or(1.0, |w| w.0[dim]))
         };
         Ok(Self { axes: (0..points.n_columns()).map(axis).collect() })
+    }
+
+    /// A measure of one's own as a table: knots (x, F(x)) of each axis, at least two, x ascending and F not descending, and linear
+    /// between. Beyond the knots F goes on with its mean slope.
+    ///
+    /// ```
+    /// use mondrian::process::QuantileMeasure;
+    /// use mondrian::{Lifetime, MeasureChoice, Points, RegressionForest};
+    /// // Cuts fall ten times as densely below 0.2 as above.
+    /// let measure = QuantileMeasure::of_knots(&[vec![(0.0, 0.0), (0.2, 2.0), (1.0, 2.8)]])?;
+    /// let x: Vec<f64> = (0..50).map(|i| f64::from(i) / 50.0).collect();
+    /// let params = RegressionForest::params().lifetime(Lifetime::new(5.0)?).measure(MeasureChoice::Given(measure));
+    /// let forest = params.fit(Points::row_major(&x, 1)?, &x)?;
+    /// assert_eq!(forest.n_rows(), 50);
+    /// # Ok::<(), mondrian::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Empty`] without an axis, [`Error::Incompatible`] for knots that are not such a table.
+    pub fn of_knots(axes: &[Vec<(f64, f64)>]) -> Result<Self> {
+        if axes.is_empty() {
+            return Err(Error::Empty { what: "axes of the measure", rows: 0, columns: 0 });
+        }
+        let axis = |knots: &Vec<(f64, f64)>| {
+            let (values, coordinates): (Vec<f64>, Vec<f64>) = knots.iter().map(|(x, f)| (x + 0.0, f + 0.0)).unzip();
+            let ascends = values.len() >= 2 && values.windows(2).all(|pair| pair[0] < pair[1]);
+            if !ascends {
+                return Err(Error::Incompatible {
+                    what: "knots of the measure (each axis needs at least two, with x finite and ascending), which",
+                });
+            }
+            let last = values.len() - 1;
+            let slope = (coordinates[last] - coordinates[0]) / (values[last] - values[0]);
+            Ok(QuantileAxis { values, coordinates, slope })
+        };
+        Self::try_from(axes.iter().map(axis).collect::<Result<Vec<_>>>()?).map_err(|_| Error::Incompatible {
+            what: "knots of the measure (x must be finite and ascend, F must be finite and must not descend), which",
+        })
+    }
+
+    /// A table of any [`Measure`], with so many knots on each axis at equal distances over a box: how a model can use, and store, a
+    /// measure that is a function.
+    ///
+    /// # Errors
+    /// As [`QuantileMeasure::of_knots`], and [`Error::LengthMismatch`] for a measure of other dimensions.
+    pub fn of_measure(measure: &dyn Measure, bounds: &Bounds, n_knots: usize) -> Result<Self> {
+        measure.check_dims(bounds.n_dims())?;
+        let last = n_knots.max(2) - 1;
+        let axis = |dim: usize| {
+            let (lower, upper) = (bounds.lower()[dim], bounds.upper()[dim]);
+            // An axis without length is not cut anyway.
+            let upper = if upper > lower { upper } else { lower + lower.abs().max(1.0) };
+            let place = |at: usize| {
+                let share = at as f64 / last as f64;
+                if at == last { upper } else { lower * (1.0 - share) + upper * share }
+            };
+            (0..=last).map(|at| (place(at), measure.coordinate(dim, place(at)))).collect()
+        };
+        Self::of_knots(&(0..bounds.n_dims()).map(axis).collect::<Vec<_>>())
+    }
+
+    /// Each axis times its factor.
+    pub(crate) fn weighted(&self, weights: &Weights) -> Result<Self> {
+        BuiltInMeasure::Weighted(weights.clone()).check_dims(self.axes.len())?;
+        let axis = |(axis, weight): (&QuantileAxis, &f64)| QuantileAxis {
+            values: axis.values.clone(),
+            coordinates: axis.coordinates.iter().map(|f| weight * f).collect(),
+            slope: weight * axis.slope,
+        };
+        Ok(Self { axes: self.axes.iter().zip(weights.factors()).map(axis).collect() })
     }
 
     fn coordinate(&self, dim: usize, x: f64) -> f64 {
@@ -335,6 +407,38 @@ mod tests {
         let mean = plain.clone().sum::<f64>() / 97.0;
         let deviation = (plain.map(|x| (x - mean).powi(2)).sum::<f64>() / 97.0).sqrt();
         assert!((of(&column).factors()[0] * deviation - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_table_is_the_function_that_it_was_made_from() {
+        struct Squares;
+        impl Measure for Squares {
+            fn coordinate(&self, _: usize, x: f64) -> f64 {
+                x.max(0.0) * x
+            }
+            fn place(&self, _: usize, u: f64) -> f64 {
+                u.sqrt()
+            }
+            fn check_dims(&self, _: usize) -> Result<()> {
+                Ok(())
+            }
+        }
+        let bounds = Bounds::new(&[0.0, 2.0], &[4.0, 2.0]).unwrap();
+        let table = QuantileMeasure::of_measure(&Squares, &bounds, 4001).unwrap();
+        for x in [0.0, 0.5, 1.2345, 4.0] {
+            assert!((table.coordinate(0, x) - x * x).abs() < 1e-6, "{x}");
+            assert!((table.place(0, x * x) - x).abs() < 1e-3, "{x}");
+        }
+        assert_eq!(table.coordinate(0, 5.0), 20.0, "the mean slope beyond the knots");
+        assert_eq!(table.weighted(&Weights::new(vec![0.5, 1.0]).unwrap()).unwrap().coordinate(0, 4.0), 8.0);
+        let knots = |knots: &[(f64, f64)]| QuantileMeasure::of_knots(&[knots.to_vec()]);
+        assert!(knots(&[(0.0, 1.0), (1.0, 1.0)]).is_ok());
+        for bad in
+            [&[(0.0, 1.0)][..], &[(0.0, 1.0), (0.0, 2.0)], &[(0.0, 1.0), (1.0, 0.5)], &[(0.0, 1.0), (f64::NAN, 2.0)]]
+        {
+            assert!(matches!(knots(bad), Err(Error::Incompatible { .. })), "{bad:?}");
+        }
+        assert!(QuantileMeasure::of_knots(&[]).is_err());
     }
 
     #[test]

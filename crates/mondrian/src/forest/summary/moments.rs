@@ -229,8 +229,11 @@ impl Moments {
             };
             Weights::new(self.mean_and_deviation().into_iter().zip(&self.inputs).map(|(m, c)| factor(m, c)).collect())
         };
+        let given = if let WeightsChoice::Given(weights) = &params.weights { Some(weights) } else { None };
+        if let MeasureChoice::Given(table) = &params.measure {
+            return crate::forest::params::table_with(table, given, self.inputs.len());
+        }
         if params.measure == MeasureChoice::Quantile {
-            let given = if let WeightsChoice::Given(weights) = &params.weights { Some(weights) } else { None };
             let (rows, _) = self.sample();
             let points = Points::row_major(&rows, self.inputs.len())?;
             return Ok(BuiltInMeasure::Quantile(QuantileMeasure::of_points(points, given)?));
