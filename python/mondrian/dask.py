@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _parameters as parameters
-from ._dask_laplace import _BITS, KernelRows, kriged, merged_nearest
+from ._dask_laplace import _BITS, Geometry, KernelRows, kriged, merged_nearest
 from ._laplace import LaplaceKernelRidge
 from ._summary import Domain, Moments, summarize
 
@@ -606,8 +606,8 @@ def _nearest(rows, queries, m):
     return rows.nearest(np.asarray(queries, dtype=np.float64), m)
 
 
-def _nearest_of(parts, queries, lifetimes, m):
-    return merged_nearest(parts, np.asarray(queries, dtype=np.float64), lifetimes, m)
+def _nearest_of(parts, queries, geometry, m):
+    return merged_nearest(parts, np.asarray(queries, dtype=np.float64), geometry, m)
 
 
 def _kriged(found, queries, settings):
@@ -617,9 +617,10 @@ def _kriged(found, queries, settings):
 class DaskLaplaceKernelRidge(RegressorMixin, _DaskEstimator):
     """Ridge regression with a tuned Laplace kernel on Dask arrays or frames.
 
-    The kernel is the report's, ``exp(-sum(lifetime * |x - z|))`` with one lifetime per input. Lifetimes and alpha are tuned by
-    leave-one-out on a sample that the pass of moments brings; the rows stay partitioned, and a prediction is that of the
-    nearest rows of all partitions. Neither the partitions nor their order change a bit of it.
+    The kernel is ``exp(-sum(lifetime * |x - z|) - |A (x - z)|**exponent)`` with one lifetime per input and a learned metric A, as
+    :class:`mondrian.LaplaceKernelRidge` has it; without A it is the report's. All of it is tuned by leave-one-out on a sample that
+    the pass of moments brings; the rows stay partitioned, and a prediction is that of the nearest rows of all partitions. Neither
+    the partitions nor their order change a bit of it.
 
     Parameters
     ----------
@@ -627,6 +628,8 @@ class DaskLaplaceKernelRidge(RegressorMixin, _DaskEstimator):
         In the units of X; "auto" tunes one per input.
     alpha : float or "auto", default="auto"
         Regularization; "auto" tunes it.
+    metric : {"auto", "full", None}, default="auto"
+        The learned metric, as for the kernel in one process; None, and lifetimes that are given, do without.
     n_neighbors : int, default=64
         Distinct rows that a prediction looks at.
     n_sample : int, default=4000
@@ -641,6 +644,9 @@ class DaskLaplaceKernelRidge(RegressorMixin, _DaskEstimator):
     Attributes
     ----------
     lifetimes_ : ndarray of shape (n_features_in_,)
+    metric_ : ndarray of shape (n_directions, n_features_in_) or None
+        The metric A, in the units of X.
+    exponent_ : float
     alpha_ : float
     intercept_ : float
         The mean of the targets, to which predictions return far from the rows.
@@ -648,10 +654,12 @@ class DaskLaplaceKernelRidge(RegressorMixin, _DaskEstimator):
     """
 
     def __init__(
-        self, lifetime="auto", alpha="auto", n_neighbors=64, n_sample=4000, random_state=None, n_jobs=None, client=None
-    ):
+        self, lifetime="auto", alpha="auto", metric="auto", n_neighbors=64, n_sample=4000, random_state=None, n_jobs=None,
+        client=None,
+    ):  # fmt: skip
         self.lifetime = lifetime
         self.alpha = alpha
+        self.metric = metric
         self.n_neighbors = n_neighbors
         self.n_sample = n_sample
         self.random_state = random_state
@@ -686,25 +694,28 @@ class DaskLaplaceKernelRidge(RegressorMixin, _DaskEstimator):
         sample = moments.sample_
         n_dims = sample.shape[1] - 1
         given = parameters.auto_or_real("alpha", self.alpha, strict=True)
-        lifetimes = self.lifetime
+        lifetimes, metric = self.lifetime, self.metric
         if not (isinstance(lifetimes, str) and lifetimes == "auto"):
-            lifetimes = np.asarray(parameters.vector("lifetime", lifetimes, n_dims, low=0.0))
+            lifetimes, metric = np.asarray(parameters.vector("lifetime", lifetimes, n_dims, low=0.0)), None
         self._local = LaplaceKernelRidge(
-            lifetime="auto", alpha="auto" if given is None else given, measure="uniform", metric=None, exponent=1.0,
-            target_transform=None, max_exact_rows=max(20_000, n_sample), random_state=self.random_state, n_jobs=self.n_jobs,
+            lifetime="auto", alpha="auto" if given is None else given, measure="uniform", metric=metric,
+            exponent=1.0 if metric is None else "auto", target_transform=None, max_exact_rows=max(20_000, n_sample), random_state=self.random_state, n_jobs=self.n_jobs,
         ).fit(sample[:, :-1], sample[:, -1])  # fmt: skip
         self.lifetimes_ = np.asarray(self._local.lifetimes_) if isinstance(lifetimes, str) else lifetimes
         self.alpha_ = float(self._local.alpha_) if given is None else given
+        self.metric_ = None if self._local.metric_ is None else np.asarray(self._local.metric_)
+        self.exponent_ = float(self._local.exponent_)
         self.intercept_ = float(moments.mean_[-1])
         self.n_features_in_ = n_dims
         self.n_rows_ = moments.n_rows_
         lower, upper = moments._core.bounds
         largest = max(abs(lower[-1]), abs(upper[-1]), np.finfo(float).tiny)
         unit = float(2.0 ** (np.ceil(np.log2(largest)) - _BITS))
-        self._settings = (self.lifetimes_, self.alpha_, self.intercept_, unit, m)
+        geometry = Geometry(self.lifetimes_, self.metric_, self.exponent_)
+        self._settings = (geometry, self.alpha_, self.intercept_, unit, m)
         keep = delayed(KernelRows, pure=True)
         rows = [
-            keep(x, y, self.lifetimes_, unit, dask_key_name=f"mondrian-rows-{at}-{tokenize(x, y, self.lifetimes_, unit)}")
+            keep(x, y, geometry, unit, dask_key_name=f"mondrian-rows-{at}-{tokenize(x, y, geometry, unit)}")
             for at, (x, y) in enumerate(pairs)
         ]
         self._rows = self.client.persist(rows) if self.client is not None else list(dask.persist(*rows))
@@ -735,13 +746,13 @@ class DaskLaplaceKernelRidge(RegressorMixin, _DaskEstimator):
         return dask.array.concatenate(arrays, axis=0)
 
     def _predicted(self, block):
-        lifetimes, m = self._settings[0], self._settings[-1]
+        geometry, m = self._settings[0], self._settings[-1]
         near, merge = delayed(_nearest, pure=True), delayed(_nearest_of, pure=True)
         parts = [near(rows, block, m) for rows in self._rows]
         while len(parts) > 1:
-            parts = [merge(parts[at : at + _AT_ONCE], block, lifetimes, m) for at in range(0, len(parts), _AT_ONCE)]
+            parts = [merge(parts[at : at + _AT_ONCE], block, geometry, m) for at in range(0, len(parts), _AT_ONCE)]
         # Once more for a single partition: the order of neighbours is that of a merge.
-        found = merge(parts, block, lifetimes, m)
+        found = merge(parts, block, geometry, m)
         return delayed(_kriged, pure=True)(found, block, self._settings)
 
     def score(self, X, y):

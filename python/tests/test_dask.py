@@ -103,7 +103,8 @@ def test_partitions_come_from_parquet(client, tmp_path, whole):
     assert np.array_equal(forest.to_local().predict(frame[list("abcd")]), whole)
 
 
-def test_the_kernel_sees_the_nearest_rows_of_all_partitions(client):
+@pytest.mark.parametrize("metric", [None, "full"])
+def test_the_kernel_sees_the_nearest_rows_of_all_partitions(client, metric):
     lattice = np.round(X[:1500, :2], 1)  # Many rows at one point, and many points as far.
     targets = np.sin(2 * lattice[:, 0]) + lattice[:, 1] + 0.1 * RANDOM.normal(size=1500)
     queries = np.vstack([lattice[:40], X[:60, :2]])
@@ -111,19 +112,25 @@ def test_the_kernel_sees_the_nearest_rows_of_all_partitions(client):
     for size in (1500, 200):
         order = np.random.default_rng(size).permutation(1500)
         rows, y = da.from_array(lattice[order], chunks=(size, 2)), da.from_array(targets[order], chunks=size)
-        model = DaskLaplaceKernelRidge(n_neighbors=25, n_sample=600, random_state=0, client=client).fit(rows, y)
+        model = DaskLaplaceKernelRidge(metric=metric, n_neighbors=25, n_sample=600, random_state=0, client=client).fit(rows, y)
         found.append(model.predict(da.from_array(queries, chunks=(30, 2))).compute())
         assert model.score(rows, y) > 0.9
     assert np.array_equal(found[0], found[1])
     # The plainest way: every query by itself, all points sorted.
     lifetimes, alpha = model.lifetimes_, model.alpha_
+    assert (model.metric_ is None) == (metric is None)
+
+    def distances(apart):
+        along = (np.abs(apart) * lifetimes).sum(axis=-1)
+        return along if metric is None else along + np.linalg.norm(apart @ model.metric_.T, axis=-1) ** model.exponent_
+
     points, of = np.unique(lattice, axis=0, return_inverse=True)
     counts = np.bincount(of.ravel())
     means = np.bincount(of.ravel(), targets) / counts
     for query, predicted in zip(queries, found[0]):
-        distance = (np.abs(points - query) * lifetimes).sum(axis=1)
+        distance = distances(points - query)
         near = np.lexsort((points[:, 1], points[:, 0], distance))[:25]
-        kernel = np.exp(-np.abs((points[near, None] - points[None, near]) * lifetimes).sum(axis=2))
+        kernel = np.exp(-distances(points[near, None] - points[None, near]))
         weights = np.linalg.solve(kernel + np.diag(alpha / counts[near]), means[near] - model.intercept_)
         assert abs(model.intercept_ + np.exp(-distance[near]) @ weights - predicted) < 1e-8
 
