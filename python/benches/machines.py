@@ -1,120 +1,136 @@
-"""Training in parts against one fit: time, memory and bytes. Prints a table and a JSON line.
+"""Training on a Dask cluster of processes against one fit: time, memory and bytes. Prints a table and a JSON line per size.
 
-    python benches/machines.py [--rows 400000] [--trees 20] [--lifetime 1.28] [--processes 2] [--chunk 50000]
+    python benches/machines.py [--rows 400000,...] [--trees 20] [--lifetime 1.28] [--workers 2] [--chunk 50000] [--runs 5] [--from-files]
 
-Workers are processes of their own with one thread each, and read their rows from a file; moments, summaries, merging and
-finishing are counted. Build with --release.
+Workers are processes of a LocalCluster with one thread each, started before the clock. Rows lie in the workers' memory as the one
+process has them in its own; with --from-files they are read from disk by every task, so that the peak of a worker is what training takes.
+Times are medians over runs, least and greatest in brackets. Build with --release.
 """
 
 import argparse
-import concurrent.futures
 import json
-import multiprocessing
 import os
-import resource
+import statistics
 import tempfile
 import time
 
+import dask
+import dask.array
+import distributed
 import numpy as np
 
 import mondrian
+from mondrian.dask import DaskMondrianForestRegressor
 
 
-def rows(folder, start, end):
-    X = np.load(os.path.join(folder, "X.npy"), mmap_mode="r")[start:end]
-    y = np.load(os.path.join(folder, "y.npy"), mmap_mode="r")[start:end]
-    return np.array(X), np.array(y)
+def block(folder, start, end):
+    """Rows of a file with their targets, as one table."""
+    return np.array(np.load(os.path.join(folder, "rows.npy"), mmap_mode="r")[start:end])
 
 
-def moments(folder, chunks):
-    began, found = time.process_time(), None
-    for start, end in chunks:
-        part = mondrian.Moments(*rows(folder, start, end))
-        found = part if found is None else found.merge(part)
-    return found, time.process_time() - began
+def collection(folder, n_rows, n_columns, chunk):
+    sizes = [(at, min(at + chunk, n_rows)) for at in range(0, n_rows, chunk)]
+    load = dask.delayed(block, pure=True)
+    tables = [dask.array.from_delayed(load(folder, a, b), (b - a, n_columns + 1), dtype=float) for a, b in sizes]
+    table = dask.array.concatenate(tables)
+    return table[:, :-1].map_blocks(np.ascontiguousarray), table[:, -1].map_blocks(np.ascontiguousarray)
 
 
-def summary(folder, chunks, text):
-    began, domain, found, merging = time.process_time(), mondrian.Domain.from_json(text), None, 0.0
-    for start, end in chunks:
-        part = mondrian.summarize(*rows(folder, start, end), domain, n_jobs=1)
-        now = time.process_time()
-        found = part if found is None else found.merge(part)
-        merging += time.process_time() - now
-    data = found.to_bytes()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return data, time.process_time() - began, merging, peak
+def spent():
+    return time.process_time()
 
 
-def baseline():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def peak():
+    # Not getrusage: its peak is inherited from the process that started this one.
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) / 1024
+
+
+def middle(values):
+    return [statistics.median(values), min(values), max(values)]
+
+
+def measured(client, folder, n_rows, args):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(n_rows, args.columns))
+    y = np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=n_rows)
+    queries = rng.uniform(size=(2000, args.columns))
+    np.save(os.path.join(folder, "rows.npy"), np.column_stack([X, y]))
+    rows, targets = collection(folder, n_rows, args.columns, args.chunk)
+    if not args.from_files:
+        rows, targets = client.persist([rows, targets])
+        distributed.wait([rows, targets])
+    parameters = {"n_estimators": args.trees, "lifetime": args.lifetime, "random_state": 0}
+    walls, processors, ones, one_processors = [], [], [], []
+    for run in range(args.runs):
+        # Alternating, so that both see the same machine.
+        before, here, began = sum(client.run(spent).values()), time.process_time(), time.perf_counter()
+        forest = DaskMondrianForestRegressor(**parameters, n_jobs=1, client=client).fit(rows, targets)
+        walls.append(time.perf_counter() - began)
+        processors.append(time.process_time() - here + sum(client.run(spent).values()) - before)
+        domain = forest.domain_
+        box = {"lower": domain.lower, "upper": domain.upper, "weights": domain.weights}
+        began, here = time.perf_counter(), time.process_time()
+        one = mondrian.MondrianForestRegressor(**parameters, **box, n_jobs=1).fit(X, y)
+        ones.append(time.perf_counter() - began)
+        one_processors.append(time.process_time() - here)
+    chunks = [(X[at : at + args.chunk], y[at : at + args.chunk]) for at in range(0, n_rows, args.chunk)]
+    began = time.process_time()
+    summaries = [mondrian.summarize(*chunk, domain, n_jobs=1) for chunk in chunks]
+    summarizing = time.process_time() - began
+    began = time.process_time()
+    total = summaries[0]
+    for part in summaries[1:]:
+        total.merge(part)
+    merging = time.process_time() - began
+    began = time.process_time()
+    total.finish(n_jobs=1)
+    finishing = time.process_time() - began
+    same = all(
+        np.array_equal(ours, theirs)
+        for ours, theirs in zip(forest.to_local().predict(queries, return_std=True), one.predict(queries, return_std=True))
+    )
+    return {
+        "rows": n_rows, "columns": args.columns, "trees": args.trees, "lifetime": args.lifetime, "workers": args.workers,
+        "chunk": args.chunk, "cells_per_tree": total.n_cells / args.trees,
+        "bytes_per_tree": len(total.to_bytes()) / args.trees, "bytes_per_cell": len(total.to_bytes()) / total.n_cells,
+        "one_process_seconds": middle(ones), "one_process_processor_seconds": middle(one_processors),
+        "cluster_seconds": middle(walls), "cluster_processor_seconds": middle(processors),
+        "wall_ratio": statistics.median(walls) / statistics.median(ones),
+        "processor_ratio": statistics.median(processors) / statistics.median(one_processors),
+        "summarizing_seconds": summarizing, "merging_seconds": merging, "finishing_seconds": finishing,
+        "nanoseconds_per_row_and_tree": 1e9 * summarizing / n_rows / args.trees,
+        "peak_megabytes_per_worker": max(client.run(peak).values()), "same_bits_with_deviations": same,
+    }  # fmt: skip
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=400_000)
+    parser.add_argument("--rows", default="400000")
     parser.add_argument("--columns", type=int, default=10)
     parser.add_argument("--trees", type=int, default=20)
     parser.add_argument("--lifetime", type=float, default=1.28)
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--chunk", type=int, default=50_000)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--from-files", action="store_true")
     args = parser.parse_args()
-    rng = np.random.default_rng(0)
-    X = rng.uniform(size=(args.rows, args.columns))
-    y = np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=args.rows)
-    queries = rng.uniform(size=(2000, args.columns))
-    with tempfile.TemporaryDirectory() as folder:
-        np.save(os.path.join(folder, "X.npy"), X)
-        np.save(os.path.join(folder, "y.npy"), y)
-        chunks = [(at, min(at + args.chunk, args.rows)) for at in range(0, args.rows, args.chunk)]
-        shares = [chunks[worker :: args.processes] for worker in range(args.processes)]
-        context = multiprocessing.get_context("spawn")
-        with concurrent.futures.ProcessPoolExecutor(args.processes, mp_context=context) as pool:
-            empty = max(pool.map(_call, [(baseline,)] * args.processes))
-            began, here = time.perf_counter(), time.process_time()
-            found = list(pool.map(_call, [(moments, folder, share) for share in shares]))
-            whole, moments_time = found[0][0], sum(part[1] for part in found)
-            for part, _ in found[1:]:
-                whole.merge(part)
-            parameters = {"n_estimators": args.trees, "lifetime": args.lifetime, "random_state": 0}
-            domain = whole.domain(**parameters)
-            found = list(pool.map(_call, [(summary, folder, share, domain.to_json()) for share in shares]))
-            total = mondrian.Summary.from_bytes(found[0][0])
-            for part in found[1:]:
-                total.merge(mondrian.Summary.from_bytes(part[0]))
-            forest = total.finish(n_jobs=1)
-            wall = time.perf_counter() - began
-            processor = time.process_time() - here + moments_time + sum(part[1] for part in found)
-        predicted = forest.predict(queries)
-        box = {"lower": domain.lower, "upper": domain.upper, "weights": domain.weights}
-        began, here = time.perf_counter(), time.process_time()
-        one = mondrian.MondrianForestRegressor(**parameters, **box, n_jobs=1).fit(X, y)
-        one.predict(queries[:1])
-        one_wall, one_processor = time.perf_counter() - began, time.process_time() - here
-    record = {
-        "rows": args.rows, "columns": args.columns, "trees": args.trees, "lifetime": args.lifetime,
-        "processes": args.processes, "chunk": args.chunk,
-        "cells_per_tree": total.n_cells / args.trees,
-        "bytes_per_tree": len(total.to_bytes()) / args.trees,
-        "bytes_per_cell": len(total.to_bytes()) / total.n_cells,
-        "one_process_seconds": one_wall, "one_process_processor_seconds": one_processor,
-        "parts_seconds": wall, "parts_processor_seconds": processor,
-        "moments_processor_seconds": moments_time,
-        "summaries_processor_seconds": sum(part[1] for part in found),
-        "merging_processor_seconds": sum(part[2] for part in found),
-        "nanoseconds_per_row_and_tree": 1e9 * sum(part[1] for part in found) / args.rows / args.trees,
-        "peak_megabytes_per_worker": max(part[3] for part in found),
-        "megabytes_of_an_idle_worker": empty,
-        "processor_ratio": processor / one_processor, "wall_ratio": wall / one_wall,
-        "same_bits": bool(np.array_equal(predicted, one.predict(queries))),
-    }  # fmt: skip
-    for name, value in record.items():
-        print(f"{name:>34}  {value:.4g}" if isinstance(value, float) else f"{name:>34}  {value}")
-    print(json.dumps(record))
-
-
-def _call(task):
-    return task[0](*task[1:])
+    for n_rows in map(int, args.rows.split(",")):
+        # A cluster of its own: the peak of a process is never forgotten.
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            distributed.LocalCluster(
+                n_workers=args.workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            client.run(__import__, "mondrian.dask")
+            idle = max(client.run(peak).values())
+            record = {**measured(client, folder, n_rows, args), "megabytes_of_an_idle_worker": idle}
+        for name, value in record.items():
+            shown = " ".join(f"{v:.4g}" for v in value) if isinstance(value, list) else value
+            print(f"{name:>34}  {shown:.4g}" if isinstance(shown, float) else f"{name:>34}  {shown}")
+        print(json.dumps(record), flush=True)
 
 
 if __name__ == "__main__":

@@ -397,6 +397,12 @@ class Summary:
     def __reduce__(self):
         return Summary.from_bytes, (self.to_bytes(),)
 
+    def __copy__(self):
+        return Summary(self._core.copy())
+
+    def __deepcopy__(self, memo):
+        return self.__copy__()
+
     @property
     def domain(self):
         """The domain."""
