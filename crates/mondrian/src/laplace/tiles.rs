@@ -126,10 +126,15 @@ impl Tiles {
             return;
         }
         let half = 0.5 * self.exponent;
+        // Plain loops: a closure is compiled on its own, without the caller's instructions.
         if half == 0.5 {
-            squares.iter_mut().for_each(|s| *s = s.sqrt());
+            for s in squares {
+                *s = s.sqrt();
+            }
         } else {
-            squares.iter_mut().for_each(|s| *s = power(*s, half));
+            for s in squares {
+                *s = power(*s, half);
+            }
         }
     }
 
