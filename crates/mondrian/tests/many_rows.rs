@@ -84,7 +84,7 @@ fn every_solver_predicts_fresh_rows_and_says_which_it_was() {
     let (cg, by_gradients) = used(SolverChoice::Cg);
     let (local, _) = used(SolverChoice::Local);
     assert_eq!([exact, cg, local], [SolverUsed::Exact, SolverUsed::Cg, SolverUsed::Local]);
-    assert!(by_gradients.solver().conjugate.unwrap().residual <= 3e-3 && reference.solver().local.is_none());
+    assert!(by_gradients.solver().conjugate.unwrap().residual <= 1e-2 && reference.solver().local.is_none());
     let (auto, _) = used(SolverChoice::Auto);
     assert_ne!(auto, SolverUsed::Exact);
 }

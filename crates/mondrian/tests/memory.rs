@@ -5,8 +5,9 @@
 use mondrian::internals::linalg::Threads;
 use mondrian::process::NodeKey;
 use mondrian::{
-    Error, FeatureMap, FeatureRidge, ForestParams, KernelRidge, LaplaceKernel, Lifetime, PathMethod, Points, Progress,
-    RandomFourier, RegressionParams, Solver, max_memory, set_max_memory,
+    Cells, Error, FeatureMap, FeatureRidge, ForestParams, KernelRidge, LaplaceClassifier, LaplaceKernel,
+    LaplaceRegressor, Lifetime, PathMethod, Points, Progress, RandomFourier, RegressionParams, Solver, max_memory,
+    set_max_memory,
 };
 
 fn rows(n: usize) -> (Vec<f64>, Vec<f64>) {
@@ -50,6 +51,12 @@ fn what_does_not_fit_is_computed_another_way_or_refused() {
     assert!(is_refused("frequencies", &RandomFourier::new(&kernel, 2, 1 << 24, 0)));
     let fourier = RandomFourier::new(&kernel, 2, 1 << 12, 0).unwrap();
     assert!(is_refused("features", &fourier.transform(table)));
+    // Rows alone, tuned by their neighbours, take more than twice the budget.
+    let (rows, targets) = rows(30_000);
+    let cells = Cells::row_major(&rows, 2).unwrap();
+    assert!(is_refused("rows", &LaplaceRegressor::params().fit(cells, &targets)));
+    let labels: Vec<u32> = targets.iter().map(|y| u32::from(*y > 0.0)).collect();
+    assert!(is_refused("rows", &LaplaceClassifier::params().fit(cells, &labels)));
     set_max_memory(None);
     assert!(fourier.transform(table).is_ok());
 }

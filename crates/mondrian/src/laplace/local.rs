@@ -38,6 +38,8 @@ pub struct LocalSettings {
 
 /// The sizes of a neighbourhood that are tried.
 const SIZES: [usize; 7] = [16, 32, 64, 96, 128, 192, 256];
+/// The largest factor from a doubling's gain to the next one's.
+const MOST_FALLING: f64 = 0.7;
 /// Queries whose neighbours are held at a time.
 const QUERIES: usize = 4096;
 
@@ -60,6 +62,8 @@ pub(crate) struct LeftOut {
     pub(crate) settings: LocalSettings,
     /// Target less prediction, a row for each of the rows.
     pub(crate) residuals: Matrix,
+    /// 1/(A⁻¹)_ii of each of the rows, A = K + α/w of all rows: what all rows would leave unexplained of it.
+    pub(crate) variances: Vec<f64>,
 }
 
 /// What the neighbours of one query say: u, o and v of the module's text, one after the other.
@@ -71,6 +75,24 @@ impl System {
         let (mean, sum) = (dot(u, v), dot(o, o));
         if kriging == Kriging::Simple || !(sum > 0.0) { mean } else { mean + (1.0 - dot(o, u)) * dot(o, v) / sum }
     }
+
+    /// 1 − uᵀu of a quarter, half and all of the nearest rows.
+    fn unexplained(&self, m: usize) -> [f64; 3] {
+        [m.div_ceil(4), m.div_ceil(2), m].map(|m| (1.0 - dot(&self.0.column(0)[..m], &self.0.column(0)[..m])).max(0.0))
+    }
+}
+
+/// What all rows would leave unexplained of some, from what a quarter, half and all of their nearest rows do: gains per
+/// doubling of the neighbourhood are taken to go on falling by the same factor, on average over the rows.
+fn variances_of_all(unexplained: &[[f64; 3]], are_all: bool) -> Vec<f64> {
+    let sum = |k: usize| unexplained.iter().map(|row| row[k]).sum::<f64>();
+    let (quarter, half, whole) = (sum(0), sum(1), sum(2));
+    let (first, second) = (quarter - half, half - whole);
+    let is_falling = first > 0.0 && second > 0.0 && whole > 0.0 && !are_all;
+    // Gains that hardly fall would go on for ever.
+    let factor = if is_falling { (second / first).min(MOST_FALLING) } else { 0.0 };
+    let share = if is_falling { (1.0 - second * factor / (1.0 - factor) / whole).max(0.5) } else { 1.0 };
+    unexplained.iter().map(|row| share * row[2]).collect()
 }
 
 impl LocalRows<'_> {
@@ -94,7 +116,8 @@ impl LocalRows<'_> {
         if n_others == 0 {
             let settings = LocalSettings { n_neighbors: 1, kriging: Kriging::Simple };
             let residuals = Matrix::zeros(chosen.len(), self.n_outputs());
-            return Ok(LeftOut { settings, residuals });
+            let variances = chosen.iter().map(|&i| 1.0 + self.alpha / self.weights[i]).collect();
+            return Ok(LeftOut { settings, residuals, variances });
         }
         let most = n_neighbors.unwrap_or(SIZES[SIZES.len() - 1]).min(n_others);
         let sizes: Vec<usize> = match n_neighbors {
@@ -110,12 +133,17 @@ impl LocalRows<'_> {
         let outputs = self.n_outputs();
         let per_row = self.each(&queries, most, Some(&own), |system| {
             let of = |settings: &LocalSettings| (0..outputs).map(|c| system.predict(c, *settings)).collect::<Vec<_>>();
-            candidates.iter().map(of).collect::<Vec<_>>()
+            (candidates.iter().map(of).collect::<Vec<_>>(), system.unexplained(most))
         })?;
+        let noise = |k: usize| self.alpha / self.weights[chosen[k]];
+        let unexplained: Vec<[f64; 3]> =
+            per_row.iter().enumerate().map(|(k, row)| row.1.map(|u| u + noise(k))).collect();
+        let variances = variances_of_all(&unexplained, most == n_others);
         let weights: Vec<f64> = chosen.iter().map(|&i| self.weights[i]).collect();
         let targets = Matrix::from_fn(chosen.len(), outputs, |k, c| self.targets[(chosen[k], c)] + self.centre[c]);
-        let residuals =
-            |at: usize| Matrix::from_fn(chosen.len(), outputs, |k, c| self.targets[(chosen[k], c)] - per_row[k][at][c]);
+        let residuals = |at: usize| {
+            Matrix::from_fn(chosen.len(), outputs, |k, c| self.targets[(chosen[k], c)] - per_row[k].0[at][c])
+        };
         let mut best: Option<(f64, usize)> = None;
         for at in 0..candidates.len() {
             let value = loss_of(loss, &residuals(at), &targets, &weights);
@@ -131,7 +159,7 @@ impl LocalRows<'_> {
             // All others of a row are all rows of a query.
             settings.n_neighbors += 1;
         }
-        Ok(LeftOut { settings, residuals: residuals(at) })
+        Ok(LeftOut { settings, residuals: residuals(at), variances })
     }
 
     /// Predictions, one column per output, the centre included; row `own[i]`, where given, is left out for query i.
