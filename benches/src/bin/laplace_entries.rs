@@ -1,7 +1,11 @@
 //! Kernel entries made on the fly, and nearest rows: core-nanoseconds per entry and per distance at 2, 9 and 27 axes.
 //!
-//! The limit stated beside them is that of two vector additions of eight numbers per cycle, which a distance of D axes
-//! needs 2·D of, at the clock that a loop of dependent additions runs at (three cycles each on Zen 4).
+//! The limit stated beside them is that of two vector additions of eight numbers per cycle, at the clock that a loop of
+//! dependent additions runs at (three cycles each on Zen 4). By count of instructions an entry and its part in a symmetric
+//! product need 2·D additions and subtractions for the distance, 11 for 2^(−d) (two comparisons among them) and 2 for the two sums.
+//! Absolute values, multiplications and shifts have units of their own.
+//!
+//! Then the price of the metric: 2·D axes (each input and its rank, as a tuned kernel has them) alone and with D directions.
 
 use mondrian::internals::laplace::{KernelRows, PackedRows};
 use mondrian::internals::linalg::{Matrix, Threads};
@@ -44,7 +48,7 @@ fn main() {
             "D {dims:2}: {:.3} core-ns per entry made (limit of the additions {:.3}), 8 vectors {:.3}; \
              products per second of {n} rows {:.1} on one thread, {:.1} on two (by the clock)",
             seconds * 1e9 / entries,
-            2.0 * dims as f64 / 16.0 * cycle,
+            (2.0 * dims as f64 + 13.0) / 16.0 * cycle,
             seconds_of_eight * 1e9 / entries,
             1.0 / seconds,
             1.0 / by_two
@@ -63,5 +67,32 @@ fn main() {
                 by_index * 1e6 / QUERIES as f64
             );
         }
+        price_of_the_metric(n, dims);
+    }
+}
+
+/// Core-nanoseconds per entry and per neighbour's distance of 2·D axes alone, and with D directions.
+fn price_of_the_metric(n: usize, dims: usize) {
+    let vector = Matrix::from_fn(n, 1, |i, _| (i as f64).sin());
+    let measure = |rows: &KernelRows| {
+        let packed = PackedRows::new(rows);
+        let (_, product) = timed_on_thread(|| packed.product(&vector, Threads::ONE).expect("one number per row"));
+        let queries = rows.select(&(0..QUERIES).map(|i| i * n / QUERIES).collect::<Vec<_>>());
+        let (_, near) = timed_on_thread(|| packed.nearest(&queries, 200, None, Threads::ONE).expect("enough rows"));
+        (product * 2e9 / (n * n) as f64, near * 1e6 / QUERIES as f64)
+    };
+    let axes = sample(n, 2 * dims, 0.5 / dims as f64);
+    let (entry, near) = measure(&axes);
+    println!("      {} axes: {entry:.3} core-ns per entry, 200 nearest {near:.1} µs", 2 * dims);
+    let directions: Vec<f64> =
+        (0..n * dims).map(|i| NodeKey::root(2, i as u64).draw(0).normal() / dims as f64).collect();
+    for exponent in [1.0, 1.3] {
+        let both = axes.clone().with_directions(directions.clone(), dims, exponent).expect("finite numbers");
+        let (with, near_with) = measure(&both);
+        println!(
+            "      and {dims} directions, p {exponent}: {with:.3} ({:.2} times), 200 nearest {near_with:.1} µs ({:.2} times)",
+            with / entry,
+            near_with / near
+        );
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! `laplace_scale SET [ROWS]`: the split of the accuracy tables (`numpy.random.default_rng(0).permutation`, 80/20), of its
 //! training rows the first ROWS, of its test rows the first 20 000 (10 000 of flights2001). `LAPLACE_SOLVER` (auto, exact, cg,
-//! local), `LAPLACE_METRIC` (none, full), `LAPLACE_EXPONENT`, `LAPLACE_SEED` and `LAPLACE_STEPS` change what their names say.
+//! local), `LAPLACE_METRIC` (none, full), `LAPLACE_EXPONENT`, `LAPLACE_SEED`, `LAPLACE_STEPS` and `LAPLACE_EXACT_ROWS`
+//! (`max_exact_rows`) change what their names say.
 //! `uniform9` is a table of 50 000 rows of nine uniform inputs, `uniform2m` one of a million rows of two.
 
 use std::ops::ControlFlow;
@@ -36,6 +37,7 @@ fn tuning() -> KernelTuning {
         exponent: variable("LAPLACE_EXPONENT").parse().ok(),
         seed: variable("LAPLACE_SEED").parse().unwrap_or(0),
         steps: variable("LAPLACE_STEPS").parse().unwrap_or(default.steps),
+        max_exact_rows: variable("LAPLACE_EXACT_ROWS").parse().unwrap_or(default.max_exact_rows),
         threads: Threads::up_to(2),
         ..default
     }
@@ -100,7 +102,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let deviation = (y.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / y.len() as f64).sqrt();
     let report = model.solver();
     println!(
-        "{name}: {} rows x {width}, RMSE/sd {:.4} (leave-one-out {:.4}); tuned in {tuned:.1} s ({batches:.1} s on batches), all \
+        "{name}: {} rows x {width}, RMSE/sd {:.5} (leave-one-out {:.5}); tuned in {tuned:.1} s ({batches:.1} s on batches), all \
          {fitted:.1} s; {} queries {seconds:.2} s; {:.0} MB beyond the data's {before:.0}",
         y.len(),
         rmse(&predicted, &qy) / deviation,
@@ -117,6 +119,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         model.target_map(),
         model.exponent(),
         model.alpha(),
+    );
+    // What a root mean squared error on as few rows as leave-one-out looks at is uncertain by.
+    let squares: Vec<f64> = predicted.iter().zip(&qy).map(|(a, b)| (a - b).powi(2)).collect();
+    let mean = squares.iter().sum::<f64>() / squares.len() as f64;
+    let spread = (squares.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / squares.len() as f64).sqrt();
+    let pieces = squares.chunks_exact(2000).map(|part| (part.iter().sum::<f64>() / 2000.0).sqrt() / deviation);
+    println!(
+        "  on pieces of 2000 test rows {:.3?}; standard error on 2000 rows {:.1} %",
+        pieces.collect::<Vec<f64>>(),
+        50.0 * spread / mean / 2000.0_f64.sqrt()
     );
     println!("  lifetimes {:.3?}, importances {:.3?}", model.lifetimes(), model.importances());
     Ok(())
