@@ -13,7 +13,7 @@ use mondrian_studio::tables::{Data, Encoder, Part, Table, Tables};
 use mondrian_studio::{Failure as Stopped, Options};
 use serde_json::{Map, Value, json};
 
-use super::tour::is_held_out;
+use crate::commands::tour::is_held_out;
 use crate::args::StudioArgs;
 use crate::failure::{Failure, Outcome};
 use crate::prepare::{
@@ -83,7 +83,7 @@ impl Tables for Files {
     }
 
     fn tour(&self) -> (&'static str, &'static str) {
-        ("tour.csv", super::tour::TABLE)
+        ("tour.csv", crate::commands::tour::TABLE)
     }
 
     fn stop(&self) {
