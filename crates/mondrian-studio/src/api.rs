@@ -158,6 +158,32 @@ pub struct FitRequest {
     pub lifetimes: Option<Vec<f64>>,
 }
 
+/// A model file that was opened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FileInfo {
+    /// The file's name.
+    pub name: String,
+    /// Which kind.
+    pub kind: Kind,
+    /// The column that it predicts.
+    pub target: Option<String>,
+    /// Rows that it has learned.
+    pub rows: u64,
+    /// The table that it was fitted on.
+    pub fitted_on: String,
+    /// What else is worth saying: name and value.
+    pub facts: Vec<(String, String)>,
+}
+
+/// What an uploaded file turned out to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Opened {
+    /// A table; also where the file was a model and a table is open besides.
+    pub table: Option<TableInfo>,
+    /// A model; also where the file was a table and a model is open besides.
+    pub file: Option<FileInfo>,
+}
+
 /// What the rows are after preparation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataInfo {
@@ -169,6 +195,8 @@ pub struct DataInfo {
     pub classes: Option<Vec<String>>,
     /// The model's inputs, one per dimension.
     pub features: Vec<String>,
+    /// Those of them that a plane can be cut along, counted from 0.
+    pub axes: Vec<usize>,
     /// The columns that make them.
     pub inputs: Vec<InputInfo>,
     /// Rows learned from.
@@ -179,7 +207,7 @@ pub struct DataInfo {
     pub shown_rows: Vec<u64>,
     /// The targets of those rows.
     pub observed: Vec<f64>,
-    /// Kinds of model that can be fitted to them.
+    /// Kinds of model that can be fitted to them; none where a model file is judged.
     pub kinds: Vec<Kind>,
 }
 
@@ -231,6 +259,8 @@ pub struct ModelInfo {
     pub problem: Option<Problem>,
     /// How it did on the held-out rows.
     pub score: Option<Score>,
+    /// The model file that it was read from, where it was not fitted here.
+    pub file: Option<String>,
 }
 
 /// How a model does on the held-out rows, at its best lifetime.
@@ -261,9 +291,9 @@ pub struct Curve {
     pub lifetimes: Vec<f64>,
     /// On the rows learned from.
     pub train: Vec<f64>,
-    /// On the held-out rows.
+    /// On the held-out rows; empty where there are none.
     pub held_out: Vec<f64>,
-    /// Where the held-out loss is least.
+    /// Where the held-out loss is least; the model's own lifetime without held-out rows.
     pub best: f64,
     /// The smallest lifetime within one standard error of it.
     pub best_1se: f64,
@@ -421,6 +451,9 @@ pub struct Recipe {
     pub kind: Kind,
     /// A lifetime; tuned if not given.
     pub lifetime: Option<f64>,
+    /// One lifetime per input instead of tuned ones, as in a [`FitRequest`].
+    #[serde(default)]
+    pub lifetimes: Option<Vec<f64>>,
     /// Trees, or grids.
     pub trees: Option<usize>,
     /// Seed of all randomness.
@@ -445,7 +478,9 @@ pub struct State {
     pub generation: u64,
     /// The table that was opened.
     pub table: Option<TableInfo>,
-    /// Its rows, prepared.
+    /// The model file that was opened.
+    pub file: Option<FileInfo>,
+    /// The rows, prepared.
     pub data: Option<DataInfo>,
     /// Models, oldest first.
     pub models: Vec<ModelInfo>,

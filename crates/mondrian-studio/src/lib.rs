@@ -38,23 +38,23 @@ pub const MAX_UPLOAD: u64 = 2_000_000_000;
 pub struct Options {
     /// The port; 0 for any that is free.
     pub port: u16,
-    /// A table of this machine to open at once.
-    pub table: Option<PathBuf>,
+    /// Files of this machine to open at once: a table, a model, or a model and the table that judges it.
+    pub files: Vec<PathBuf>,
     /// Bytes of an upload at most.
     pub max_upload: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { port: 0, table: None, max_upload: MAX_UPLOAD }
+        Self { port: 0, files: Vec::new(), max_upload: MAX_UPLOAD }
     }
 }
 
 /// Why the studio could not start.
 #[derive(Debug)]
 pub enum Failure {
-    /// The table that was named cannot be opened.
-    Table(Problem),
+    /// A file that was named cannot be opened.
+    File(Problem),
     /// The server cannot be started.
     Server(io::Error),
 }
@@ -73,7 +73,7 @@ pub struct Studio {
 }
 
 impl Studio {
-    /// Binds the port on the loopback address and opens the table that was named.
+    /// Binds the port on the loopback address and opens the files that were named.
     ///
     /// # Errors
     /// [`Failure`].
@@ -81,8 +81,8 @@ impl Studio {
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port))).await?;
         let guard = Guard::new(guard::token()?, listener.local_addr()?.port());
         let session = Arc::new(Session::new(tables, options.max_upload)?);
-        if let Some(path) = &options.table {
-            session.open(path).map_err(Failure::Table)?;
+        for path in &options.files {
+            session.open(path).map_err(Failure::File)?;
         }
         Ok(Self { listener, guard, session })
     }

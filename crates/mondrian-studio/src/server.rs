@@ -19,11 +19,11 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::api::{
-    Choice, Curve, DataInfo, FitRequest, Inputs, Lines, ModelInfo, Plane, PlaneRequest, Problem, Recipe, RowAnswer,
-    RowRequest, State as WholeState, StreamInfo, TableInfo, View,
+    Choice, Curve, DataInfo, FitRequest, Inputs, Lines, ModelInfo, Opened, Plane, PlaneRequest, Problem, Recipe,
+    RowAnswer, RowRequest, State as WholeState, StreamInfo, TableInfo, View,
 };
 use crate::session::{Event, Session, Slot, guarded};
-use crate::{assets, tables};
+use crate::{assets, engine, tables};
 
 /// Bytes of a JSON request at most.
 const MAX_JSON: usize = 1 << 20;
@@ -52,7 +52,8 @@ pub(crate) fn routes(session: Arc<Session>) -> Router {
     let api = Router::new()
         .route("/state", get(state))
         .route("/events", get(events))
-        .route("/table", post(upload).layer(DefaultBodyLimit::disable()))
+        .route("/file", post(upload).layer(DefaultBodyLimit::disable()))
+        .route("/table", post(upload_table).layer(DefaultBodyLimit::disable()))
         .route("/tour", post(tour))
         .route("/choice", post(choose))
         .route("/models", post(fit))
@@ -66,6 +67,7 @@ pub(crate) fn routes(session: Arc<Session>) -> Router {
         .route("/take/lines", post(take_lines))
         .route("/take/model", post(take_model))
         .route("/take/report", post(take_report))
+        .route("/stream/plane", get(stream_plane))
         .route("/stream/play", post(play))
         .route("/stream/pause", post(pause))
         .route("/stream/forget", post(forget))
@@ -116,10 +118,10 @@ struct Named {
     name: String,
 }
 
-/// A table, streamed to a file of the server's own naming.
-async fn upload(State(session): Shared, Query(Named { name }): Query<Named>, body: Body) -> Answer<TableInfo> {
+/// A table or a model, streamed to a file of the server's own naming.
+async fn upload(State(session): Shared, Query(Named { name }): Query<Named>, body: Body) -> Answer<Opened> {
     let too_large = || {
-        let message = format!("the table is larger than {} MB", session.max_upload / 1_000_000);
+        let message = format!("the file is larger than {} MB", session.max_upload / 1_000_000);
         Refusal(StatusCode::PAYLOAD_TOO_LARGE, Problem::with_hint(message, "open it from the command line instead"))
     };
     let failed = |e: std::io::Error| Refusal::from(Problem::new(format!("the upload cannot be stored: {e}")));
@@ -150,6 +152,13 @@ async fn upload(State(session): Shared, Query(Named { name }): Query<Named>, bod
         return Err(refusal);
     }
     Ok(Json(blocking(move || session.open_upload(&place)).await?))
+}
+
+/// The same, where a table is expected.
+async fn upload_table(state: Shared, name: Query<Named>, body: Body) -> Answer<TableInfo> {
+    let Json(opened) = upload(state, name, body).await?;
+    let none = || Problem::with_hint("the file is a model and no table is open besides", "see the request file");
+    Ok(Json(opened.table.ok_or_else(none)?))
 }
 
 async fn tour(State(session): Shared) -> Answer<TableInfo> {
@@ -187,7 +196,7 @@ async fn curve(State(session): Shared, Path(id): Path<u64>) -> Answer<Option<Cur
 }
 
 async fn plane(State(session): Shared, Path(id): Path<u64>, Query(plane): Query<PlaneRequest>) -> Answer<Plane> {
-    asked(session, id, move |slot| slot.ready()?.plane(&slot.prepared.data, &slot.request, plane)).await
+    asked(session, id, move |slot| slot.ready()?.plane(&slot.prepared.data, plane)).await
 }
 
 /// What to look at.
@@ -216,26 +225,33 @@ async fn inputs(State(session): Shared, Path(id): Path<u64>) -> Answer<Inputs> {
 /// Work with the table and the choice that is in force.
 async fn with_table<T: Send + 'static>(
     session: Arc<Session>,
-    work: impl FnOnce(&dyn tables::Table, &Choice) -> Result<T, Problem> + Send + 'static,
+    recipe: Recipe,
+    work: impl FnOnce(&dyn tables::Table, &Choice, &Recipe) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Refusal> {
     let (opened, prepared) = (session.table()?, session.prepared()?);
-    blocking(move || work(opened.table.as_ref(), &prepared.info.choice)).await
+    let recipe = prepared.data.in_units_of(recipe);
+    blocking(move || work(opened.table.as_ref(), &prepared.info.choice, &recipe)).await
 }
 
 async fn take_lines(State(session): Shared, Json(recipe): Json<Recipe>) -> Answer<Lines> {
-    let command = with_table(session, move |table, choice| Ok(table.command(choice, &recipe))).await?;
-    Ok(Json(tables::lines(command, "model.mondrian")))
+    Ok(Json(with_table(session, recipe, |table, choice, recipe| Ok(table.lines(choice, recipe))).await?))
 }
 
 async fn take_model(State(session): Shared, Json(recipe): Json<Recipe>) -> Result<Response, Refusal> {
-    let bytes = with_table(session, move |table, choice| table.model_file(choice, &recipe)).await?;
+    let bytes = with_table(session, recipe, |table, choice, recipe| table.model_file(choice, recipe)).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
 async fn take_report(State(session): Shared, Json(recipe): Json<Recipe>) -> Result<Response, Refusal> {
-    let page = with_table(session, move |table, choice| table.report(choice, &recipe)).await?;
+    let page = with_table(session, recipe, |table, choice, recipe| table.report(choice, recipe)).await?;
     // Bytes to save: shown here, the page's own policy would stop its scripts.
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], page).into_response())
+}
+
+/// The tree that a stream grows, for its picture.
+async fn stream_plane(State(session): Shared, Query(plane): Query<PlaneRequest>) -> Answer<Plane> {
+    let prepared = session.prepared()?;
+    Ok(Json(blocking(move || engine::plane_of_stream(&prepared.data, plane)).await?))
 }
 
 #[derive(Deserialize)]

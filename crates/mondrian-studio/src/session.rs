@@ -12,10 +12,11 @@ use tempfile::TempDir;
 use tokio::sync::broadcast;
 
 use crate::api::{
-    Choice, DataInfo, FitRequest, Kind, ModelInfo, Problem, State, Status, StreamInfo, TableInfo, Task, VERSION,
+    Choice, DataInfo, FileInfo, FitRequest, Kind, ModelInfo, Opened, Problem, State, Status, StreamInfo, TableInfo,
+    Task, VERSION,
 };
-use crate::engine::{self, Model, Stream};
-use crate::tables::{Data, Table, Tables};
+use crate::engine::{self, Model, Stream, Watch};
+use crate::tables::{Data, ModelFile, Table, Tables};
 
 /// Models of a session at most.
 pub(crate) const MAX_MODELS: usize = 12;
@@ -37,6 +38,14 @@ pub(crate) enum Event {
 pub(crate) struct OpenTable {
     pub(crate) table: Box<dyn Table>,
     pub(crate) info: TableInfo,
+    path: PathBuf,
+    _stored: Option<Stored>,
+}
+
+/// A model file; its model is a slot.
+struct OpenFile {
+    info: FileInfo,
+    path: PathBuf,
     _stored: Option<Stored>,
 }
 
@@ -66,7 +75,6 @@ pub(crate) struct Prepared {
 /// A model under way or ready.
 pub(crate) struct Slot {
     pub(crate) id: u64,
-    pub(crate) request: FitRequest,
     pub(crate) prepared: Arc<Prepared>,
     pub(crate) model: OnceLock<Model>,
     cancelled: AtomicBool,
@@ -78,6 +86,7 @@ pub(crate) struct Slot {
 struct Inner {
     generation: u64,
     table: Option<Arc<OpenTable>>,
+    file: Option<Arc<OpenFile>>,
     prepared: Option<Arc<Prepared>>,
     models: Vec<Arc<Slot>>,
     next_id: u64,
@@ -136,6 +145,7 @@ impl Session {
             version: VERSION,
             generation: inner.generation,
             table: inner.table.as_ref().map(|t| t.info.clone()),
+            file: inner.file.as_ref().map(|f| f.info.clone()),
             data: inner.prepared.as_ref().map(|p| p.info.clone()),
             models: inner.models.iter().map(|slot| slot.info()).collect(),
             max_upload: self.max_upload,
@@ -143,36 +153,91 @@ impl Session {
         })
     }
 
-    /// Opens a table of this machine that was named on the command line.
-    pub(crate) fn open(&self, path: &Path) -> Result<TableInfo, Problem> {
+    /// Opens a table or a model of this machine that was named on the command line.
+    pub(crate) fn open(self: &Arc<Self>, path: &Path) -> Result<Opened, Problem> {
         self.put(path, None)
     }
 
-    /// Opens a table that was uploaded; its file goes with it.
-    pub(crate) fn open_upload(&self, path: &Path) -> Result<TableInfo, Problem> {
+    /// Opens a table or a model that was uploaded; its file goes with it.
+    pub(crate) fn open_upload(self: &Arc<Self>, path: &Path) -> Result<Opened, Problem> {
         let folder = path.parent().map(|folder| Stored(folder.to_path_buf()));
         self.put(path, folder)
     }
 
     /// Opens the table of the tour.
-    pub(crate) fn open_tour(&self) -> Result<TableInfo, Problem> {
+    pub(crate) fn open_tour(self: &Arc<Self>) -> Result<TableInfo, Problem> {
         let (name, text) = self.tables.tour();
         let place = self.upload_place(name)?;
         std::fs::write(&place, text).map_err(|e| Problem::new(format!("the table cannot be stored: {e}")))?;
-        self.open_upload(&place)
+        self.write(|inner| inner.file = None);
+        self.open_upload(&place)?;
+        Ok(self.table()?.info.clone())
     }
 
-    fn put(&self, path: &Path, stored: Option<Stored>) -> Result<TableInfo, Problem> {
+    fn put(self: &Arc<Self>, path: &Path, stored: Option<Stored>) -> Result<Opened, Problem> {
+        if let Some(model) = guarded(|| self.tables.open_model(path))? {
+            return self.put_model(model, path, stored);
+        }
         let table = guarded(|| self.tables.open(path))?;
         let info = guarded(|| table.describe())?;
-        let opened = Arc::new(OpenTable { table, info: info.clone(), _stored: stored });
+        let opened = Arc::new(OpenTable { table, info: info.clone(), path: path.to_path_buf(), _stored: stored });
+        if let Some(file) = self.read(|inner| inner.file.clone()) {
+            // The open model is judged by this table.
+            let model = guarded(|| self.tables.open_model(&file.path))?;
+            let model = model.ok_or_else(|| Problem::with_hint("the model file has changed", "open it again"))?;
+            return self.judge(model, file, Some(opened));
+        }
         self.write(|inner| {
             inner.clear_models();
             inner.table = Some(opened);
             inner.prepared = None;
         });
         self.tell(Event::State);
-        Ok(info)
+        Ok(Opened { table: Some(info), file: None })
+    }
+
+    /// A model file, judged by the table that is open, if that has the model's columns; else the table is closed.
+    fn put_model(self: &Arc<Self>, model: ModelFile, path: &Path, stored: Option<Stored>) -> Result<Opened, Problem> {
+        let file = Arc::new(OpenFile { info: model.info.clone(), path: path.to_path_buf(), _stored: stored });
+        let table = self.read(|inner| inner.table.clone());
+        let fits = table.filter(|table| guarded(|| (model.rows)(&table.path)).is_ok_and(|part| !part.rows.is_empty()));
+        self.judge(model, file, fits)
+    }
+
+    /// Shows a model of a file, judged by all rows of a table if there is one.
+    fn judge(
+        self: &Arc<Self>,
+        model: ModelFile,
+        file: Arc<OpenFile>,
+        table: Option<Arc<OpenTable>>,
+    ) -> Result<Opened, Problem> {
+        let ModelFile { info, seed, model, mut data, rows } = model;
+        if let Some(table) = &table {
+            data.held_out = guarded(|| rows(&table.path)).map_err(|problem| Problem {
+                message: format!("the table does not fit the model {}: {}", info.name, problem.message),
+                hint: Some("give a table with the model's columns, or close the model first".to_owned()),
+                ..problem
+            })?;
+        }
+        let choice = Choice { target: data.target.clone(), ..Choice::default() };
+        let mut described = describe(&data, choice, Vec::new());
+        described.n_train = info.rows as usize;
+        let prepared = Arc::new(Prepared { data, info: described });
+        let request = FitRequest { kind: info.kind, trees: engine::n_trees(&model), seed, lifetimes: None };
+        let opened = Opened { table: table.as_ref().map(|t| t.info.clone()), file: Some(info.clone()) };
+        let slot = self.write(|inner| {
+            inner.clear_models();
+            inner.table = table;
+            inner.file = Some(file);
+            inner.prepared = Some(Arc::clone(&prepared));
+            inner.next_id += 1;
+            let slot = Arc::new(Slot::new(inner.next_id, request, prepared, Some(info.name)));
+            inner.models.push(Arc::clone(&slot));
+            slot
+        });
+        self.tell(Event::State);
+        self.begin(slot, move |data, watch| engine::open(model, data, watch))?;
+        Ok(opened)
     }
 
     pub(crate) fn table(&self) -> Result<Arc<OpenTable>, Problem> {
@@ -191,26 +256,16 @@ impl Session {
         if data.train.rows.is_empty() || data.held_out.rows.is_empty() {
             return Err(Problem::with_hint("too few rows to hold some out", "give at least a dozen"));
         }
-        let which = engine::shown(&data.held_out);
-        let info = DataInfo {
-            choice: choice.clone(),
-            task: data.task,
-            classes: data.classes.clone(),
-            features: data.features.clone(),
-            inputs: data.inputs.clone(),
-            n_train: data.train.rows.len(),
-            n_held_out: data.held_out.rows.len(),
-            shown_rows: which.iter().map(|&row| data.held_out.rows[row]).collect(),
-            observed: which.iter().filter_map(|&row| data.held_out.y.get(row)).copied().collect(),
-            kinds: match data.task {
-                Some(Task::Regression) => vec![Kind::Laplace, Kind::Forest, Kind::Kernel, Kind::Grid, Kind::Density],
-                Some(Task::Classification) => vec![Kind::Laplace, Kind::Forest, Kind::Density],
-                None => vec![Kind::Density],
-            },
+        let kinds = match data.task {
+            Some(Task::Regression) => vec![Kind::Laplace, Kind::Forest, Kind::Kernel, Kind::Grid, Kind::Density],
+            Some(Task::Classification) => vec![Kind::Laplace, Kind::Forest, Kind::Density],
+            None => vec![Kind::Density],
         };
+        let info = describe(&data, choice.clone(), kinds);
         let prepared = Arc::new(Prepared { data, info: info.clone() });
         self.write(|inner| {
             inner.clear_models();
+            inner.file = None;
             inner.prepared = Some(prepared);
         });
         self.tell(Event::State);
@@ -220,30 +275,45 @@ impl Session {
     /// Starts a fit on its own thread.
     pub(crate) fn fit(self: &Arc<Self>, request: FitRequest) -> Result<ModelInfo, Problem> {
         let prepared = self.prepared()?;
+        if !prepared.info.kinds.contains(&request.kind) {
+            let message = format!("a {} model cannot be fitted to these rows", request.kind.name());
+            return Err(Problem::with_hint(message, "choose a table and its columns first"));
+        }
+        let asked = request.clone();
         let slot = self.write(|inner| {
             if inner.models.len() >= MAX_MODELS {
                 let message = format!("{MAX_MODELS} models are open");
                 return Err(Problem::with_hint(message, "remove one first"));
             }
             inner.next_id += 1;
-            let slot = Arc::new(Slot::new(inner.next_id, request, prepared));
+            let slot = Arc::new(Slot::new(inner.next_id, request, prepared, None));
             inner.models.push(Arc::clone(&slot));
             Ok(slot)
         })?;
         let info = slot.info();
         self.tell(Event::State);
-        let session = Arc::clone(self);
-        std::thread::Builder::new()
-            .name(format!("fit-{}", slot.id))
-            .spawn(move || session.work(&slot))
-            .map_err(|e| Problem::new(format!("no thread can be started: {e}")))?;
+        self.begin(slot, move |data, watch| engine::fit(data, &asked, watch))?;
         Ok(info)
     }
 
-    fn work(&self, slot: &Slot) {
+    /// Makes a model on a thread of its own.
+    fn begin(
+        self: &Arc<Self>,
+        slot: Arc<Slot>,
+        make: impl FnOnce(&Data, Watch<'_>) -> Result<Model, Problem> + Send + 'static,
+    ) -> Result<(), Problem> {
+        let session = Arc::clone(self);
+        std::thread::Builder::new()
+            .name(format!("fit-{}", slot.id))
+            .spawn(move || session.work(&slot, make))
+            .map_err(|e| Problem::new(format!("no thread can be started: {e}")))?;
+        Ok(())
+    }
+
+    fn work(&self, slot: &Slot, make: impl FnOnce(&Data, Watch<'_>) -> Result<Model, Problem>) {
         let mut told = Instant::now();
         let outcome = guarded(|| {
-            let model = engine::fit(&slot.prepared.data, &slot.request, &mut |stage, progress| {
+            let model = make(&slot.prepared.data, &mut |stage, progress| {
                 if slot.cancelled.load(Ordering::Relaxed) {
                     return ControlFlow::Break(());
                 }
@@ -290,7 +360,14 @@ impl Session {
     /// Ends a fit and forgets the model.
     pub(crate) fn remove(&self, id: u64) -> Result<(), Problem> {
         self.cancel(id)?;
-        self.write(|inner| inner.models.retain(|slot| slot.id != id));
+        self.write(|inner| {
+            inner.models.retain(|slot| slot.id != id);
+            // Without its model, a file and its columns say nothing; a table that judged it stays.
+            if inner.models.is_empty() && inner.file.take().is_some() {
+                inner.clear_models();
+                inner.prepared = None;
+            }
+        });
         self.tell(Event::State);
         Ok(())
     }
@@ -300,7 +377,7 @@ impl Session {
         self.tables.stop();
         self.write(|inner| {
             inner.clear_models();
-            inner.table = None;
+            (inner.table, inner.file) = (None, None);
         });
         // A fit that has not ended yet still holds the session: the folder goes all the same.
         let _ = std::fs::remove_dir_all(self.folder.path());
@@ -309,8 +386,8 @@ impl Session {
     /// Feeds rows into a forest, on its own thread, until paused or at the end.
     pub(crate) fn play(self: &Arc<Self>, restart: bool) -> Result<StreamInfo, Problem> {
         let prepared = self.prepared()?;
-        if prepared.data.task.is_none() {
-            return Err(Problem::with_hint("a stream needs a target", "choose the column to predict"));
+        if prepared.data.task.is_none() || prepared.info.kinds.is_empty() {
+            return Err(Problem::with_hint("a stream needs a table and a target", "choose the column to predict"));
         }
         let slot = self.write(|inner| {
             let old = inner.stream.take().filter(|old| !restart && Arc::ptr_eq(&old.prepared, &prepared));
@@ -375,6 +452,24 @@ impl Session {
     }
 }
 
+/// Prepared rows, for the page.
+fn describe(data: &Data, choice: Choice, kinds: Vec<Kind>) -> DataInfo {
+    let which = engine::shown(&data.held_out);
+    DataInfo {
+        choice,
+        task: data.task,
+        classes: data.classes.clone(),
+        features: data.features.clone(),
+        axes: data.axes.clone(),
+        inputs: data.inputs.clone(),
+        n_train: data.train.rows.len(),
+        n_held_out: data.held_out.rows.len(),
+        shown_rows: which.iter().map(|&row| data.held_out.rows[row]).collect(),
+        observed: which.iter().filter_map(|&row| data.held_out.y.get(row)).copied().collect(),
+        kinds,
+    }
+}
+
 impl StreamSlot {
     fn info(&self) -> StreamInfo {
         StreamInfo { playing: self.playing.load(Ordering::SeqCst), ..lock(&self.stream).info().clone() }
@@ -394,20 +489,20 @@ impl Inner {
 }
 
 impl Slot {
-    fn new(id: u64, request: FitRequest, prepared: Arc<Prepared>) -> Self {
+    fn new(id: u64, request: FitRequest, prepared: Arc<Prepared>, file: Option<String>) -> Self {
         let info = ModelInfo {
             id,
-            request: request.clone(),
+            request,
             status: Status::Running,
             stage: "starting".to_owned(),
             progress: None,
             seconds: 0.0,
             problem: None,
             score: None,
+            file,
         };
         Self {
             id,
-            request,
             prepared,
             model: OnceLock::new(),
             cancelled: AtomicBool::new(false),

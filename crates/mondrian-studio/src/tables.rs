@@ -3,9 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use mondrian::{
+    ClassificationForest, DensityForest, GridRidge, KernelRidge, LaplaceClassifier, LaplaceKernelRidge,
+    LaplaceRegressor, RegressionForest,
+};
 use serde_json::{Map, Value};
 
-use crate::api::{Choice, InputInfo, Lines, Problem, Recipe, TableInfo, Task};
+use crate::api::{Choice, FileInfo, InputInfo, Kind, Lines, Problem, Recipe, TableInfo, Task};
 
 /// Opens tables and model files. The program implements it, so that the studio reads what its commands read.
 pub trait Tables: Send + Sync + 'static {
@@ -15,11 +19,57 @@ pub trait Tables: Send + Sync + 'static {
     /// What is wrong with the file.
     fn open(&self, path: &Path) -> Result<Box<dyn Table>, Problem>;
 
+    /// Opens a model file; none if the file is something else.
+    ///
+    /// # Errors
+    /// What is wrong with the model.
+    fn open_model(&self, path: &Path) -> Result<Option<ModelFile>, Problem> {
+        let _ = path;
+        Ok(None)
+    }
+
     /// Name and text of the table of `mondrian tour`.
     fn tour(&self) -> (&'static str, &'static str);
 
     /// Ends what is still at work: the studio closes.
     fn stop(&self);
+}
+
+/// Reads the rows of a table.
+pub type ReadRows = dyn Fn(&Path) -> Result<Part, Problem> + Send;
+
+/// An open model file.
+pub struct ModelFile {
+    /// What it says of itself.
+    pub info: FileInfo,
+    /// Seed of all its randomness.
+    pub seed: u64,
+    /// The model.
+    pub model: SavedModel,
+    /// Its inputs, and the rows that it holds itself; nothing is held out.
+    pub data: Data,
+    /// The rows of a table, prepared as the model's own: to judge it by.
+    pub rows: Box<ReadRows>,
+}
+
+/// The model of a file.
+pub enum SavedModel {
+    /// The tuned kernel, for numbers.
+    Laplace(Box<LaplaceRegressor>),
+    /// The tuned kernel, for classes.
+    LaplaceClasses(Box<LaplaceClassifier>),
+    /// The report's kernel: lifetimes alone.
+    Axes(Box<LaplaceKernelRidge>),
+    /// A forest, for numbers.
+    Forest(Box<RegressionForest>),
+    /// A forest, for classes.
+    Classifier(Box<ClassificationForest>),
+    /// Ridge regression on Mondrian features.
+    Kernel(Box<KernelRidge>),
+    /// Ridge regression on a Mondrian grid.
+    Grid(Box<GridRidge>),
+    /// A density.
+    Density(Box<DensityForest>),
 }
 
 /// An open table.
@@ -48,8 +98,8 @@ pub trait Table: Send + Sync {
     /// As the command's.
     fn report(&self, choice: &Choice, recipe: &Recipe) -> Result<Vec<u8>, Problem>;
 
-    /// The command that fits the same model.
-    fn command(&self, choice: &Choice, recipe: &Recipe) -> String;
+    /// The command, and the Python lines, that give the same model, bit for bit.
+    fn lines(&self, choice: &Choice, recipe: &Recipe) -> Lines;
 }
 
 /// How rows become numbers, and numbers the file's units.
@@ -87,6 +137,8 @@ pub struct Part {
 pub struct Data {
     /// Names, one per dimension.
     pub features: Vec<String>,
+    /// The dimensions that a plane can be cut along: all but numbers of categories.
+    pub axes: Vec<usize>,
     /// The columns behind them.
     pub inputs: Vec<InputInfo>,
     /// The target's name.
@@ -133,6 +185,12 @@ impl Data {
         lifetimes.iter().zip(self.deviations()).map(|(lifetime, deviation)| lifetime / deviation).collect()
     }
 
+    /// A recipe with its lifetimes in the units that the program's `--lifetimes` takes.
+    pub(crate) fn in_units_of(&self, recipe: Recipe) -> Recipe {
+        let Some(lifetimes) = recipe.lifetimes.as_ref().filter(|_| recipe.kind == Kind::Laplace) else { return recipe };
+        Recipe { lifetimes: Some(self.in_file_units(lifetimes)), ..recipe }
+    }
+
     /// The medians of some rows, dimension by dimension.
     pub fn medians(x: &[f64], width: usize) -> Vec<f64> {
         (0..width)
@@ -143,12 +201,4 @@ impl Data {
             })
             .collect()
     }
-}
-
-/// The Python lines that open a taken-away model.
-pub(crate) fn lines(command: String, file: &str) -> Lines {
-    let python = format!(
-        "import mondrian\nimport pandas\n\nmodel = mondrian.load({file:?})\ntable = pandas.read_csv(\"new.csv\")\nprint(model.predict(table[list(model.feature_names_in_)]))"
-    );
-    Lines { command, python }
 }

@@ -1,7 +1,7 @@
 // The studio: one state shared with the server, one lifetime for everything on the page.
 import { $, attempt, clamp, get, h, number, percent, post, postForBytes, redrawAll, upload } from "./dom.js";
 import { chart, scatter } from "./charts.js";
-import { showTable } from "./table.js";
+import { showFile, showTable } from "./table.js";
 import { showBoard, showInputs, showKinds } from "./models.js";
 import { labelAxes, partition, surface, valueRange } from "./plane.js";
 import { classLegend, rowEditor } from "./row.js";
@@ -94,20 +94,21 @@ function figure(label, value) {
 }
 function showView(view) {
   app.view = view;
-  const { data } = app.state, s = view.score, kind = app.model.request.kind, density = kind === "density", classes = !density && data.task === "classification" ? data.classes : null;
+  const { data } = app.state, s = view.score, judged = data.n_held_out > 0, kind = app.model.request.kind, density = kind === "density", classes = !density && data.task === "classification" ? data.classes : null;
   const figures = [];
   if (app.curve) figures.push(figure("lifetime", number(view.lifetime, 3)));
-  if (density) figures.push(figure("mean −log density, held out", number(s.log_loss)), figure("on training rows", number(view.train_loss)));
-  else if (classes) figures.push(figure("wrong, held out", percent(s.error_rate)), figure("log loss", number(s.log_loss, 3)));
-  else figures.push(figure("RMSE, held out", number(s.rmse)), figure("R²", s.r2 === null ? "–" : s.r2.toFixed(4)), figure("coverage of 90 %", percent(s.coverage)));
+  const where = data.kinds.length ? "held out" : "on the table";
+  if (density) figures.push(...(judged ? [figure(`mean −log density, ${where}`, number(s.log_loss))] : []), figure("on training rows", number(view.train_loss)));
+  else if (classes) figures.push(...(judged ? [figure(`wrong, ${where}`, percent(s.error_rate)), figure("log loss", number(s.log_loss, 3))] : [figure("log loss, training", number(view.train_loss))]));
+  else if (judged) figures.push(figure(`RMSE, ${where}`, number(s.rmse)), figure("R²", s.r2 === null ? "–" : s.r2.toFixed(4)), figure("coverage of 90 %", percent(s.coverage)));
   if (!density && !classes && view.train_loss !== null) figures.push(figure("RMSE, training", number(view.train_loss)));
   figures.push(figure("answered in", `${view.millis.toFixed(0)} ms`));
   $("figures").replaceChildren(...figures);
 
-  $("p-scatter").hidden = density || !!classes;
-  $("p-residuals").hidden = density || !!classes;
+  $("p-scatter").hidden = density || !!classes || !judged;
+  $("p-residuals").hidden = density || !!classes || !judged;
   $("p-calibration").hidden = density || !view.calibration.length;
-  if (!density && !classes) {
+  if (!density && !classes && judged) {
     dots.set({ predicted: view.predicted, observed: data.observed, std: view.std }, `predicted against observed for ${view.predicted.length} held-out rows, RMSE ${number(s.rmse)}`);
     $("scatter-note").textContent = `${number(view.predicted.length)} held-out rows${view.std.length ? ", each with its 90 % interval" : ""}`;
     showResiduals(view.predicted.map((p, i) => data.observed[i] - p));
@@ -157,19 +158,18 @@ async function activate(id) {
   $("slider").hidden = !found;
   $("life-h").textContent = found ? "The lifetime" : "The model";
   $("life-text").textContent = found
-    ? `One fit of the ${model.request.kind} holds every lifetime. Drag the slider, or the curve: everything below answers from that one fit, nothing is fitted again.`
+    ? `One ${model.file ? "file" : "fit"} of the ${model.request.kind} holds every lifetime. Drag the slider, or the curve: everything below answers from that one fit, nothing is fitted again.`
     : `The ${model.request.kind} model has one lifetime per input, below, and no single one to drag.`;
   app.lifetime = found ? found.best : null;
   if (found) {
     curve.set({
       x: found.lifetimes.map((l) => Math.max(l, found.from)), logX: true, xLabel: "lifetime λ", xShort: "λ", yLabel: { rmse: "RMSE", log_loss: "log loss", neg_log_density: "−log density" }[found.loss] || found.loss,
-      series: [{ label: "held out", colour: "--blue", y: found.held_out, steps: true }, { label: "training", colour: "--soft", y: found.train, steps: true, width: 1.4, dash: [4, 4] }],
+      series: [...(found.held_out.length ? [{ label: data.kinds.length ? "held out" : "table", colour: "--blue", y: found.held_out, steps: true }] : []), { label: "training", colour: "--soft", y: found.train, steps: true, width: 1.4, dash: [4, 4] }],
     });
   }
   await preparePlane();
   if (found) setLifetime(found.best, true);
   else ask(true);
-  $("stream").hidden = !app.streamable;
   editor.set(data, model);
   editor.at(app.lifetime);
   showTake();
@@ -180,7 +180,7 @@ async function activate(id) {
     showInputs(model, relevance);
     contents();
     // A categorical column is several dimensions of a plane, or none.
-    const order = relevance.relevance.map((r, i) => [r, data.features.indexOf(relevance.names[i])]).filter(([, i]) => i >= 0).sort((a, b) => b[0] - a[0]).map(([, i]) => i);
+    const order = relevance.relevance.map((r, i) => [r, data.features.indexOf(relevance.names[i])]).filter(([, i]) => data.axes.includes(i)).sort((a, b) => b[0] - a[0]).map(([, i]) => i);
     if (app.fresh && order.length > 1) {
       app.fresh = false;
       app.axes = [order[0], order[1]];
@@ -192,7 +192,7 @@ async function activate(id) {
 }
 
 async function preparePlane() {
-  const { data } = app.state, flat = data.features.length > 1;
+  const { data } = app.state, flat = data.axes.length > 1;
   $("p-tree").hidden = !flat || !app.curve;
   $("p-surface").hidden = !flat;
   if (!flat) { app.plane = null; return; }
@@ -203,7 +203,7 @@ async function preparePlane() {
   tree.set(plane, { classes, density });
   labelAxes("x", plane);
   labelAxes("sx", plane);
-  const select = (label, which) => h("label", {}, label, h("select", { "aria-label": `${label} input`, onchange: (e) => pick(which, Number(e.target.value)) }, data.features.map((f, i) => h("option", { value: i, text: f, selected: app.axes[which] === i, disabled: app.axes[1 - which] === i }))));
+  const select = (label, which) => h("label", {}, label, h("select", { "aria-label": `${label} input`, onchange: (e) => pick(which, Number(e.target.value)) }, data.axes.map((i) => h("option", { value: i, text: data.features[i], selected: app.axes[which] === i, disabled: app.axes[1 - which] === i }))));
   const points = h("button", { type: "button", class: "plain", "aria-pressed": "true", text: "rows" });
   points.addEventListener("click", () => { const on = points.getAttribute("aria-pressed") !== "true"; points.setAttribute("aria-pressed", on); tree.points(on); });
   const number_ = h("input", { type: "number", min: 1, max: 10000, value: app.tree + 1, "aria-label": "tree", onchange: (e) => { app.tree = Math.max(0, Number(e.target.value) - 1); preparePlane().then(() => setLifetime(app.lifetime, true)); } });
@@ -212,8 +212,20 @@ async function preparePlane() {
   $("surface-tools").replaceChildren(classes ? classLegend(classes) : density ? h("span", { class: "soft", text: "seven contours of the log density" }) : h("span", { class: "ramp" }, number(lo, 3), h("i"), `${number(hi, 3)} ${data.choice.target}`), ...(app.curve ? [] : [select("across", 0), select("up", 1)]));
   $("surface-h").textContent = density ? "All trees: the density" : classes ? "All trees: the classes" : app.curve ? "All trees: the mean" : "The mean";
   $("surface-note").textContent = data.features.length > 2 ? "All other inputs at their medians." : "";
-  // A streamed forest cuts the same box as the fitted one; a density has a box of its own, other models have no trees.
-  if (data.task && app.curve && !density) { stream.plane(plane, data); app.streamable = true; }
+  prepareStream();
+}
+/** The stream's tree, in the plane that is looked at; it needs no model. */
+let streamed = "";
+async function prepareStream() {
+  const { data } = app.state, able = !!(data && data.task && data.kinds.length);
+  $("stream").hidden = !able;
+  const now = able ? `${app.generation} ${app.axes}` : "";
+  if (now === streamed) return;
+  streamed = now;
+  $("growing").parentElement.hidden = !able || data.axes.length < 2;
+  if (!able || data.axes.length < 2) return;
+  const plane = await attempt(() => get(`stream/plane?x=${app.axes[0]}&y=${app.axes[1]}`));
+  if (plane && now === streamed) stream.plane(plane, data);
 }
 async function pick(which, feature) {
   app.axes[which] = feature;
@@ -223,16 +235,24 @@ async function pick(which, feature) {
 }
 
 // ---- take it away -------------------------------------------------------------------------------------------------
-const recipe = () => ({ kind: app.model.request.kind, lifetime: app.lifetime, trees: app.model.request.trees, seed: app.model.request.seed });
+const recipe = () => ({ kind: app.model.request.kind, lifetime: app.lifetime, lifetimes: app.model.request.lifetimes, trees: app.model.request.trees, seed: app.model.request.seed });
 async function showTake() {
   $("take").hidden = !app.model;
   if (!app.model) return;
+  const { file } = app.model;
+  for (const id of ["take-model", "take-report"]) $(id).hidden = !!file;
+  if (file) {
+    $("take-text").textContent = "You have the file: these lines predict with it.";
+    $("command").textContent = `mondrian predict ${/^[\w.-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`} new.csv`;
+    $("python").textContent = `import mondrian\nimport pandas\n\nmodel = mondrian.load(${JSON.stringify(file)})\ntable = pandas.read_csv("new.csv")\nprint(model.predict(table[list(model.feature_names_in_)]))`;
+    return;
+  }
   const found = await attempt(() => post("take/lines", recipe()));
   if (!found) return;
-  $("take-text").textContent = app.curve ? `The ${app.model.request.kind} at lifetime ${number(app.lifetime, 3)}, fitted on all rows: the file that the command below writes, byte for byte.` : `The ${app.model.request.kind} model, tuned and fitted on all rows: the file that the command below writes, byte for byte.`;
+  $("take-text").textContent = app.curve ? `The ${app.model.request.kind} at lifetime ${number(app.lifetime, 3)}, fitted on all rows: the file that the command below writes, byte for byte.` : `The ${app.model.request.kind} model, ${app.model.request.lifetimes ? "with the lifetimes moved" : "tuned"} and fitted on all rows: the file that the command below writes, byte for byte.`;
   $("command").textContent = found.command;
   $("python").textContent = found.python;
-  $("take-report").hidden = !app.curve;
+  $("take-report").hidden = app.model.request.kind === "grid";
 }
 async function take(path, name, button) {
   button.disabled = true;
@@ -267,6 +287,8 @@ function contents() {
   const sections = [...document.querySelectorAll("main > section")].filter((s) => !s.hidden);
   $("contents").replaceChildren(...(sections.length > 1 ? sections.map((s) => h("a", { href: `#${s.id}`, text: s.querySelector("h2").textContent })) : []));
 }
+/** The first two inputs that a plane can be cut along. */
+const firstAxes = (data) => (data && data.axes.length > 1 ? data.axes.slice(0, 2) : [0, 1]);
 let turn = 0;
 async function refresh() {
   const mine = ++turn;
@@ -276,24 +298,25 @@ async function refresh() {
   const fresh = state.generation !== app.generation;
   app.state = state;
   app.generation = state.generation;
-  $("title").textContent = state.table ? state.table.name.split(/[\\/]/).at(-1) : "One fit holds every lifetime";
-  drop.classList.toggle("small", !!state.table);
+  $("title").textContent = state.file ? state.file.name : state.table ? state.table.name.split(/[\\/]/).at(-1) : "One fit holds every lifetime";
+  drop.classList.toggle("small", !!(state.table || state.file));
   if (fresh) {
     $("problem").hidden = true;
-    Object.assign(app, { active: null, model: null, curve: null, plane: null, axes: [0, 1], tree: 0, fresh: true, lifetime: null, streamable: false });
+    Object.assign(app, { active: null, model: null, curve: null, plane: null, axes: [0, 1], tree: 0, fresh: true, lifetime: null });
     for (const id of ["life", "inputs", "row", "take", "slider"]) $(id).hidden = true;
+    app.axes = firstAxes(state.data);
+    showFile(state);
     showTable(state, () => {});
     showKinds(state);
     stream.reset(state.data);
-    $("stream").hidden = true;
+    prepareStream();
   }
   $("models").hidden = !state.data;
   if (app.active !== null && !state.models.some((m) => m.id === app.active)) { app.active = null; app.model = null; for (const id of ["life", "inputs", "row", "take", "slider"]) $(id).hidden = true; }
-  $("stream").hidden = !app.streamable;
   showBoard(state, app.active, activate);
   contents();
   const ready = state.models.find((m) => m.status === "ready");
-  if (app.active === null && ready) { await activate(ready.id); $("stream").hidden = !app.streamable; contents(); }
+  if (app.active === null && ready) { await activate(ready.id); contents(); }
 }
 function listen() {
   const source = new EventSource("api/v1/events");

@@ -59,7 +59,7 @@ export const get = async (path) => (await asked(path)).json();
 export const post = async (path, body) => (await asked(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body ?? {}) })).json();
 export const del = async (path) => (await asked(path, { method: "DELETE" })).json();
 export const postForBytes = async (path, body) => (await asked(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) })).blob();
-export const upload = async (file) => (await asked(`table?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file })).json();
+export const upload = async (file) => (await asked(`file?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file })).json();
 
 // ---- problems -----------------------------------------------------------------------------------------------------
 /** Shows what went wrong until it is closed or the next one comes. */

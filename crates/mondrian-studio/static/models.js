@@ -11,6 +11,9 @@ const WORDS = {
 
 export function showKinds(state) {
   const kinds = state.data ? state.data.kinds : [];
+  $("kinds").hidden = !kinds.length;
+  $("models-text").textContent = kinds.length ? "A quarter of the rows is held out; every model learns from the rest and is judged on that quarter."
+    : state.table ? "The model of the file, judged by all rows of the table." : "The model of the file; without a table nothing judges it.";
   $("kinds").replaceChildren(...kinds.map((kind) => h("article", {},
     h("h3", { text: kind }), h("p", { class: "soft", text: WORDS[kind] }),
     h("button", { type: "button", "data-fit": kind, onclick: () => attempt(() => post("models", { kind })), text: `Fit ${kind}` }))));
@@ -32,7 +35,7 @@ export function showBoard(state, active, activate) {
   const classes = task === "classification";
   const head = ["model", "", classes ? "log loss" : "RMSE", classes ? "wrong" : "R²", classes ? "" : "log loss", "coverage of 90 %", "fit", "per row", ""];
   const rows = ordered.map((model) => {
-    const s = model.score || {}, name = model.request.lifetimes ? `${model.request.kind}, moved` : model.request.kind;
+    const s = model.score || {}, name = model.file ?? (model.request.lifetimes ? `${model.request.kind}, moved` : model.request.kind);
     const status = {
       running: () => [h("progress", { max: 1, value: model.progress, "aria-label": `progress of ${name}` }), ` ${model.stage} `, h("button", { class: "link", type: "button", onclick: () => attempt(() => post(`models/${model.id}/cancel`)), text: "cancel", "aria-label": `cancel ${name}` })],
       ready: () => [h("label", {}, h("input", { type: "radio", name: "active", value: model.id, checked: model.id === active, onchange: () => activate(model.id) }), " shown", h("span", { class: "soft", text: "" }))],

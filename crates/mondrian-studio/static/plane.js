@@ -64,7 +64,7 @@ function painter(range, classes, density) {
 
 /** The partition of one tree on a canvas; `lifetime` changes at every move of the slider. */
 export function partition(canvas, overlay) {
-  let plane = null, root = null, lifetime = 0, classes = null, density = false, range = [0, 1], showPoints = true, seen = null, paint = null, theme = "";
+  let plane = null, root = null, lifetime = 0, classes = null, density = false, range = [0, 1], showPoints = true, seen = null, gone = new Set(), paint = null, theme = "";
   const stats = { cells: 0, frames: 0, millis: 0 };
 
   const draw = () => {
@@ -120,7 +120,7 @@ export function partition(canvas, overlay) {
       plane = next;
       ({ classes = null, density = false } = options);
       root = layOut(plane, classes);
-      firsts(root);
+      firsts(root, new Set());
       range = density ? crowding(root) : valueRange(plane.points.map((p) => p[2]));
       paint = null;
       redraw(); redrawPoints();
@@ -128,6 +128,13 @@ export function partition(canvas, overlay) {
     clear() { plane = null; },
     at(value) { lifetime = value; redraw(); },
     seen(n) { seen = n; redraw(); },
+    /** Rows that are forgotten part nothing and colour nothing. */
+    forget(rows) {
+      gone = new Set(rows);
+      if (!root) return;
+      firsts(root, gone);
+      redraw();
+    },
     points(show) { showPoints = show; redrawPoints(); },
     range: () => range,
     /** The learned row nearest to a place on the canvas. */
@@ -137,7 +144,7 @@ export function partition(canvas, overlay) {
       const px = (event.clientX - box.left) / box.width, py = 1 - (event.clientY - box.top) / box.height;
       let best = null, least = Infinity;
       plane.points.forEach(([x, y], i) => {
-        if (seen !== null && i >= seen) return;
+        if (seen !== null && (i >= seen || gone.has(i))) return;
         const d = ((x - plane.x.min) / (plane.x.max - plane.x.min) - px) ** 2 + ((y - plane.y.min) / (plane.y.max - plane.y.min) - py) ** 2;
         if (d < least) { least = d; best = i; }
       });
@@ -146,12 +153,12 @@ export function partition(canvas, overlay) {
   };
 }
 
-/** The first row of every cell, by order of arrival. */
-function firsts(root) {
+/** The first row of every cell that is not forgotten, by order of arrival. */
+function firsts(root, gone) {
   const stack = [root];
   while (stack.length) {
     const at = stack.pop();
-    at.first = at.rows.length ? at.rows[0] : Infinity;
+    at.first = at.rows.find((row) => !gone.has(row)) ?? Infinity;
     if (at.kids) stack.push(...at.kids);
   }
 }

@@ -6,7 +6,7 @@ import { partition } from "./plane.js";
 export function streamView() {
   const errors = chart($("stream-curve"), 280, (spec) => `test-then-train error over ${spec.x.length} steps, now ${number(spec.series[0].y.at(-1) ?? null)}`);
   const tree = partition($("growing"), null);
-  let info = null, data = null, stride = 1;
+  let info = null, data = null, stride = 1, forgotten = 0;
 
   function show(next) {
     info = next;
@@ -22,6 +22,10 @@ export function streamView() {
         keep: true, x: info.at.slice(from), xLabel: "rows learned", yLabel: classes ? "share wrong" : "RMSE",
         series: [{ label: "forest", colour: "--red", y: info.error.slice(from) }, { label: classes ? "most frequent class" : "mean so far", colour: "--soft", y: info.baseline.slice(from), dash: [4, 5], width: 1.4 }],
       });
+    }
+    if (info.forgotten.length !== forgotten) {
+      forgotten = info.forgotten.length;
+      tree.forget(info.forgotten.filter((position) => position % stride === 0).map((position) => position / stride));
     }
     tree.seen(Math.ceil(info.seen / stride));
   }

@@ -1,5 +1,5 @@
 // The table: how it is understood, which column is the target, what to do with the others.
-import { $, attempt, h, number, post } from "./dom.js";
+import { $, attempt, del, h, number, post } from "./dom.js";
 import { spark } from "./charts.js";
 
 /** The target that a stranger most likely means: the last column without a problem. */
@@ -8,11 +8,24 @@ function likelyTarget(table) {
   return fine.length > 1 ? fine[fine.length - 1].name : null;
 }
 
+/** A model file: what it says of itself, and what a table besides would add. */
+export function showFile({ file, table, models }) {
+  if (!file) { $("model-file").replaceChildren(); return; }
+  const facts = [["model", file.kind], ["predicts", file.target ?? "how likely rows are"], ["learned", `${number(file.rows)} rows`], ["from", file.fitted_on.split(/[\\/]/).at(-1)], ...file.facts];
+  const own = table && table.rows === file.rows && table.name.split(/[\\/]/).at(-1) === file.fitted_on.split(/[\\/]/).at(-1);
+  const close = () => { const model = models.find((m) => m.file); if (model) attempt(() => del(`models/${model.id}`)); };
+  $("model-file").replaceChildren(
+    h("h3", { text: file.name }),
+    h("dl", { class: "facts" }, facts.map(([name, value]) => h("div", {}, h("dt", { text: name }), h("dd", { text: value })))),
+    h("p", { class: own ? "warning" : "soft", text: !table ? "Without a table it shows its lifetimes, trees and surface and answers single rows. Drop a table with the same columns and the target to judge it." : own ? "The table has the name and the number of rows that the model learned from: errors on them are training errors." : `Judged by all rows of ${table.name}.` }),
+    h("p", { class: "tools" }, h("button", { type: "button", class: "plain", id: "close-file", onclick: close, text: "Close the model" })));
+}
+
 export function showTable(state, chosen) {
-  const { table, data } = state, choice = data?.choice;
+  const { table, data } = state, choice = state.file ? null : data?.choice;
   const place = $("table");
   if (!table) { place.replaceChildren(); return; }
-  const target = choice ? choice.target : likelyTarget(table);
+  const target = choice ? choice.target : state.file?.target ?? likelyTarget(table);
   const missing = table.columns.some((c) => c.missing > 0);
   const rows = table.columns.flatMap((column, i) => {
     const left = choice ? choice.exclude.includes(column.name) : !!column.problem;
@@ -33,7 +46,7 @@ export function showTable(state, chosen) {
     [["", "by its type"], ["regression", "a number"], ["classification", "a class"]].map(([value, text]) => h("option", { value, text, selected: choice && choice.task === value })));
   const gaps = h("select", { id: "missing", "aria-label": "missing cells" },
     [["refuse", "refuse"], ["drop", "drop their rows"], ["mean", "fill in the mean"]].map(([value, text]) => h("option", { value, text, selected: (choice ? choice.missing : missing ? "drop" : "refuse") === value })));
-  const go = h("button", { type: "button", id: "choose", text: data ? "Use this choice" : "Use these columns" });
+  const go = h("button", { type: "button", id: "choose", text: state.file ? "Fit models to these columns" : data ? "Use this choice" : "Use these columns" });
   go.addEventListener("click", async () => {
     const named = (role) => [...place.querySelectorAll("select[data-column]")].filter((s) => s.value === role).map((s) => table.columns[s.dataset.column].name);
     const target = place.querySelector("input[name=target]:checked")?.value || null;
@@ -52,5 +65,5 @@ export function showTable(state, chosen) {
     h("div", { class: "tools after" },
       h("label", {}, h("input", { type: "radio", name: "target", value: "", checked: target === null, "aria-label": "no target: a density only" }), "no target"),
       h("label", {}, "the target is", tasks), h("label", {}, "missing cells", gaps), go),
-    h("p", { class: "soft", text: `${table.name}: ${number(table.rows)} rows, ${table.format}${data ? `; ${number(data.n_train)} rows to learn from, ${number(data.n_held_out)} held out, ${data.features.length} inputs` : ""}` }));
+    h("p", { class: "soft", text: `${table.name}: ${number(table.rows)} rows, ${table.format}${data && !state.file ? `; ${number(data.n_train)} rows to learn from, ${number(data.n_held_out)} held out, ${data.features.length} inputs` : ""}` }));
 }

@@ -6,10 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mondrian::{ForestParams, Points, RegressionParams};
 use mondrian_studio::api::{
-    Choice, ColumnInfo, InputInfo, ModelInfo, Problem, Recipe, State, Status, TableInfo, Task, View,
+    Choice, ColumnInfo, Curve, FileInfo, InputInfo, Kind, Lines, ModelInfo, Problem, Recipe, State, Status, TableInfo,
+    Task, View,
 };
-use mondrian_studio::tables::{Data, Encoder, Part, Table, Tables};
+use mondrian_studio::tables::{Data, Encoder, ModelFile, Part, SavedModel, Table, Tables};
 use mondrian_studio::{Options, Studio};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
@@ -26,6 +28,37 @@ impl Tables for Mock {
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Box::new(MockTable { name, text }))
+    }
+
+    fn open_model(&self, path: &Path) -> Result<Option<ModelFile>, Problem> {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        if !text.starts_with("model") {
+            return Ok(None);
+        }
+        assert!(!text.contains("panic"), "asked to panic");
+        let choice = Choice { target: Some("y".to_owned()), ..Choice::default() };
+        let mut data = MockTable { name: String::new(), text: String::new() }.prepare(&choice)?;
+        data.held_out = Part::default();
+        let points = Points::row_major(&data.train.x, 2).map_err(|e| Problem::new(e.to_string()))?;
+        let forest = ForestParams { n_trees: 5, ..ForestParams::default() };
+        let params = RegressionParams { forest, ..RegressionParams::default() };
+        let forest = params.fit(points, &data.train.y).map_err(|e| Problem::new(e.to_string()))?;
+        let info = FileInfo {
+            name: "m".to_owned(),
+            kind: Kind::Forest,
+            target: Some("y".to_owned()),
+            rows: 300,
+            fitted_on: "t.csv".to_owned(),
+            facts: Vec::new(),
+        };
+        let rows = Box::new(move |table: &Path| {
+            let text = std::fs::read_to_string(table).unwrap_or_default();
+            if text.contains("other columns") {
+                return Err(Problem::new("there is no column \"a\""));
+            }
+            Ok(MockTable { name: String::new(), text }.prepare(&choice)?.held_out)
+        });
+        Ok(Some(ModelFile { info, seed: 0, model: SavedModel::Forest(Box::new(forest)), data, rows }))
     }
 
     fn tour(&self) -> (&'static str, &'static str) {
@@ -61,6 +94,7 @@ impl Table for MockTable {
         }
         Ok(Data {
             features: vec!["a".to_owned(), "b".to_owned()],
+            axes: vec![0, 1],
             inputs: vec![InputInfo { name: "a".to_owned(), min: -1.0, max: 1.0, median: 0.0, levels: None }],
             target: choice.target.clone(),
             task: choice.target.as_ref().map(|_| Task::Regression),
@@ -82,8 +116,9 @@ impl Table for MockTable {
         Err(Problem::new("no report here"))
     }
 
-    fn command(&self, choice: &Choice, _: &Recipe) -> String {
-        format!("mondrian fit --target={}", choice.target.as_deref().unwrap_or_default())
+    fn lines(&self, choice: &Choice, recipe: &Recipe) -> Lines {
+        let command = format!("mondrian fit --target={}", choice.target.as_deref().unwrap_or_default());
+        Lines { command, python: format!("{:?}", recipe.lifetimes) }
     }
 }
 
@@ -332,6 +367,46 @@ fn a_model_is_fitted_once_and_seen_at_every_lifetime() {
     let take = json!({ "kind": "forest", "lifetime": 1.5, "trees": null, "seed": 0 });
     assert_eq!(studio.post("take/lines", &take).1["command"], "mondrian fit --target=y");
     assert_eq!(studio.post("take/report", &take).0, 400);
+}
+
+#[test]
+fn a_model_file_is_shown_alone_and_judged_by_a_table() {
+    let studio = Running::start(Options::default());
+    let send = |name: &str, text: &str| studio.ask("POST", &format!("file?name={name}"), text.as_bytes());
+    let (status, opened) = send("m.mondrian", "model");
+    assert_eq!((status, &opened["file"]["name"], &opened["table"]), (200, &json!("m"), &Value::Null));
+    let shown = || {
+        let model = studio.state().models[0].clone();
+        assert_eq!(studio.until_done(model.id).status, Status::Ready);
+        let curve: Curve =
+            serde_json::from_value(studio.ask("GET", &format!("models/{}/curve", model.id), b"").1).unwrap();
+        let name = format!("models/{}/view?x=0&y=1&lifetime={}", model.id, curve.to);
+        (model, curve, serde_json::from_value::<View>(studio.ask("GET", &name, b"").1).unwrap())
+    };
+    let (model, curve, view) = shown();
+    assert_eq!(model.file.as_deref(), Some("m"));
+    assert!(curve.held_out.is_empty() && !curve.train.is_empty(), "its own rows alone");
+    assert!(view.predicted.is_empty() && view.score.rmse.is_none() && view.surface.is_some());
+    let row = studio.post(&format!("models/{}/row", model.id), &json!({ "cells": { "a": 0.3, "b": -0.2 } })).1;
+    assert_eq!(row["neighbours"].as_array().map(Vec::len), Some(12), "a forest holds its rows");
+    for (name, body) in [("models", json!({ "kind": "forest" })), ("stream/play", json!({}))] {
+        assert_eq!(studio.post(name, &body).0, 400, "{name}: there is no table");
+    }
+    assert_eq!(send("t.csv", "other columns").0, 400);
+    assert_eq!(studio.state().models.len(), 1, "a table that does not fit changes nothing");
+    assert_eq!(send("t.csv", "fine").0, 200);
+    let (judged, curve, view) = shown();
+    assert_eq!((curve.held_out.len(), view.predicted.len()), (curve.train.len(), 100));
+    assert!(view.score.rmse.is_some_and(|rmse| rmse < 1.0));
+    assert_eq!(send("m.mondrian", "model, panic").0, 500);
+    assert_eq!(studio.ask("DELETE", &format!("models/{}", judged.id), b"").0, 200);
+    let state = studio.state();
+    assert!(state.file.is_none() && state.data.is_none() && state.table.is_some(), "the table stays");
+    assert_eq!(studio.post("choice", &json!({ "target": "y" })).0, 200);
+    let moved = json!({ "kind": "laplace", "lifetime": null, "lifetimes": [1.0, 2.0], "trees": null, "seed": 0 });
+    let lines = studio.post("take/lines", &moved).1;
+    // In the table's units: over the inputs' deviations, which are near 0.7.
+    assert!(lines["python"].as_str().is_some_and(|text| text.starts_with("Some([1.4")), "{lines}");
 }
 
 #[test]

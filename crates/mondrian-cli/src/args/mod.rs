@@ -371,11 +371,13 @@ pub(crate) struct InspectArgs {
 /// The page runs on this machine alone, behind a random address, until Ctrl-C.
 #[cfg(feature = "studio")]
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  mondrian studio\n  mondrian studio power.csv --port 8123 --no-open")]
+#[command(
+    after_help = "Examples:\n  mondrian studio\n  mondrian studio power.csv --port 8123 --no-open\n  mondrian studio power.mondrian new.csv"
+)]
 pub(crate) struct StudioArgs {
-    /// A table to open at once: CSV (plain or gzip) or Parquet
-    #[arg(value_name = "DATA", value_hint = ValueHint::FilePath)]
-    pub(crate) data: Option<PathBuf>,
+    /// Files to open at once: a table (CSV, plain or gzip, or Parquet), a model file, or a model and a table to judge it by
+    #[arg(value_name = "DATA | MODEL", num_args = 0..=2, value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
     /// The port [default: any that is free]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) port: u16,

@@ -6,6 +6,9 @@ use clap::{Args, ValueEnum};
 use mondrian::Lifetime;
 use mondrian::Validation;
 
+use crate::failure::{Failure, Outcome};
+use crate::prepare::{Preparation, Task};
+
 /// The kinds of model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModelKind {
@@ -178,6 +181,9 @@ pub(crate) struct ModelArgs {
     /// Lifetime: a number, inf, or auto to tune it
     #[arg(long, default_value = "auto", value_name = "λ", allow_negative_numbers = true, help_heading = "Model")]
     pub(crate) lifetime: LifetimeArg,
+    /// One lifetime per input instead of tuned ones, in the model's scale (laplace: the table's units; grid: see --scale)
+    #[arg(long, value_name = "λ,...", value_delimiter = ',', conflicts_with_all = ["lifetime", "search"], help_heading = "Model")]
+    pub(crate) lifetimes: Option<Vec<f64>>,
     /// How an automatic lifetime of trees is judged: hold-out (a fifth), a number of folds, or leave-one-out (densities)
     #[arg(long, default_value = "hold-out", value_name = "HOW", help_heading = "Model")]
     pub(crate) validation: ValidationArg,
@@ -205,5 +211,26 @@ impl ModelArgs {
     /// Whether a laplace model is the whole tuned kernel, not the report's with its lifetimes alone.
     pub(crate) fn tunes_whole_kernel(&self) -> bool {
         self.lifetime == LifetimeArg::Auto && self.search == SearchArg::Auto
+    }
+
+    /// Refuses lifetimes per input that a model cannot take.
+    pub(crate) fn check_lifetimes(&self, kind: ModelKind, preparation: &Preparation) -> Outcome<()> {
+        let Some(lifetimes) = &self.lifetimes else { return Ok(()) };
+        let of_numbers = preparation.task() == Some(Task::Regression);
+        if !of_numbers || !matches!(kind, ModelKind::Laplace | ModelKind::Grid) {
+            return Err(Failure::input(
+                "--lifetimes are those of a laplace or grid model that predicts numbers",
+                "leave them out",
+            ));
+        }
+        let n_inputs = preparation.n_features();
+        if lifetimes.len() != n_inputs || lifetimes.iter().any(|l| !(*l >= 0.0 && l.is_finite())) {
+            let names = preparation.features().join(", ");
+            return Err(Failure::input(
+                format!("--lifetimes needs {n_inputs} finite numbers ≥ 0, found {}", lifetimes.len()),
+                format!("give one per input, in this order: {names}"),
+            ));
+        }
+        Ok(())
     }
 }

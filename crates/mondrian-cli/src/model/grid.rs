@@ -2,7 +2,7 @@
 
 use mondrian::{FitOptions, Progress};
 use mondrian::{GridRidge, GridRidgeParams, SearchKind, SearchLimits};
-use mondrian::{LifetimesChoice, Points};
+use mondrian::{Lifetime, LifetimesChoice, Points};
 use serde_json::json;
 
 use super::{Facts, Training, ranked};
@@ -30,9 +30,12 @@ pub(crate) fn fit_rows(
     let default = GridRidgeParams::default();
     let params = GridRidgeParams {
         n_grids: args.trees.unwrap_or(default.n_grids),
-        lifetimes: match args.lifetime {
-            LifetimeArg::Auto => LifetimesChoice::Auto,
-            LifetimeArg::Fixed(lifetime) => LifetimesChoice::Common(lifetime),
+        lifetimes: match (&args.lifetimes, args.lifetime) {
+            (Some(each), _) => {
+                LifetimesChoice::Each(each.iter().map(|l| Lifetime::new(*l)).collect::<mondrian::Result<_>>()?)
+            }
+            (None, LifetimeArg::Auto) => LifetimesChoice::Auto,
+            (None, LifetimeArg::Fixed(lifetime)) => LifetimesChoice::Common(lifetime),
         },
         alpha: match args.alpha {
             None => default.alpha,

@@ -2,7 +2,9 @@
 
 use mondrian::internals::laplace::SolverReport;
 use mondrian::internals::linalg::Threads;
-use mondrian::{FitOptions, KernelTuning, LaplaceClassifier, LaplaceRegressor, Matrix, TargetMap};
+use mondrian::{
+    FitOptions, KernelMeasure, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor, Matrix, TargetMap,
+};
 use serde_json::{Value, json};
 
 use super::{Facts, Training, classifier, ranked};
@@ -21,7 +23,11 @@ fn tuning(args: &ModelArgs) -> KernelTuning {
         None | Some(NumberArg::Auto) => None,
         Some(NumberArg::Value(alpha)) => Some(alpha),
     };
-    KernelTuning { alpha, seed: args.seed, threads: threads(), ..KernelTuning::default() }
+    let tuned = KernelTuning { alpha, seed: args.seed, threads: threads(), ..KernelTuning::default() };
+    let Some(lifetimes) = args.lifetimes.clone() else { return tuned };
+    // The report's kernel: lifetimes alone, α tuned.
+    let (metric, measure) = (KernelMetric::None, KernelMeasure::Uniform);
+    KernelTuning { lifetimes: Some(lifetimes), metric, measure, ..tuned }
 }
 
 pub(super) fn fit_numbers(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<LaplaceRegressor> {

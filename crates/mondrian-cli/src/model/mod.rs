@@ -85,6 +85,7 @@ pub(crate) struct Facts(pub(crate) Vec<(&'static str, Value)>);
 impl Model {
     /// Fits a model of this kind.
     pub(crate) fn fit(kind: ModelKind, training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<Self> {
+        args.check_lifetimes(kind, training.preparation)?;
         match (kind, training.preparation.task()) {
             (ModelKind::Laplace, Some(Task::Classification)) => {
                 laplace::fit_classes(training, args, screen).map(|model| Self::LaplaceClasses(Box::new(model)))

@@ -71,6 +71,25 @@ fn an_automatic_lifetime_is_judged_as_asked() {
     place.run(&format!("{forest} 1")).refused(2, &["folds"]);
 }
 
+#[test]
+fn lifetimes_per_input_are_taken_as_given() {
+    let place = Place::new();
+    place.write("t.csv", table(60));
+    let fit = "fit t.csv --target target --exclude colour --out m --quiet --json --model";
+    for (model, name) in [("laplace", "roughness"), ("grid --trees 5", "lifetime")] {
+        let fitted = place.run(&format!("{fit} {model} --lifetimes 1.5,0.25,0")).succeeded().json();
+        for (input, lifetime) in [("x", 1.5), ("y", 0.25), ("noise", 0.0)] {
+            let found = fitted["relevance"].as_array().into_iter().flatten().find(|r| r["input"] == input);
+            let found = found.and_then(|r| r[name].as_f64()).expect("a lifetime per input");
+            assert!((found - lifetime).abs() < 1e-12, "{model}, {input}: {found}");
+        }
+    }
+    place.run(&format!("{fit} grid --lifetimes 1,2")).refused(2, &["3 finite numbers", "x, y, noise"]);
+    place.run(&format!("{fit} laplace --lifetimes=1,2,-3")).refused(2, &["≥ 0"]);
+    place.run(&format!("{fit} forest --lifetimes 1,2,3")).refused(2, &["laplace or grid"]);
+    place.run(&format!("{fit} grid --lifetimes 1,2,3 --lifetime 2")).refused(2, &["--lifetime"]);
+}
+
 /// As root, a rename over `/dev/full` or a named pipe would succeed and destroy it.
 #[cfg(unix)]
 #[test]

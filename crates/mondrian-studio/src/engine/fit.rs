@@ -77,7 +77,7 @@ pub(crate) fn forest_params(data: &Data, request: &FitRequest, lifetime: Lifetim
 }
 
 /// One stage of a fit, watched.
-fn staged<T>(
+pub(super) fn staged<T>(
     watch: &mut Watch<'_>,
     name: &'static str,
     work: impl FnOnce(&mut Progress<'_>) -> Result<T>,
@@ -132,7 +132,7 @@ fn classifier(
     let params = params.n_classes(labels.n_classes);
     let model = staged(&mut watch, "growing trees", |p| params.fit_with(train, &labels.train, watched(p)))?;
     let path = staged(&mut watch, "path", |p| model.path(&[(held_out, labels.held_out.as_slice())], None, p))?;
-    Ok(Model::Classifier(Box::new(path)))
+    Ok(Model::Classifier { model: Box::new(model), path: Box::new(path) })
 }
 
 fn kernel(

@@ -19,9 +19,10 @@ impl Model {
         let mut found = Inputs { names: data.features.clone(), ..Inputs::default() };
         match self {
             Self::Forest { model, path } => {
-                found.relevance = model.at(path.best_lifetime()).map_err(|e| problem(&e))?.relevance();
+                let best = if path.validation().is_empty() { model.lifetime() } else { path.best_lifetime() };
+                found.relevance = model.at(best).map_err(|e| problem(&e))?.relevance();
             }
-            Self::Classifier(path) => {
+            Self::Classifier { path, .. } => {
                 let best = path.at(path.log_loss().best_lifetime()).map_err(|e| problem(&e))?;
                 found.relevance = best.relevance();
             }
@@ -38,6 +39,10 @@ impl Model {
                 found.names = input_names(data);
                 found.relevance = model.importances().to_vec();
             }
+            Self::Axes(model) => {
+                found.relevance = model.importances();
+                found.lifetimes = model.lifetimes().to_vec();
+            }
             Self::Grid(model) => {
                 let lifetimes = model.lifetimes();
                 let largest = lifetimes.iter().fold(f64::MIN_POSITIVE, |m, &l| m.max(l));
@@ -46,7 +51,8 @@ impl Model {
             }
             Self::Kernel { .. } | Self::Density { .. } => {}
         }
-        if !found.lifetimes.is_empty() {
+        // What moving one would do is told by rows to learn from and rows to judge by.
+        if !found.lifetimes.is_empty() && !data.train.rows.is_empty() && !data.held_out.rows.is_empty() {
             self.what_if(data, &mut found, cancelled).map_err(|e| problem(&e))?;
         }
         Ok(found)

@@ -2,18 +2,22 @@
 
 mod fit;
 mod inputs;
+mod open;
 mod plane;
 mod row;
 mod stream;
 mod view;
 
-pub(crate) use fit::fit;
+pub(crate) use fit::{Watch, fit};
+pub(crate) use open::{n_trees, open};
+pub(crate) use plane::plane_of_stream;
 pub(crate) use stream::Stream;
 
-use mondrian::process::Bounds;
+use mondrian::internals::tree::Domain;
+use mondrian::process::BuiltInMeasure;
 use mondrian::{
-    ClassificationPath, DensityForest, Error, GridRidge, KernelRidge, LaplaceClassifier, LaplaceRegressor, Lifetime,
-    Points, RegressionForest, RegularizationPath,
+    ClassificationForest, ClassificationPath, DensityForest, Error, GridRidge, KernelRidge, LaplaceClassifier,
+    LaplaceKernelRidge, LaplaceRegressor, Lifetime, Points, RegressionForest, RegularizationPath,
 };
 
 use crate::api::{Curve, Problem};
@@ -28,11 +32,25 @@ const SHOWN_ROWS: usize = 1000;
 pub(crate) enum Model {
     Laplace(Box<LaplaceRegressor>),
     LaplaceClasses(Box<LaplaceClassifier>),
-    Forest { model: RegressionForest, path: RegularizationPath },
-    Classifier(Box<ClassificationPath>),
-    Kernel { model: Box<KernelRidge>, path: RegularizationPath },
+    /// The report's kernel, lifetimes alone: from a file only.
+    Axes(Box<LaplaceKernelRidge>),
+    Forest {
+        model: RegressionForest,
+        path: RegularizationPath,
+    },
+    Classifier {
+        model: Box<ClassificationForest>,
+        path: Box<ClassificationPath>,
+    },
+    Kernel {
+        model: Box<KernelRidge>,
+        path: RegularizationPath,
+    },
     Grid(Box<GridRidge>),
-    Density { model: Box<DensityForest>, path: RegularizationPath },
+    Density {
+        model: Box<DensityForest>,
+        path: RegularizationPath,
+    },
 }
 
 impl Model {
@@ -40,8 +58,8 @@ impl Model {
     pub(crate) fn path(&self) -> Option<&RegularizationPath> {
         match self {
             Self::Forest { path, .. } | Self::Kernel { path, .. } | Self::Density { path, .. } => Some(path),
-            Self::Classifier(found) => Some(found.log_loss()),
-            Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Grid(_) => None,
+            Self::Classifier { path, .. } => Some(path.log_loss()),
+            Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Grid(_) => None,
         }
     }
 
@@ -54,13 +72,16 @@ impl Model {
         let to = lifetimes.last().copied().filter(|l| *l > 0.0).unwrap_or(1.0);
         let first = lifetimes.iter().copied().find(|l| *l > 0.0).unwrap_or(to);
         let finite = |l: Lifetime| if l.is_finite() { l.get() } else { to };
-        let held_out = path.validation().first().or(None).map_or(path.train(), Vec::as_slice);
+        let (best, simplest) = match whole.validation() {
+            [] => (self.trees_lifetime(), self.trees_lifetime()),
+            _ => (whole.best_lifetime(), whole.best_lifetime_1se()),
+        };
         Some(Curve {
             loss: path.loss().name().to_owned(),
             train: path.train()[..n].to_vec(),
-            held_out: held_out[..n].to_vec(),
-            best: finite(whole.best_lifetime()),
-            best_1se: finite(whole.best_lifetime_1se()),
+            held_out: path.validation().first().map_or(Vec::new(), |losses| losses[..n].to_vec()),
+            best: finite(best).min(to),
+            best_1se: finite(simplest).min(to),
             // Before the first cut nothing changes, and the first cuts change little: four decades are enough to drag over.
             from: (first * 0.8).max(to * 1e-4),
             to,
@@ -71,22 +92,34 @@ impl Model {
     /// The lifetime asked for, the best if none is, within what the trees hold.
     pub(crate) fn lifetime(&self, asked: Option<f64>) -> Result<Option<Lifetime>, Problem> {
         let Some(path) = self.path() else { return Ok(None) };
-        let Some(asked) = asked else { return Ok(Some(path.best_lifetime())) };
+        let Some(asked) = asked else {
+            let own = path.validation().is_empty().then(|| self.trees_lifetime());
+            return Ok(Some(own.unwrap_or_else(|| path.best_lifetime())));
+        };
         let lifetime = Lifetime::new(asked).map_err(|e| problem(&e))?;
         let last = path.lifetimes().last().copied().unwrap_or(0.0);
         Ok(Some(match self {
             Self::Density { .. } | Self::Kernel { .. } => lifetime.min(Lifetime::new(last).unwrap_or(Lifetime::ZERO)),
-            _ => lifetime,
+            _ => lifetime.min(self.trees_lifetime()),
         }))
     }
 
-    /// The box and the tree that a plane is cut from; none for models without trees.
-    fn bounds(&self) -> Option<&Bounds> {
+    /// How long the trees live; a forest that is fitted here has no end.
+    fn trees_lifetime(&self) -> Lifetime {
+        self.trees().map_or(Lifetime::INFINITE, |(domain, _)| domain.lifetime())
+    }
+
+    /// Box, keys and measure of the trees that a plane is cut from; none for models without trees.
+    fn trees(&self) -> Option<(&Domain, &BuiltInMeasure)> {
         match self {
-            Self::Forest { model, .. } => Some(model.forest().domain().first_box()),
-            Self::Kernel { model, .. } => Some(model.features().forest().domain().first_box()),
-            Self::Density { model, .. } => Some(model.forest().domain().first_box()),
-            Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Grid(_) | Self::Classifier(_) => None,
+            Self::Forest { model, .. } => Some((model.forest().domain(), model.forest().measure())),
+            Self::Classifier { model, .. } => Some((model.forest().domain(), model.forest().measure())),
+            Self::Kernel { model, .. } => {
+                let forest = model.features().forest();
+                Some((forest.domain(), forest.measure()))
+            }
+            Self::Density { model, .. } => Some((model.forest().domain(), model.forest().measure())),
+            Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Grid(_) => None,
         }
     }
 }

@@ -32,7 +32,8 @@ impl Model {
             Said::Classes(p) => answer.probabilities = p,
             Said::LogDensity(logs) => answer.mean = logs.first().copied().filter(|l| l.is_finite()),
         }
-        if let Some(weights) = self.weights(data, &x, at)? {
+        // A file need not hold the rows that its model was fitted to.
+        if let Some(weights) = self.weights(data, &x, at)?.filter(|w| w.len() == data.train.rows.len()) {
             answer.total_weight = Some(weights.iter().sum());
             answer.n_neighbours = weights.iter().filter(|w| w.abs() > WORTH).count();
             let mut order: Vec<usize> = (0..weights.len()).collect();
@@ -45,9 +46,13 @@ impl Model {
 
     /// The weight of every training row in a prediction, where the model is a linear smoother.
     fn weights(&self, data: &Data, x: &[f64], at: Option<mondrian::Lifetime>) -> Result<Option<Vec<f64>>, Problem> {
-        let points = points(x, data.width())?;
+        let points = || points(x, data.width());
         let found: Result<Option<Vec<f64>>, Error> = match (self, at) {
-            (Self::Forest { model, .. }, Some(at)) => model.at(at).and_then(|m| m.equivalent_kernel(points)).map(Some),
+            (Self::Forest { model, .. }, Some(at)) => {
+                let points = points()?;
+                model.at(at).and_then(|m| m.equivalent_kernel(points)).map(Some)
+            }
+            (Self::Axes(model), _) => model.equivalent_kernel(points()?).map(Some).or(Ok(None)),
             (Self::Laplace(model), _) => {
                 let cells = data.encoder.cells(x);
                 let kernel = Cells::row_major(&cells, data.inputs.len())
@@ -56,6 +61,7 @@ impl Model {
                 Ok(kernel.ok())
             }
             (Self::Kernel { model, .. }, Some(at)) => {
+                let points = points()?;
                 model.at(at).and_then(|model| Ok(Some(model.equivalent_kernel(points)?.into_vec())))
             }
             _ => Ok(None),

@@ -11,6 +11,8 @@ use crate::tables::Data;
 
 /// Rows taken singly at first; later blocks are this share of what was learned.
 const SINGLY: usize = 200;
+/// Seed of the streamed forest.
+pub(super) const SEED: u64 = 0;
 /// Trees of the streamed forest.
 const TREES: usize = 50;
 
@@ -96,7 +98,7 @@ impl Stream {
             Some(Online::Numbers(model)) => model.learn(points, y),
             Some(Online::Classes(model)) => model.learn(points, &classes()),
             None => {
-                let request = FitRequest { kind: Kind::Forest, trees: Some(TREES), seed: 0, lifetimes: None };
+                let request = FitRequest { kind: Kind::Forest, trees: Some(TREES), seed: SEED, lifetimes: None };
                 let forest = forest_params(data, &request, LifetimeChoice::Value(Lifetime::INFINITE));
                 forest.and_then(|forest| {
                     self.model = Some(if data.task == Some(Task::Classification) {

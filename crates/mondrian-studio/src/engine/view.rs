@@ -28,23 +28,19 @@ fn spread(p: Prediction) -> Said {
 impl Model {
     /// Answers for prepared rows at a lifetime (of the path's models); deviations only where asked for.
     pub(super) fn say(&self, x: &[f64], data: &Data, at: Option<Lifetime>, with_std: bool) -> Result<Said, Problem> {
+        if let Self::Laplace(_) | Self::LaplaceClasses(_) = self {
+            return self.say_of_cells(&data.encoder.cells(x), data, with_std).map_err(|e| problem(&e));
+        }
         let points = points(x, data.width())?;
-        let cells = || data.encoder.cells(x);
         let at = at.unwrap_or(Lifetime::INFINITE);
         let said = match self {
+            Self::Laplace(_) | Self::LaplaceClasses(_) => unreachable!("these take cells"),
             Self::Forest { model, .. } => model.at(at).and_then(|m| m.predict_with_std(points)).map(spread),
-            Self::Classifier(found) => found.at(at).and_then(|m| m.predict_proba(points)).map(Said::Classes),
+            Self::Classifier { model, .. } => model.at(at).and_then(|m| m.predict_proba(points)).map(Said::Classes),
             Self::Density { model, .. } => model.at(at).and_then(|view| view.log_density(points)).map(Said::LogDensity),
+            Self::Axes(model) if with_std => model.predict_with_std(points).map(spread),
+            Self::Axes(model) => model.predict(points).map(|mean| Said::Numbers { mean, std: Vec::new() }),
             Self::Grid(model) => model.predict(points).map(|mean| Said::Numbers { mean, std: Vec::new() }),
-            Self::Laplace(model) => Cells::row_major(&cells(), data.inputs.len()).and_then(|cells| {
-                if with_std {
-                    return model.predict_with_std(cells).map(|Prediction { mean, std }| Said::Numbers { mean, std });
-                }
-                model.predict(cells).map(|mean| Said::Numbers { mean, std: Vec::new() })
-            }),
-            Self::LaplaceClasses(model) => {
-                Cells::row_major(&cells(), data.inputs.len()).and_then(|c| model.predict_proba(c)).map(Said::Classes)
-            }
             Self::Kernel { model, .. } => model.at(at).and_then(|model| {
                 let mean = model.predict(points)?.column(0).to_vec();
                 let std = if with_std {
@@ -56,6 +52,17 @@ impl Model {
             }),
         };
         said.map_err(|e| problem(&e))
+    }
+
+    /// The tuned kernel's answers: it takes cells, of which some may be missing.
+    fn say_of_cells(&self, cells: &[f64], data: &Data, with_std: bool) -> mondrian::Result<Said> {
+        let cells = Cells::row_major(cells, data.inputs.len())?;
+        match self {
+            Self::Laplace(model) if with_std => model.predict_with_std(cells).map(spread),
+            Self::Laplace(model) => model.predict(cells).map(|mean| Said::Numbers { mean, std: Vec::new() }),
+            Self::LaplaceClasses(model) => model.predict_proba(cells).map(Said::Classes),
+            _ => Ok(Said::Classes(Vec::new())),
+        }
     }
 
     /// The model at a lifetime. `settled` asks for what is too slow to follow a moving slider.
@@ -97,6 +104,9 @@ impl Model {
         let (Some(path), Some(at)) = (self.path(), at) else { return };
         view.score.lifetime = Some(at.get()).filter(|l| l.is_finite());
         view.train_loss = Some(path.train()[path.index_at(at)]);
+        if path.validation().is_empty() {
+            return;
+        }
         let value = path.value_at(at);
         match self {
             Self::Forest { .. } | Self::Kernel { .. } => {
@@ -105,7 +115,7 @@ impl Model {
             }
             Self::Density { .. } => view.score.log_loss = Some(value),
             // The classes' path is known at some lifetimes only; the shown rows say it at this one.
-            Self::Classifier(_) | Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Grid(_) => {}
+            Self::Classifier { .. } | Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Grid(_) => {}
         }
     }
 

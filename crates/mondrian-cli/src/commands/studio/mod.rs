@@ -1,6 +1,8 @@
 //! `mondrian studio`: the local page. Tables are read as every command reads them; what is taken away is made by the
 //! commands themselves, run as processes of their own, so that it is what they write, byte for byte.
 
+mod model_file;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,13 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mondrian_studio::api::{self, Choice, ColumnInfo, InputInfo, Kind, Problem, Recipe, TableInfo};
-use mondrian_studio::tables::{Data, Encoder, Part, Table, Tables};
+use mondrian_studio::api::{self, Choice, ColumnInfo, InputInfo, Kind, Lines, Problem, Recipe, TableInfo};
+use mondrian_studio::tables::{Data, Encoder, ModelFile, Part, Table, Tables};
 use mondrian_studio::{Failure as Stopped, Options};
 use serde_json::{Map, Value, json};
 
-use crate::commands::tour::is_held_out;
 use crate::args::StudioArgs;
+use crate::commands::tour::is_held_out;
 use crate::failure::{Failure, Outcome};
 use crate::prepare::{
     Besides, Categories, ColumnChoice, ColumnSummary, Encoding, MOST_CLASSES, Missing, Preparation, PreparedRows,
@@ -32,7 +34,7 @@ const LISTED: usize = 12;
 const FEW: usize = 12;
 
 pub(crate) fn run(args: &StudioArgs, screen: Screen) -> Outcome<()> {
-    let options = Options { port: args.port, table: args.data.clone(), ..Options::default() };
+    let options = Options { port: args.port, files: args.files.clone(), ..Options::default() };
     let tables = Arc::new(Files::default());
     // The studio hears the first signal itself: fits are ended and uploads removed.
     crate::interrupt::on_stop(|| {});
@@ -44,8 +46,8 @@ pub(crate) fn run(args: &StudioArgs, screen: Screen) -> Outcome<()> {
         }
     });
     outcome.map_err(|stopped| match stopped {
-        Stopped::Table(problem) => {
-            Failure::input(problem.message, problem.hint.unwrap_or_else(|| "give another table".to_owned()))
+        Stopped::File(problem) => {
+            Failure::input(problem.message, problem.hint.unwrap_or_else(|| "give another file".to_owned()))
         }
         Stopped::Server(e) if e.kind() == io::ErrorKind::AddrInUse => {
             Failure::input(format!("port {} is in use", args.port), "choose another --port, or leave it out")
@@ -80,6 +82,10 @@ impl Tables for Files {
             .map_err(|e| problem(&e, &[], path))?;
         let source = Mutex::new(source);
         Ok(Box::new(File { source, path: path.to_path_buf(), stopping: Arc::clone(&self.stopping) }))
+    }
+
+    fn open_model(&self, path: &Path) -> Result<Option<ModelFile>, Problem> {
+        if model_file::is_model(path) { model_file::open(path).map(Some) } else { Ok(None) }
     }
 
     fn tour(&self) -> (&'static str, &'static str) {
@@ -196,21 +202,49 @@ impl Table for File {
     }
 
     fn report(&self, choice: &Choice, recipe: &Recipe) -> Result<Vec<u8>, Problem> {
-        if matches!(recipe.kind, Kind::Laplace | Kind::Grid) {
-            return Err(Problem::with_hint("a model without a path has no report", "take a forest's"));
+        if recipe.kind == Kind::Grid {
+            return Err(Problem::with_hint("a grid has no path and so no report", "take another model's"));
         }
-        self.run(&self.words("path", choice, &Recipe { lifetime: None, ..recipe.clone() }))
+        self.run(&self.words("path", choice, &Recipe { lifetime: None, lifetimes: None, ..recipe.clone() }))
     }
 
-    fn command(&self, choice: &Choice, recipe: &Recipe) -> String {
+    fn lines(&self, choice: &Choice, recipe: &Recipe) -> Lines {
         let mut words = vec!["mondrian".to_owned()];
         words.extend(self.words("fit", choice, recipe));
         words.push("--out=model.mondrian".to_owned());
-        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        let command = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        Lines { python: self.python(choice, recipe, &words), command }
     }
 }
 
 impl File {
+    /// The estimator itself where the program hands it the table as it is: the tuned kernel on numbers without gaps. Other
+    /// models learn from scaled rows and belong to the command.
+    fn python(&self, choice: &Choice, recipe: &Recipe, words: &[String]) -> String {
+        let source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        let columns = || source.columns().iter().filter(|c| !choice.exclude.contains(&c.name));
+        let plain = columns().all(|c| c.kind == Cells::Number) && choice.categorical.is_empty();
+        let name = self.place().1;
+        let is_csv = Path::new(&name).extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
+        let regression = choice.task != Some(api::Task::Classification);
+        if let (Kind::Laplace, true, Some(target)) =
+            (recipe.kind, plain && is_csv && regression && choice.missing == api::Missing::Refuse, &choice.target)
+        {
+            let inputs: Vec<&str> = columns().map(|c| c.name.as_str()).filter(|name| name != target).collect();
+            if recipe.lifetimes.is_none() {
+                return format!(
+                    "import mondrian\nimport pandas\n\ntable = pandas.read_csv({name:?})\nmodel = mondrian.LaplaceKernelRidge(random_state={})\nmodel.fit(table[{inputs:?}], table[{target:?}])",
+                    recipe.seed
+                );
+            }
+        }
+        let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+        format!(
+            "import subprocess\nimport mondrian\n\nsubprocess.run([{}], check=True)\nmodel = mondrian.load(\"model.mondrian\")",
+            words.join(", ")
+        )
+    }
+
     /// The command's words, without its output.
     fn words(&self, command: &str, choice: &Choice, recipe: &Recipe) -> Vec<String> {
         let mut words = vec![command.to_owned(), self.place().1];
@@ -238,7 +272,10 @@ impl File {
         if !choice.categorical.is_empty() {
             words.push(format!("--categorical={}", choice.categorical.join(",")));
         }
-        if let Some(lifetime) = recipe.lifetime {
+        if let Some(lifetimes) = &recipe.lifetimes {
+            let numbers: Vec<String> = lifetimes.iter().map(f64::to_string).collect();
+            words.push(format!("--lifetimes={}", numbers.join(",")));
+        } else if let Some(lifetime) = recipe.lifetime {
             words.push(format!("--lifetime={lifetime}"));
         }
         if let Some(trees) = recipe.trees {
@@ -305,6 +342,12 @@ fn prepared(source: &Source, choice: &Choice) -> Outcome<Data> {
     let rules = Rules { missing, scaling: Scaling::Standard, categories: Categories::Indicators };
     summary.check(source.place(), &selection, rules)?;
     let preparation = Preparation::new(&selection, &summary, rules)?;
+    // Read once and split once: two copies at a time.
+    let bytes = 16.0 * summary.n_used as f64 * preparation.n_features() as f64;
+    if mondrian::max_memory().is_some_and(|most| bytes > most as f64) {
+        let what = format!("the table needs {:.1} GB of memory, more than there may be", bytes / 1e9);
+        return Err(Failure::input(what, "leave columns out, or start the studio with a larger --max-memory"));
+    }
     let rows = PreparedRows::new(source, &preparation, missing, &Besides::learning())?.all()?;
     let width = preparation.n_features();
     let (mut train, mut held_out) = (Part::default(), Part::default());
@@ -317,13 +360,11 @@ fn prepared(source: &Source, choice: &Choice) -> Outcome<Data> {
     let (lower, upper) = preparation.bounds(&summary);
     let inputs = preparation.inputs.iter().zip(&summary.columns).map(|(input, column)| input_info(input, column));
     Ok(Data {
+        axes: (0..width).collect(),
         features: preparation.features(),
         inputs: inputs.collect(),
         target: preparation.target.as_ref().map(|t| t.name.clone()),
-        task: preparation.task().map(|task| match task {
-            Task::Regression => api::Task::Regression,
-            Task::Classification => api::Task::Classification,
-        }),
+        task: preparation.task().map(in_page),
         classes: preparation.target.as_ref().and_then(|t| t.classes.clone()),
         lower,
         upper,
@@ -332,6 +373,14 @@ fn prepared(source: &Source, choice: &Choice) -> Outcome<Data> {
         held_out,
         encoder: Arc::new(Prepares(preparation)),
     })
+}
+
+/// A task in the page's words.
+fn in_page(task: Task) -> api::Task {
+    match task {
+        Task::Regression => api::Task::Regression,
+        Task::Classification => api::Task::Classification,
+    }
 }
 
 fn input_info(input: &crate::prepare::Input, column: &ColumnSummary) -> InputInfo {

@@ -311,8 +311,8 @@ impl ClassificationForest {
         Ok(())
     }
 
-    /// All rows in measure coordinates, with their classes.
-    fn rows(&self) -> (Vec<f64>, Vec<u32>) {
+    /// All rows in measure coordinates, row-major, with their classes; none of a forest that was finished from a summary.
+    pub fn rows(&self) -> (Vec<f64>, Vec<u32>) {
         let TrainedTrees { forest, classes } = &*self.trained;
         let (mut coordinates, mut labels) = (Vec::new(), Vec::new());
         for point in forest.store().points() {
