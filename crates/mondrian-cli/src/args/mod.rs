@@ -5,7 +5,7 @@ mod models;
 
 pub(crate) use data::{DataArgs, MissingArgs, ReadArgs};
 pub(crate) use models::{
-    FiniteLifetime, LeafModelArg, LifetimeArg, ModelArgs, ModelKind, NumberArg, PathKind, SearchArg,
+    FiniteLifetime, LeafModelArg, LifetimeArg, ModelArgs, ModelKind, NumberArg, PathKind, PathMethodArg, SearchArg,
 };
 
 use std::path::PathBuf;
@@ -167,13 +167,17 @@ pub(crate) struct FitArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mondrian path power.csv --target output --out report.html
-  mondrian path points.csv --model density --out report.html --json")]
+  mondrian path points.csv --model density --out report.html --json
+  mondrian path power.csv --target output --model kernel --method cg")]
 pub(crate) struct PathArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// The kind of model, as for fit [default: laplace]
     #[arg(long, short, value_enum)]
     pub(crate) model: Option<PathKind>,
+    /// How the curve of --model kernel is computed [default: auto]
+    #[arg(long, value_enum)]
+    pub(crate) method: Option<PathMethodArg>,
     /// Where the report goes
     #[arg(long, short, default_value = "report.html", value_name = "HTML", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,

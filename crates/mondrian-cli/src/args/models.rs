@@ -3,8 +3,7 @@
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use mondrian::Lifetime;
-use mondrian::Validation;
+use mondrian::{CgOptions, Lifetime, PathMethod, Validation};
 
 use crate::failure::{Failure, Outcome};
 use crate::prepare::{Preparation, Task};
@@ -48,6 +47,31 @@ impl PathKind {
             Self::Kernel => ModelKind::Kernel,
             Self::Density => ModelKind::Density,
             Self::Grid => ModelKind::Grid,
+        }
+    }
+}
+
+/// How a path of Mondrian features is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PathMethodArg {
+    /// At every cut by merging features; at 64 lifetimes by conjugate gradients where that does not fit the memory
+    Auto,
+    /// At every cut by splitting features, updating the inverse
+    Addition,
+    /// At every cut by splitting features, updating the Cholesky factor
+    Cholesky,
+    /// At 64 lifetimes by conjugate gradients: needs no matrix
+    Cg,
+}
+
+impl PathMethodArg {
+    /// What the library calls it.
+    pub(crate) fn method(self) -> PathMethod {
+        match self {
+            Self::Auto => PathMethod::Removal,
+            Self::Addition => PathMethod::Addition,
+            Self::Cholesky => PathMethod::Cholesky,
+            Self::Cg => PathMethod::ConjugateGradients { lifetimes: Vec::new(), options: CgOptions::default() },
         }
     }
 }

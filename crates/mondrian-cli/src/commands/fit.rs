@@ -88,7 +88,7 @@ fn anew(args: &FitArgs, screen: Screen) -> Outcome<Fitted> {
     let opened = Opened::new(&args.data, args.model, &args.params, screen)?;
     if let Some(out) = &args.report {
         let _stage = Stage::new("reporting");
-        super::path::write_report(&args.params, &opened, out, screen)?;
+        super::path::write_report(&args.params, &opened, mondrian::PathMethod::default(), out, screen)?;
     }
     let stage = Stage::new("fitting");
     let model = Model::fit(opened.kind, &opened.training(), &args.params, screen)?;

@@ -669,6 +669,53 @@ fn reports_hold_no_absolute_path() {
     assert!(page.contains("t.csv") && !page.contains(folder.to_str().unwrap().trim_end_matches('/')), "only names");
 }
 
+/// Three ways to a curve at every cut agree; a curve at some lifetimes lies on it; each says which it is.
+#[test]
+fn the_method_of_a_kernel_path_is_chosen_as_asked() {
+    let place = Place::new();
+    place.write("t.csv", table(80));
+    let path = "path t.csv --target target --model kernel --trees 6 --lifetime 1 --out r.html --json --quiet";
+    let curve = |method: &str| place.run(&format!("{path} --method {method}")).succeeded().json();
+    let numbers = |told: &serde_json::Value, name: &str| -> Vec<f64> {
+        told[name].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+    };
+    let exact = curve("auto");
+    assert_eq!(exact["exact"], true);
+    let (lifetimes, losses) = (numbers(&exact, "lifetimes"), numbers(&exact, "validation"));
+    for method in ["addition", "cholesky"] {
+        let other = curve(method);
+        assert_eq!(numbers(&other, "lifetimes"), lifetimes, "{method}");
+        let worst = numbers(&other, "validation").iter().zip(&losses).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(worst < 1e-8, "{method}: {worst}");
+    }
+    let some = curve("cg");
+    assert_eq!(some["exact"], false);
+    assert!(place.read("r.html").contains("One fit, viewed at"));
+    for (lifetime, loss) in numbers(&some, "lifetimes").iter().zip(numbers(&some, "validation")) {
+        let at = lifetimes.partition_point(|l| l <= lifetime) - 1;
+        assert!((loss - losses[at]).abs() < 1e-6, "{lifetime}: {loss} {}", losses[at]);
+    }
+    // What does not fit is computed by conjugate gradients unasked, and refused where a method is named.
+    let large = "path t.csv --target target --model kernel --trees 60 --lifetime inf --out r.html --json --quiet";
+    let small = format!("{large} --max-memory 20MB");
+    assert_eq!(place.run(&small).succeeded().json()["exact"], false);
+    place.run(&format!("{small} --method cholesky")).refused(2, &["bytes of the path's matrices"]);
+    place
+        .run("path t.csv --target target --model forest --method cg")
+        .refused(2, &["--method is for --model kernel", "forest"]);
+}
+
+/// More rows than the budget holds: one line, status 2 and no file.
+#[test]
+fn rows_that_do_not_fit_the_memory_are_refused() {
+    let place = Place::new();
+    place.write("t.csv", table(3000));
+    place
+        .run("fit t.csv --target target --out m --max-memory 500kB --quiet")
+        .refused(2, &["bytes of the rows in the kernel's coordinates"]);
+    assert!(!place.path("m").exists());
+}
+
 #[test]
 fn searches_and_priors_are_chosen_as_asked() {
     let place = Place::new();

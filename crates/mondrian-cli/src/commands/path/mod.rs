@@ -7,12 +7,12 @@ mod tree;
 
 use std::path::Path;
 
-use mondrian::RegularizationPath;
+use mondrian::{PathMethod, RegularizationPath};
 use serde_json::{Map, Value, json};
 
 use super::describe::short;
 use super::tour::is_held_out;
-use crate::args::{LifetimeArg, ModelArgs, ModelKind, PathArgs};
+use crate::args::{LifetimeArg, ModelArgs, ModelKind, PathArgs, PathMethodArg};
 use crate::failure::{Failure, Outcome};
 use crate::model::{Opened, Training, number};
 use crate::prepare::{Prepared, Task};
@@ -62,6 +62,7 @@ struct Plan<'a> {
     params: &'a ModelArgs,
     training: Training<'a>,
     split: Split,
+    method: PathMethod,
     screen: Screen,
 }
 
@@ -69,16 +70,27 @@ pub(crate) fn run(args: &PathArgs, screen: Screen) -> Outcome<()> {
     crate::save::check_place(&args.out)?;
     crate::save::check_not_input(&args.out, &[&args.data.read.data])?;
     let opened = Opened::new(&args.data, args.model.map(crate::args::PathKind::kind), &args.params, screen)?;
-    let object = write_report(&args.params, &opened, &args.out, screen)?;
+    if args.method.is_some() && opened.kind != ModelKind::Kernel {
+        let what = format!("--method is for --model kernel, but the model is {}", opened.kind.name());
+        return Err(Failure::input(what, "leave it out, or add --model kernel"));
+    }
+    let method = args.method.map(PathMethodArg::method).unwrap_or_default();
+    let object = write_report(&args.params, &opened, method, &args.out, screen)?;
     screen.result(&args.out.display().to_string(), &object)
 }
 
 /// Fits a model of the table's kind to three quarters of the rows, judges it by the others, and writes a page about it.
-pub(crate) fn write_report(params: &ModelArgs, opened: &Opened, out: &Path, screen: Screen) -> Outcome<Value> {
+pub(crate) fn write_report(
+    params: &ModelArgs,
+    opened: &Opened,
+    method: PathMethod,
+    out: &Path,
+    screen: Screen,
+) -> Outcome<Value> {
     let kind = opened.kind;
     let training = opened.training();
     let split = Split::new(&training, params.seed)?;
-    let plan = Plan { kind, params, training, split, screen };
+    let plan = Plan { kind, params, training, split, method, screen };
     let found = match (kind, opened.preparation.task()) {
         (ModelKind::Grid, _) => grid::numbers(&plan)?,
         (ModelKind::Density, _) => models::density(&plan)?,

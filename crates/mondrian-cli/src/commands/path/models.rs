@@ -1,6 +1,6 @@
 //! What a page says about each kind of model: its curve, its predictions of held-out rows, its inputs.
 
-use mondrian::{FitOptions, LaplaceKernelRidge, LifetimeChoice, PathMethod, Prediction};
+use mondrian::{FitOptions, LaplaceKernelRidge, LifetimeChoice, Prediction};
 use mondrian::{Lifetime, Points};
 use serde_json::{Map, Value, json};
 
@@ -156,7 +156,8 @@ pub(super) fn kernel(plan: &Plan<'_>) -> Outcome<Found> {
     let model = kernel_model::params(&plan.training, plan.params)?.lifetime(terminal).fit(train, &split.train.y)?;
     let truth = &split.held_out.y;
     let validation = [(held_out, truth.as_slice())];
-    let found = plan.screen.watch("path", |progress| model.path(&validation, &PathMethod::default(), progress))?;
+    let found = plan.screen.watch("path", |progress| model.path(&validation, &plan.method, progress))?;
+    let kind = if found.is_at_every_cut { CurveKind::Exact } else { CurveKind::Sampled };
     let path = found.path;
     let model = model.at(path.best_lifetime())?;
     let mean = model.predict(held_out)?.column(0).to_vec();
@@ -169,7 +170,7 @@ pub(super) fn kernel(plan: &Plan<'_>) -> Outcome<Found> {
     sections.extend(predictions);
     let predict = |rows: Inputs<'_>| -> Outcome<Vec<f64>> { Ok(model.predict(rows.points()?)?.column(0).to_vec()) };
     sections.extend(dependence_section(preparation, split.train.inputs(preparation), &ranked(&relevance), predict)?);
-    let curve = Curve::of_path(&path, CurveKind::Exact, plan);
+    let curve = Curve::of_path(&path, kind, plan);
     Ok(Found { curve, sections, headline, figures, n_trees: Some(model.features().n_trees()) })
 }
 

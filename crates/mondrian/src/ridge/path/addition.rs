@@ -124,7 +124,7 @@ pub(crate) fn run(
     }
     progress.report(1.0)?;
     drift.refreshes = state.matrix.refreshes();
-    Ok(KernelPath { path: builder.finish(), drift })
+    Ok(KernelPath { path: builder.finish(), drift, is_at_every_cut: true })
 }
 
 impl State {

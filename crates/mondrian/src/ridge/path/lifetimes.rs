@@ -61,7 +61,7 @@ pub(crate) fn run(
         builder.push(*lifetime, &losses);
     }
     progress.report(1.0)?;
-    Ok(KernelPath { path: builder.finish(), drift })
+    Ok(KernelPath { path: builder.finish(), drift, is_at_every_cut: false })
 }
 
 /// The name at a lifetime of every terminal cell: merges above it are done.

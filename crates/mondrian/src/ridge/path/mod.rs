@@ -55,6 +55,8 @@ pub struct KernelPath {
     pub path: RegularizationPath,
     /// How well the solution was kept.
     pub drift: PathDrift,
+    /// Whether it is known at every cut, or at some lifetimes only.
+    pub is_at_every_cut: bool,
 }
 
 /// A validation set: points, and targets with one number per row and target, row-major.

@@ -59,7 +59,7 @@ pub(crate) fn run(schedule: Schedule, progress: &mut Progress<'_>) -> Result<Ker
         builder.push(time, &losses);
     }
     progress.report(1.0)?;
-    Ok(KernelPath { path: builder.finish(), drift: state.drift })
+    Ok(KernelPath { path: builder.finish(), drift: state.drift, is_at_every_cut: true })
 }
 
 /// Merges of cells and returns of validation rows (*riders*), in descending order of time.
