@@ -146,9 +146,11 @@ function note() {
 async function activate(id) {
   const model = app.state.models.find((m) => m.id === id);
   if (!model || model.status !== "ready") return;
-  const { data } = app.state;
+  const { data } = app.state, { generation } = app;
   const found = await attempt(() => get(`models/${id}/curve`));
-  if (found === undefined) return;
+  // Another table or model file may have been opened while the answer was on its way.
+  if (found === undefined || generation !== app.generation) return;
+  const replaced = () => generation !== app.generation || app.active !== id;
   app.active = id;
   app.model = model;
   app.curve = found;
@@ -168,6 +170,7 @@ async function activate(id) {
     });
   }
   await preparePlane();
+  if (replaced()) return;
   if (found) setLifetime(found.best, true);
   else ask(true);
   editor.set(data, model);
@@ -176,7 +179,7 @@ async function activate(id) {
   contents();
   showInputs(model, null);
   const relevance = await attempt(() => get(`models/${id}/inputs`));
-  if (app.active === id && relevance) {
+  if (!replaced() && relevance) {
     showInputs(model, relevance);
     contents();
     // A categorical column is several dimensions of a plane, or none.
@@ -185,6 +188,7 @@ async function activate(id) {
       app.fresh = false;
       app.axes = [order[0], order[1]];
       await preparePlane();
+      if (replaced()) return;
       if (app.curve) setLifetime(app.lifetime, true);
       else ask(true);
     }
@@ -196,8 +200,9 @@ async function preparePlane() {
   $("p-tree").hidden = !flat || !app.curve;
   $("p-surface").hidden = !flat;
   if (!flat) { app.plane = null; return; }
-  const plane = await attempt(() => get(`models/${app.model.id}/plane?x=${app.axes[0]}&y=${app.axes[1]}&tree=${app.tree}`));
-  if (!plane) return;
+  const { model, generation } = app;
+  const plane = await attempt(() => get(`models/${model.id}/plane?x=${app.axes[0]}&y=${app.axes[1]}&tree=${app.tree}`));
+  if (!plane || generation !== app.generation || model !== app.model) return;
   app.plane = plane;
   const density = app.model.request.kind === "density", classes = !density && data.task === "classification" ? data.classes : null;
   tree.set(plane, { classes, density });

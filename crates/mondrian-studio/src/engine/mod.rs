@@ -68,8 +68,19 @@ impl Model {
         let whole = self.path()?;
         let path = whole.thinned(CURVE_POINTS);
         let n = path.lifetimes().iter().position(|l| !l.is_finite()).unwrap_or(path.len());
-        let lifetimes = path.lifetimes()[..n].to_vec();
-        let to = lifetimes.last().copied().filter(|l| *l > 0.0).unwrap_or(1.0);
+        let mut lifetimes = path.lifetimes()[..n].to_vec();
+        let mut train = path.train()[..n].to_vec();
+        let mut held_out = path.validation().first().map_or(Vec::new(), |losses| losses[..n].to_vec());
+        let last_cut = lifetimes.last().copied().filter(|l| *l > 0.0).unwrap_or(1.0);
+        // Trees that end later than their last cut are shown to their end.
+        let end = self.trees_lifetime();
+        let to = if end.is_finite() { last_cut.max(end.get()) } else { last_cut };
+        if to > last_cut {
+            lifetimes.push(to);
+            for losses in [&mut train, &mut held_out] {
+                losses.extend(losses.last().copied());
+            }
+        }
         let first = lifetimes.iter().copied().find(|l| *l > 0.0).unwrap_or(to);
         let finite = |l: Lifetime| if l.is_finite() { l.get() } else { to };
         let (best, simplest) = match whole.validation() {
@@ -78,8 +89,8 @@ impl Model {
         };
         Some(Curve {
             loss: path.loss().name().to_owned(),
-            train: path.train()[..n].to_vec(),
-            held_out: path.validation().first().map_or(Vec::new(), |losses| losses[..n].to_vec()),
+            train,
+            held_out,
             best: finite(best).min(to),
             best_1se: finite(simplest).min(to),
             // Before the first cut nothing changes, and the first cuts change little: four decades are enough to drag over.
