@@ -26,10 +26,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         for lifetime in lifetimes {
             for measure in [MeasureChoice::Uniform, MeasureChoice::Quantile] {
-                run(name, &split, measure, Unseen::Keyed, lifetime)?;
+                run(name, &split, &measure, Unseen::Keyed, lifetime)?;
             }
         }
-        run(name, &split, MeasureChoice::Uniform, Unseen::Integrate, LifetimeChoice::Value(Lifetime::INFINITE))?;
+        run(name, &split, &MeasureChoice::Uniform, Unseen::Integrate, LifetimeChoice::Value(Lifetime::INFINITE))?;
     }
     Ok(())
 }
@@ -41,7 +41,7 @@ fn number(name: &str) -> Option<f64> {
 fn run(
     name: &str,
     split: &Standardised,
-    measure: MeasureChoice,
+    measure: &MeasureChoice,
     unseen: Unseen,
     lifetime: LifetimeChoice,
 ) -> mondrian::Result<()> {

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             for measure in [MeasureChoice::Uniform, MeasureChoice::Quantile] {
                 for lifetime in [LifetimeChoice::Auto, LifetimeChoice::Value(Lifetime::INFINITE)] {
                     if leaf_model == LeafModel::Hierarchical || lifetime == LifetimeChoice::Auto {
-                        accuracy(name, &split, leaf_model, measure.clone(), lifetime)?;
+                        accuracy(name, &split, leaf_model, &measure, lifetime)?;
                     }
                 }
             }
@@ -38,7 +38,7 @@ fn accuracy(
     name: &str,
     split: &Standardised,
     leaf_model: LeafModel,
-    measure: MeasureChoice,
+    measure: &MeasureChoice,
     lifetime: LifetimeChoice,
 ) -> mondrian::Result<()> {
     let (train, test) =

@@ -476,7 +476,7 @@ impl<'a, 'p> Search<'a, 'p> {
 }
 
 /// About the memory that rows take while a kernel is tuned: each input as axis, rank and metric column, in double and single
-/// precision and in two orders; numbers, orders and targets of rows besides. Measured at 2 and 9 inputs (`laplace_scale`).
+/// precision and in two orders; numbers, orders and targets of rows besides. An estimate by counting arrays.
 fn bytes_of_rows(cells: Cells<'_>) -> f64 {
     cells.n_rows() as f64 * (160.0 * cells.n_columns() as f64 + 100.0)
 }
