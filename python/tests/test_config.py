@@ -1,5 +1,8 @@
 """The budget of memory: every request that is too large ends in an answer or a MemoryError."""
 
+import subprocess
+import sys
+
 import mondrian
 import numpy as np
 import pytest
@@ -77,3 +80,20 @@ def test_a_kernel_path_of_infinite_lifetime_on_600_rows_is_computed(small):
     X, y = _rows(600)
     model = mondrian.MondrianKernelRidge(lifetime=float("inf"), n_estimators=10, random_state=1).fit(X, y)
     assert np.isfinite(model.path(X[:20], y[:20]).validation).all()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address spaces are limited by Linux")
+@pytest.mark.parametrize("model", ["LaplaceKernelRidge", "LaplaceKernelClassifier"])
+def test_a_fit_that_the_address_space_cannot_hold_is_a_memory_error(model):
+    program = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (2_000_000_000, 2_000_000_000))
+import mondrian, numpy as np
+X = np.random.default_rng(0).normal(size=(800_000, 12))
+try:
+    mondrian.{model}(random_state=0).fit(X, (X[:, 0] > 0).astype(int))
+except MemoryError as error:
+    print("refused:", error)
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert told.returncode == 0 and told.stdout.startswith("refused: bytes of the rows"), told
