@@ -145,6 +145,9 @@ fn input_that_no_table_should_hold_is_answered_or_refused() {
     classes[7] = 1;
     let rare = LaplaceClassifier::params().tuning(quick(1)).n_classes(2).fit(cells(&x), &classes).unwrap();
     assert!(rare.predict_proba(cells(&x)).unwrap().iter().all(|p| p.is_finite()));
+    // A label that is no number of a class, but of something else.
+    let huge = LaplaceClassifier::params().tuning(quick(1)).fit(cells(&x), &[u32::MAX; 25]);
+    assert!(matches!(huge, Err(Error::TooLarge { .. })));
     // A constant target, constant inputs, a column without numbers.
     let constant = params(1).fit(cells(&x), &[7.0; 25]).unwrap();
     assert!(constant.predict(cells(&x)).unwrap().iter().all(|p| (p - 7.0).abs() < 1e-9));

@@ -74,6 +74,8 @@ impl LaplaceClassifier {
         let numbers = Matrix::from_column(classes.iter().map(|class| f64::from(*class)).collect());
         let KeyedRows { rows: order, weights, unit, places } = KeyedRows::new(cells, &numbers, weights, tuning.seed);
         let n = order.len();
+        // Labels are the caller's: one large number makes as many classes.
+        memory::check("bytes of one target per class", memory::bytes_of(n, n_classes))?;
         let is_exact = tuning.is_exact(n);
         if is_exact {
             memory::check("bytes of the kernel matrix", memory::bytes_of(n, n))?;
