@@ -122,15 +122,25 @@ impl PointClasses {
     }
 }
 
-/// The classes below each node and leaf of one tree, one bit per class.
+/// The classes on both sides of each node and in each leaf of one tree, one bit per class.
+///
+/// A node keeps the classes of its children, so that they are read where the node is and not wherever in memory the children are.
 #[derive(Debug, Clone, Default)]
 pub struct ClassMasks {
     n_words: usize,
+    /// By node: the classes below its cut, then those above.
     nodes: Vec<u64>,
     leaves: Vec<u64>,
 }
 
 impl ClassMasks {
+    /// The classes below and above a node's cut.
+    #[inline]
+    pub(crate) fn of_sides(&self, id: NodeId) -> [&[u64]; 2] {
+        let (below, above) = self.nodes[2 * id.index() * self.n_words..][..2 * self.n_words].split_at(self.n_words);
+        [below, above]
+    }
+
     /// Sets the bits of all classes below a child.
     #[inline]
     pub(crate) fn mark(&self, classes: &PointClasses, child: Child, mask: &mut [u64]) {
@@ -140,7 +150,7 @@ impl ClassMasks {
             (mask, held) => mask.iter_mut().zip(held).for_each(|(m, h)| *m |= h),
         };
         match child.kind() {
-            Kind::Inner(id) => or(&self.nodes[id.index() * self.n_words..][..self.n_words], mask),
+            Kind::Inner(id) => self.of_sides(id).iter().for_each(|side| or(side, mask)),
             Kind::Leaf(id) => or(&self.leaves[id.index() * self.n_words..][..self.n_words], mask),
             Kind::Single(point) => classes.mark(point, mask),
             Kind::Empty => {}
@@ -161,11 +171,11 @@ impl ClassMasks {
         todo.push(child);
         while let Some(child) = todo.pop() {
             match child.kind() {
-                Kind::Inner(id) => match only_class(&self.nodes[id.index() * self.n_words..][..self.n_words]) {
+                Kind::Inner(id) => match self.only_class(self.of_sides(id)) {
                     Some(class) => counts[class] += tree.node(id).count(),
                     None => todo.extend(tree.children(tree.node(id))),
                 },
-                Kind::Leaf(id) => match only_class(&self.leaves[id.index() * self.n_words..][..self.n_words]) {
+                Kind::Leaf(id) => match self.only_class([self.of_leaf(id); 2]) {
                     Some(class) => counts[class] += tree.leaf(id).count(),
                     None => tree.leaf(id).points().iter().for_each(|p| classes.add_to(*p, counts)),
                 },
@@ -175,13 +185,60 @@ impl ClassMasks {
         }
     }
 
+    /// The rows of each class below every node, node by node, from the leaves up: for those who ask about many nodes.
+    pub(crate) fn counts_of_nodes(&self, tree: &Tree, classes: &PointClasses) -> Vec<u32> {
+        let n_classes = classes.n_classes();
+        let mut counts = vec![0; tree.n_nodes() * n_classes];
+        for id in tree.children_first() {
+            let at = id.index() * n_classes;
+            for child in tree.children(tree.node(id)) {
+                match child.kind() {
+                    Kind::Inner(child) => {
+                        let from = child.index() * n_classes;
+                        for k in 0..n_classes {
+                            counts[at + k] += counts[from + k];
+                        }
+                    }
+                    Kind::Leaf(leaf) => {
+                        let counts = &mut counts[at..at + n_classes];
+                        tree.leaf(leaf).points().iter().for_each(|point| classes.add_to(*point, counts));
+                    }
+                    Kind::Single(point) => classes.add_to(point, &mut counts[at..at + n_classes]),
+                    Kind::Empty => {}
+                }
+            }
+        }
+        counts
+    }
+
+    #[inline]
+    fn of_leaf(&self, id: LeafId) -> &[u64] {
+        &self.leaves[id.index() * self.n_words..][..self.n_words]
+    }
+
+    /// The class of two masks that have no other.
+    #[inline]
+    fn only_class(&self, [below, above]: [&[u64]; 2]) -> Option<usize> {
+        let mut found = None;
+        for at in 0..self.n_words {
+            let word = below[at] | above[at];
+            if word != 0 {
+                if found.is_some() || !word.is_power_of_two() {
+                    return None;
+                }
+                found = Some(at * 64 + word.trailing_zeros() as usize);
+            }
+        }
+        found
+    }
+
     /// Bytes taken.
     pub(crate) fn n_bytes(&self) -> usize {
         size_of_val(self.nodes.as_slice()) + size_of_val(self.leaves.as_slice())
     }
 
     fn fit_to(&mut self, tree: &Tree) {
-        self.nodes.resize(tree.n_nodes() * self.n_words, 0);
+        self.nodes.resize(2 * tree.n_nodes() * self.n_words, 0);
         self.leaves.resize(tree.n_leaves() * self.n_words, 0);
     }
 
@@ -193,10 +250,10 @@ impl ClassMasks {
 
     fn update_node(&mut self, tree: &Tree, classes: &PointClasses, id: NodeId, scratch: &mut [u64]) {
         scratch.fill(0);
-        for child in tree.children(tree.node(id)) {
-            self.mark(classes, child, scratch);
+        for (child, mask) in tree.children(tree.node(id)).into_iter().zip(scratch.chunks_exact_mut(self.n_words)) {
+            self.mark(classes, child, mask);
         }
-        self.nodes[id.index() * self.n_words..][..self.n_words].copy_from_slice(scratch);
+        self.nodes[2 * id.index() * self.n_words..][..2 * self.n_words].copy_from_slice(scratch);
     }
 }
 
@@ -241,7 +298,7 @@ impl NodeStatistics for PointClasses {
         stats.n_words = self.n_words();
         stats.fit_to(tree);
         tree.leaf_ids().for_each(|id| stats.update_leaf(tree, self, id));
-        let mut scratch = vec![0; stats.n_words];
+        let mut scratch = vec![0; 2 * stats.n_words];
         tree.children_first().for_each(|id| stats.update_node(tree, self, id, &mut scratch));
     }
 
@@ -251,21 +308,9 @@ impl NodeStatistics for PointClasses {
         }
         stats.fit_to(tree);
         touched.leaves.iter().for_each(|id| stats.update_leaf(tree, self, *id));
-        let mut scratch = vec![0; stats.n_words];
+        let mut scratch = vec![0; 2 * stats.n_words];
         touched.nodes.iter().rev().for_each(|id| stats.update_node(tree, self, *id, &mut scratch));
     }
-}
-
-/// The class of a mask that has one.
-fn only_class(mask: &[u64]) -> Option<usize> {
-    let mut found = None;
-    for (at, word) in mask.iter().enumerate().filter(|(_, word)| **word != 0) {
-        if found.is_some() || !word.is_power_of_two() {
-            return None;
-        }
-        found = Some(at * 64 + word.trailing_zeros() as usize);
-    }
-    found
 }
 
 /// Refuses labels that are no class numbers below `n_classes`, or not one per row.

@@ -8,7 +8,11 @@
 use crate::forest::classification::masks::{ClassMasks, PointClasses};
 use crate::forest::classification::stable::{discount, exit_into, inner_into, leaf_into, leaving_weights, survival};
 use crate::forest::{Forest, Unseen};
-use crate::tree::{Child, CodedRows, Exit, Exits, Kind, SLOTS, Split, Traversal, Tree, Visitor};
+use crate::process::Side;
+use crate::tree::{Child, CodedRows, Exit, Exits, Kind, NodeId, SLOTS, Split, Traversal, Tree, Visitor};
+
+/// The most numbers that the counts of all nodes of a tree may be.
+const MOST_COUNTS: usize = 1 << 23;
 
 /// Everything a prediction depends on.
 #[derive(Clone, Copy)]
@@ -47,7 +51,7 @@ impl ClassModel<'_> {
         for (tree, masks) in self.forest.trees() {
             let traversal = Traversal { tree, domain, store, rows: &coded, lifetime, draws_cuts: true };
             let mut predictor = Predictor::new(*self, (tree, masks), (rows, &coded), lifetimes, &mut add);
-            let root = BlockState { child: tree.root(), birth: 0.0, parent: SLOTS as u32 };
+            let root = BlockState { child: tree.root(), cut_by: None, birth: 0.0, parent: SLOTS as u32 };
             for (group, are_outside) in rows.groups.iter().zip([false, true]) {
                 if group.is_empty() {
                     continue;
@@ -59,12 +63,21 @@ impl ClassModel<'_> {
     }
 }
 
-/// A block: what it holds, when it begins, and the place of its parent's distribution.
+/// A block: what it holds, the node and side whose cut begins it and when, and the place of its parent's distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct BlockState {
     child: Child,
+    cut_by: Option<(NodeId, Side)>,
     birth: f64,
     parent: u32,
+}
+
+impl BlockState {
+    /// The classes of the rows that it holds.
+    #[inline]
+    fn classes<'a>(self, masks: &'a ClassMasks, of_root: &'a [u64]) -> &'a [u64] {
+        self.cut_by.map_or(of_root, |(node, side)| masks.of_sides(node)[side.index()])
+    }
 }
 
 /// Adds up the distributions of one tree.
@@ -80,8 +93,9 @@ struct Predictor<'a, F> {
     /// Distributions by place: those that cells put aside wait with, then those of the blocks on the way down.
     above: Vec<f64>,
     leaf: LeafCache,
-    mask: Vec<u64>,
-    above_mask: Vec<u64>,
+    /// By node and class, for a path: blocks are then leaves at many lifetimes.
+    counts: Option<Vec<u32>>,
+    root_classes: Vec<u64>,
     out: Vec<f64>,
     add: F,
 }
@@ -105,6 +119,8 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
         add: F,
     ) -> Self {
         let (n_classes, n_words) = (model.classes.n_classes(), model.classes.n_words());
+        let mut root_classes = vec![0; n_words];
+        masks.mark(model.classes, tree.root(), &mut root_classes);
         let leaf = LeafCache {
             block: None,
             distributions: Vec::new(),
@@ -113,7 +129,9 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
             counts: vec![0; n_classes],
             todo: Vec::new(),
         };
+        let is_path = lifetimes.len() > 1 && tree.n_nodes() * n_classes <= MOST_COUNTS;
         Self {
+            counts: is_path.then(|| masks.counts_of_nodes(tree, model.classes)),
             model,
             tree,
             masks,
@@ -123,8 +141,7 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
             lifetimes,
             above: vec![1.0 / n_classes as f64; (SLOTS + 1) * n_classes],
             leaf,
-            mask: vec![0; n_words],
-            above_mask: vec![0; n_words],
+            root_classes,
             out: vec![0.0; n_classes],
             add,
         }
@@ -158,7 +175,8 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
         }
         let n_classes = self.out.len();
         let parent = &self.above[block.parent as usize * n_classes..][..n_classes];
-        exit_into(&self.mask, discount(self.model.gamma, exit - block.birth), parent, &mut self.out);
+        let classes = block.classes(self.masks, &self.root_classes);
+        exit_into(classes, discount(self.model.gamma, exit - block.birth), parent, &mut self.out);
         let weight = arrives * survival(rate, exit - block.birth);
         for number in seen..self.lifetimes.len() {
             (self.add)(row as usize, number, weight, &self.out);
@@ -193,7 +211,7 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
         let (to_parent, to_classes) = leaving_weights(rate, self.model.gamma, until - block.birth);
         let n_classes = self.out.len();
         let parent = &self.above[block.parent as usize * n_classes..][..n_classes];
-        exit_into(&self.mask, 0.0, parent, &mut self.out);
+        exit_into(block.classes(self.masks, &self.root_classes), 0.0, parent, &mut self.out);
         for number in numbers {
             (self.add)(row as usize, number, arrives * to_parent, parent);
             (self.add)(row as usize, number, arrives * to_classes, &self.out);
@@ -208,8 +226,16 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
             let cache = &mut self.leaf;
             cache.block = Some(block);
             cache.known.clear();
-            cache.counts.fill(0);
-            self.masks.count_below(self.tree, self.model.classes, block.child, &mut cache.counts, &mut cache.todo);
+            match (&self.counts, block.child.kind()) {
+                (Some(counts), Kind::Inner(id)) => {
+                    cache.counts.copy_from_slice(&counts[id.index() * n_classes..][..n_classes]);
+                }
+                _ => {
+                    cache.counts.fill(0);
+                    let (tree, classes) = (self.tree, self.model.classes);
+                    self.masks.count_below(tree, classes, block.child, &mut cache.counts, &mut cache.todo);
+                }
+            }
         }
         let at = number - self.leaf.first;
         let cache = &mut self.leaf;
@@ -226,20 +252,12 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
         cache.known[at] = true;
     }
 
-    /// Finds the classes of a block, for those that leave it.
-    #[inline]
-    fn mark(&mut self, block: BlockState) {
-        self.mask.fill(0);
-        self.masks.mark(self.model.classes, block.child, &mut self.mask);
-    }
-
     /// Rows at a cut that separates training points: the lifetimes that end in the block above it, and what leaves it.
     fn end_block(&mut self, rows: &[u32], time: f64, block: BlockState) {
         let (first, seen) = (self.number_from(block.birth), self.number_from(time));
         if first == seen && !self.are_outside {
             return;
         }
-        self.mark(block);
         for row in rows {
             let rate = self.outside_by(*row);
             let arrives = survival(rate, block.birth);
@@ -262,10 +280,8 @@ impl<F: FnMut(usize, usize, f64, &[f64])> Visitor for Predictor<'_, F> {
     fn cut(&mut self, split: &Split<'_>, block: BlockState) -> [BlockState; 2] {
         let time = split.cut.time;
         self.end_block(split.rows, time, block);
-        for (mask, child) in [&mut self.mask, &mut self.above_mask].into_iter().zip(split.children) {
-            mask.fill(0);
-            self.masks.mark(self.model.classes, child, mask);
-        }
+        let node = split.node.expect("only cuts that separate training points are seen, and those are stored");
+        let [below, above_cut] = self.masks.of_sides(node);
         let (n_classes, place) = (self.out.len(), block.parent as usize + 1);
         if self.above.len() < (place + 1) * n_classes {
             self.above.resize(2 * (place + 1) * n_classes, 0.0);
@@ -273,8 +289,18 @@ impl<F: FnMut(usize, usize, f64, &[f64])> Visitor for Predictor<'_, F> {
         let (above, out) = self.above.split_at_mut(place * n_classes);
         let parent = &above[(place - 1) * n_classes..];
         let d = discount(self.model.gamma, time - block.birth);
-        inner_into(&self.mask, &self.above_mask, d, parent, &mut out[..n_classes]);
-        split.children.map(|child| BlockState { child, birth: time, parent: place as u32 })
+        inner_into(below, above_cut, d, parent, &mut out[..n_classes]);
+        Side::BOTH.map(|side| BlockState {
+            child: Child::EMPTY,
+            cut_by: Some((node, side)),
+            birth: time,
+            parent: place as u32,
+        })
+    }
+
+    #[inline]
+    fn enter(&mut self, child: Child, block: BlockState) -> BlockState {
+        BlockState { child, ..block }
     }
 
     #[inline(always)]
@@ -289,15 +315,25 @@ impl<F: FnMut(usize, usize, f64, &[f64])> Visitor for Predictor<'_, F> {
             }
             return;
         }
-        self.mark(block);
+        let seen = self.number_from(exit.time);
+        if self.are_outside || self.number_from(block.birth) < seen {
+            rows.iter().for_each(|row| self.leave_row(*row, exit.time, block));
+            return;
+        }
+        // All rows have the same distribution, at all lifetimes.
+        let n_classes = self.out.len();
+        let parent = &self.above[block.parent as usize * n_classes..][..n_classes];
+        let classes = block.classes(self.masks, &self.root_classes);
+        exit_into(classes, discount(self.model.gamma, exit.time - block.birth), parent, &mut self.out);
         for row in rows {
-            self.leave_row(*row, exit.time, block);
+            for number in seen..self.lifetimes.len() {
+                (self.add)(*row as usize, number, 1.0, &self.out);
+            }
         }
     }
 
     fn land(&mut self, rows: &[u32], child: Child, block: BlockState) {
         let first = self.number_from(block.birth);
-        self.mark(block);
         for row in rows {
             let outside_by = self.outside_by(*row);
             let rate = match (self.model.unseen, child.kind()) {

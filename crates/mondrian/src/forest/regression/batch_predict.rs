@@ -12,12 +12,12 @@ pub(crate) struct BatchPredictor<'a> {
     gaussians: &'a [Gaussian],
     /// By row, then target; the prior where a row left the root block.
     posteriors: &'a mut [Posterior],
-    /// By [place](Place), then target: the blocks between the root and the current one, and their siblings.
+    /// By depth, then target: the block that rows are in, and those above it. The root's is the second.
     blocks: Vec<Posterior>,
 }
 
-/// The place of a block: 0 for the root's, then two for each level, for the sides of a cut.
-type Place = u32;
+/// How many blocks lie above: 1 for the root's.
+type Depth = u32;
 
 impl<'a> BatchPredictor<'a> {
     /// Predicts all rows of a traversal, which draws no cuts: rows that leave a block below the root's are predicted as
@@ -37,26 +37,14 @@ impl<'a> BatchPredictor<'a> {
         }
         let mut predictor = Self { reader, gaussians, posteriors, blocks: Vec::new() };
         predictor.blocks.extend(gaussians.iter().map(Posterior::above_root));
-        predictor.update(0, 0, root);
+        predictor.enter(root, 1);
         let mut order: Vec<u32> = (0..n_rows as u32).collect();
-        traversal.run(&mut order, 0, &mut predictor);
+        traversal.run(&mut order, 1, &mut predictor);
     }
 
-    /// Computes the posterior of a block from that of its parent.
-    #[inline]
-    fn update(&mut self, parent: Place, place: Place, child: Child) {
+    fn set(&mut self, rows: &[u32], depth: Depth) {
         let n_targets = self.gaussians.len();
-        let (parent, place) = (parent as usize * n_targets, place as usize * n_targets);
-        let weight = self.reader.weight(child);
-        for (target, gaussian) in self.gaussians.iter().enumerate() {
-            let above = self.blocks[parent + target];
-            self.blocks[place + target] = Posterior::after(above, self.reader.sum(child, target), weight, gaussian);
-        }
-    }
-
-    fn set(&mut self, rows: &[u32], place: Place) {
-        let n_targets = self.gaussians.len();
-        let block = &self.blocks[place as usize * n_targets..][..n_targets];
+        let block = &self.blocks[depth as usize * n_targets..][..n_targets];
         for row in rows {
             self.posteriors[*row as usize * n_targets..][..n_targets].copy_from_slice(block);
         }
@@ -64,39 +52,43 @@ impl<'a> BatchPredictor<'a> {
 }
 
 impl Visitor for BatchPredictor<'_> {
-    type State = Place;
+    type State = Depth;
 
-    fn exits(&self, block: Place) -> Exits {
-        if block == 0 { Exits::Untimed } else { Exits::Ignored }
+    fn exits(&self, depth: Depth) -> Exits {
+        if depth == 1 { Exits::Untimed } else { Exits::Ignored }
     }
 
     #[inline]
-    fn cut(&mut self, split: &Split<'_>, block: Place) -> [Place; 2] {
-        // From 0 to 1 and 2, from those to 3 and 4.
-        let first = block.next_multiple_of(2) + 1;
-        let n_blocks = (first as usize + 2) * self.gaussians.len();
-        if self.blocks.len() < n_blocks {
-            let filler = self.blocks[0];
-            self.blocks.resize(2 * n_blocks, filler);
+    fn cut(&mut self, _: &Split<'_>, depth: Depth) -> [Depth; 2] {
+        [depth + 1; 2]
+    }
+
+    /// Computes the posterior of a block from that of its parent.
+    #[inline]
+    fn enter(&mut self, child: Child, depth: Depth) -> Depth {
+        let n_targets = self.gaussians.len();
+        let place = depth as usize * n_targets;
+        if self.blocks.len() < place + n_targets {
+            self.blocks.extend(self.gaussians.iter().map(Posterior::above_root));
         }
-        for side in [0, 1] {
-            if split.has_rows()[side] {
-                self.update(block, first + side as u32, split.children[side]);
-            }
+        let weight = self.reader.weight(child);
+        for (target, gaussian) in self.gaussians.iter().enumerate() {
+            let above = self.blocks[place - n_targets + target];
+            self.blocks[place + target] = Posterior::after(above, self.reader.sum(child, target), weight, gaussian);
         }
-        [first, first + 1]
+        depth
     }
 
     #[inline]
-    fn leave(&mut self, rows: &[u32], _: Exit, block: Place) {
-        if block != 0 {
-            self.set(rows, block);
+    fn leave(&mut self, rows: &[u32], _: Exit, depth: Depth) {
+        if depth != 1 {
+            self.set(rows, depth);
         }
     }
 
     #[inline]
-    fn land(&mut self, rows: &[u32], _: Child, block: Place) {
-        self.set(rows, block);
+    fn land(&mut self, rows: &[u32], _: Child, depth: Depth) {
+        self.set(rows, depth);
     }
 
     fn resumes(&self, _: u32) -> bool {

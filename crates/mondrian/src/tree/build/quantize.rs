@@ -187,6 +187,14 @@ impl<'a> CodedRows<'a> {
         self.rows[row as usize * self.n_dims + dim] <= location
     }
 
+    /// As [`CodedRows::is_below`], read from the codes where there are any: a quarter of the memory.
+    #[inline]
+    pub(crate) fn is_code_below(&self, row: u32, dim: usize, location: f64) -> bool {
+        let exact = |row: u32| self.is_below(row, dim, location);
+        let Some(codes) = &self.codes else { return exact(row) };
+        codes.in_dim(dim, 1).below(codes.code(dim, location), exact)(row)
+    }
+
     /// Moves the rows below a cut to the front; how many there are. Few rows keep their order only if asked to.
     #[inline]
     pub(crate) fn part(

@@ -2,8 +2,8 @@
 //!
 //! Cells high up are read once a level, in order. Further down their points are scattered over the whole store, and every
 //! look at one costs a trip to memory; there the codes of a cell are copied once, to where the rest of its subtree finds
-//! them in cache. At 200 000 points of ten dimensions a fit without it takes 2 to 3 % longer,
-//! about what runs differ by (docs/benchmarks/tree.md, section a).
+//! them in cache. Without it a tree of a million points of ten dimensions takes 10 % longer, of 200 000 points 2 to
+//! 3 % (docs/benchmarks/tree.md, section a).
 
 use crate::simd::partition::{Column, partition, partition_by_codes};
 use crate::tree::{Codes, PointStore};

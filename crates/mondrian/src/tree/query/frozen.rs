@@ -60,9 +60,9 @@ impl<S: Copy> Resumed<S> {
                 [row] => usize::from(rows.is_below(*row, dim, cut.location)),
                 order => rows.part(order, scratch, dim, cut.location, V::KEEPS_ORDER),
             };
-            let (mut children, mut counts) = ([Child::EMPTY; 2], [0; 2]);
-            (children[side.index()], counts[side.index()]) = (self.child, self.count);
-            let split = Split { cut, children, rows: &order[start..end], n_below, start, counts, interval };
+            let mut counts = [0; 2];
+            counts[side.index()] = self.count;
+            let split = Split { cut, node: None, rows: &order[start..end], n_below, start, counts, interval };
             let states = visitor.cut(&split, self.state);
             let middle = start + n_below;
             let left = match side {

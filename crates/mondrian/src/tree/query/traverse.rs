@@ -22,8 +22,8 @@ use crate::tree::{ChainId, Child, CodedRows, Domain, Link, NodeId, PointStore, T
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Split<'a> {
     pub(crate) cut: Cut,
-    /// What lies below and above.
-    pub(crate) children: [Child; 2],
+    /// The node that stores the cut; none where it was drawn again.
+    pub(crate) node: Option<NodeId>,
     /// Rows of the cell; the first `n_below` of them lie below the cut.
     pub(crate) rows: &'a [u32],
     pub(crate) n_below: usize,
@@ -33,14 +33,6 @@ pub(crate) struct Split<'a> {
     /// [sees every cut](Visitor::SEES_EVERY_CUT).
     pub(crate) counts: [u32; 2],
     pub(crate) interval: (f64, f64),
-}
-
-impl Split<'_> {
-    /// Whether rows lie below, and above.
-    #[inline]
-    pub(crate) fn has_rows(&self) -> [bool; 2] {
-        [self.n_below > 0, self.n_below < self.rows.len()]
-    }
 }
 
 /// How rows left the training points.
@@ -80,6 +72,16 @@ pub(crate) trait Visitor {
 
     /// A cut; the states of both sides.
     fn cut(&mut self, split: &Split<'_>, state: Self::State) -> [Self::State; 2];
+
+    /// Rows enter a side of a cut that separates training points; the state that they go on with.
+    ///
+    /// The side above is entered when the rows below have come to their ends, so that what is read of it follows in memory what was
+    /// read before: the nodes of a tree are stored in the order of this traversal.
+    #[inline]
+    fn enter(&mut self, child: Child, state: Self::State) -> Self::State {
+        let _ = child;
+        state
+    }
 
     /// Rows leave the training points.
     fn leave(&mut self, rows: &[u32], exit: Exit, state: Self::State);
@@ -160,7 +162,8 @@ impl<V: Visitor> Descent<'_, '_, V> {
                 self.walk.return_to(task.depth);
                 self.walk.enter(&self.on.tree.node(task.node).cut(), Side::Above);
             }
-            self.descend(task.link, (task.start, task.end), task.state);
+            let state = self.visitor.enter(self.on.tree.end_of(task.link), task.state);
+            self.descend(task.link, (task.start, task.end), state);
         }
         self.draw_waiting(true);
     }
@@ -186,7 +189,7 @@ impl<V: Visitor> Descent<'_, '_, V> {
             let order = &mut self.order[start..end];
             let n_below = match order {
                 // Deep down nearly every row is alone.
-                [row] => usize::from(self.on.rows.is_below(*row, dim, location)),
+                [row] => usize::from(self.on.rows.is_code_below(*row, dim, location)),
                 _ => self.on.rows.part(order, &mut self.scratch, dim, location, V::KEEPS_ORDER),
             };
             let middle = start + n_below;
@@ -198,11 +201,8 @@ impl<V: Visitor> Descent<'_, '_, V> {
                 } else {
                     ([0; 2], (0.0, 0.0))
                 };
-                let children = tree.children(node);
-                let rows = &self.order[start..end];
-                states = self
-                    .visitor
-                    .cut(&Split { cut: node.cut(), children, rows, n_below, start, counts, interval }, state);
+                let (node, cut, rows) = (Some(id), node.cut(), &self.order[start..end]);
+                states = self.visitor.cut(&Split { cut, node, rows, n_below, start, counts, interval }, state);
             }
             let mut side = if middle == start { Side::Above } else { Side::Below };
             if separates {
@@ -226,8 +226,11 @@ impl<V: Visitor> Descent<'_, '_, V> {
                     return;
                 }
             }
-            state = states[side.index()];
             link = node.link(side);
+            state = states[side.index()];
+            if separates {
+                state = self.visitor.enter(tree.end_of(link), state);
+            }
             if self.on.draws_cuts {
                 self.walk.enter(&node.cut(), side);
             }
