@@ -1,6 +1,7 @@
 //! The base of all bound models: a lock, bytes for pickle and files, and queries of trees.
 
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
 
 use mondrian::Progress;
 use mondrian::internals::tree::Domain;
@@ -144,6 +145,9 @@ impl<M: Send + Sync> Shared<M> {
     }
 
     /// Asks about rows, many of them in parts between which Ctrl-C is noticed. All parts see the same model.
+    ///
+    /// Rows that go down a tree together share its nodes, so a part is as large as a quarter of a second allows: each is four times the one before
+    /// while they take less. 200 000 rows in parts of 8192 took 2.5 times as long.
     fn ask_in_parts<T: Send>(
         &self,
         py: Python<'_>,
@@ -151,21 +155,26 @@ impl<M: Send + Sync> Shared<M> {
         n_threads: usize,
         question: impl Fn(&M, Points<'_>) -> Result<T> + Send + Sync,
     ) -> PyResult<Vec<T>> {
-        /// Rows per part: hundreds of trees look these up within a second.
-        const PART: usize = 1 << 13;
+        /// Rows of the first part: hundreds of trees look these up within a second.
+        const FIRST: usize = 1 << 14;
+        const LONG: Duration = Duration::from_millis(250);
         let n_rows = points.n_rows();
-        if n_rows <= PART {
+        if n_rows <= FIRST {
             return Ok(vec![self.ask(py, n_threads, |model| question(model, points))?]);
         }
         run_interruptibly(py, n_threads, |go_on| {
             let model = self.read();
-            (0..n_rows)
-                .step_by(PART)
-                .map(|start| {
-                    go_on()?;
-                    question(&model, points.rows(start..(start + PART).min(n_rows)))
-                })
-                .collect()
+            let (mut parts, mut start, mut size) = (Vec::new(), 0, FIRST);
+            while start < n_rows {
+                go_on()?;
+                let (end, begun) = ((start + size).min(n_rows), Instant::now());
+                parts.push(question(&model, points.rows(start..end))?);
+                start = end;
+                if 4 * begun.elapsed() < LONG {
+                    size *= 4;
+                }
+            }
+            Ok(parts)
         })
     }
 }
