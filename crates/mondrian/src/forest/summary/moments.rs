@@ -1,9 +1,10 @@
 //! Exact moments of rows: what a domain is made of, in one pass that any number of machines share.
 
 use crate::forest::density::DensityParams;
-use crate::forest::regression::fixed::{ExactSum, mean_and_variance};
+use crate::forest::regression::fixed::mean_and_variance;
 use crate::forest::summary::TrainingDomain;
 use crate::forest::summary::domain::check_lifetime;
+use crate::forest::summary::exact_sum::ExactSum;
 use crate::forest::summary::sample::BottomRows;
 use crate::forest::{ForestParams, LifetimeChoice, MeasureChoice, WeightsChoice};
 use crate::points::first_not_finite;

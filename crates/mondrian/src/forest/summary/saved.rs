@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::forest::regression::fixed::ExactSum;
 use crate::forest::sample::{CALIBRATED, ENOUGH, MOST};
 use crate::forest::summary::cells::{CellData, TreeCells};
+use crate::forest::summary::exact_sum::ExactSum;
 use crate::forest::summary::moments::ColumnMoments;
 use crate::forest::summary::part::Part;
 use crate::forest::summary::sample::{AutomaticSample, BottomRows, SampledPoint};
