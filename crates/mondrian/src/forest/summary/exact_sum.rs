@@ -1,4 +1,9 @@
 //! Exact sums of any numbers and of their squares, which parts in any order add up to.
+//!
+//! Terms come in blocks. The terms of a block that fall into one bucket are added in pieces of some twenty bits, which vector
+//! instructions do; a block whose magnitudes fall into many buckets goes term by term, to the same sums.
+
+use crate::simd::vectorise;
 
 /// Bits of a bucket of an [`ExactSum`], and the exponent of its first unit: bucket k counts in 2^(32·k − 2150), so that a float and its
 /// square are whole numbers of some bucket's units.
@@ -18,6 +23,11 @@ impl Default for ExactSum {
     }
 }
 
+/// Terms that are added together, so few that sums of pieces stay below 2^63, and buckets of one block above which terms are
+/// added one by one.
+const BLOCK: usize = 512;
+const MOST_BUCKETS: u64 = 3;
+
 /// Sign, integer below 2^53 and exponent of a float: term = ±integer·2^(exponent − 1075).
 #[inline]
 fn parts_of(term: f64) -> (bool, u64, u32) {
@@ -28,10 +38,113 @@ fn parts_of(term: f64) -> (bool, u64, u32) {
     (bits >> 63 == 1, integer, biased.max(1))
 }
 
+/// The least and the greatest exponent of the terms, as [`parts_of`] gives them.
+fn exponents(terms: &[f64]) -> (u64, u64) {
+    let exponent = |term: &f64| (term.to_bits() >> 52 & 0x7FF).max(1);
+    vectorise(
+        #[inline(always)]
+        || {
+            terms
+                .iter()
+                .fold((u64::MAX, 0), |(least, most), term| (least.min(exponent(term)), most.max(exponent(term))))
+        },
+    )
+}
+
+/// The integer of a term, and its exponent, as [`parts_of`] gives them.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+fn integer_and_exponent(term: f64) -> (u64, u64) {
+    const LEADING: u64 = 1 << 52;
+    let bits = term.to_bits();
+    let biased = bits >> 52 & 0x7FF;
+    (bits & (LEADING - 1) | if biased == 0 { 0 } else { LEADING }, biased.max(1))
+}
+
+/// What the terms in a bucket add to it.
+fn sum_in(bucket: u64, terms: &[f64]) -> i128 {
+    let mut sums = [0_i64; 3];
+    vectorise(
+        #[inline(always)]
+        || {
+            for term in terms {
+                let (integer, exponent) = integer_and_exponent(*term);
+                let place = exponent + 1075;
+                let integer = if place / u64::from(EXACT_BITS) == bucket { integer } else { 0 };
+                let (sign, shift) = (term.to_bits() as i64 >> 63, place % u64::from(EXACT_BITS));
+                for (k, sum) in sums.iter_mut().enumerate() {
+                    let piece = ((integer >> (18 * k) & 0x3_FFFF) << shift) as i64;
+                    *sum += (piece ^ sign) - sign;
+                }
+            }
+        },
+    );
+    sums.iter().enumerate().map(|(k, sum)| i128::from(*sum) << (18 * k)).sum()
+}
+
+/// What the squares of the terms in a bucket add to it and to the second one after it.
+fn squares_in(bucket: u64, terms: &[f64]) -> (i128, i128) {
+    const HALF: u64 = (1 << 26) - 1;
+    const PIECE: u64 = (1 << 22) - 1;
+    let mut sums = [0_u64; 5];
+    vectorise(
+        #[inline(always)]
+        || {
+            for term in terms {
+                let (integer, exponent) = integer_and_exponent(*term);
+                let place = 2 * exponent;
+                let integer = if place / u64::from(EXACT_BITS) == bucket { integer } else { 0 };
+                let shift = place % u64::from(EXACT_BITS);
+                // The square in 106 bits by halves of the integer: below 2^52, and in units of it.
+                let (low, high) = (integer & HALF, integer >> 26);
+                let first = low * low;
+                let middle = 2 * low * high + (first >> 26);
+                let above = high * high + (middle >> 26);
+                let word = first & HALF | (middle & HALF) << 26 | above << 52;
+                let upper = above >> 12;
+                let pieces = [word & PIECE, word >> 22 & PIECE, word >> 44, upper & PIECE, upper >> 22];
+                sums.iter_mut().zip(pieces).for_each(|(sum, piece)| *sum += piece << shift);
+            }
+        },
+    );
+    let [a, b, c, d, e] = sums.map(i128::from);
+    (a + (b << 22) + (c << 44), d + (e << 22))
+}
+
 impl ExactSum {
-    /// Adds a term; 2^31 of them fit.
+    /// Adds terms; 2^31 of them fit.
+    pub(crate) fn add_all(&mut self, terms: &[f64]) {
+        for block in terms.chunks(BLOCK) {
+            let (least, most) = exponents(block);
+            let buckets = (least + 1075) / u64::from(EXACT_BITS)..=(most + 1075) / u64::from(EXACT_BITS);
+            if buckets.end() - buckets.start() < MOST_BUCKETS {
+                buckets.for_each(|bucket| self.buckets[bucket as usize] += sum_in(bucket, block));
+            } else {
+                block.iter().for_each(|term| self.add(*term));
+            }
+        }
+    }
+
+    /// Adds the squares of terms, all of their bits.
+    pub(crate) fn add_squares(&mut self, terms: &[f64]) {
+        for block in terms.chunks(BLOCK) {
+            let (least, most) = exponents(block);
+            let buckets = 2 * least / u64::from(EXACT_BITS)..=2 * most / u64::from(EXACT_BITS);
+            if buckets.end() - buckets.start() < MOST_BUCKETS {
+                for bucket in buckets {
+                    let (own, upper) = squares_in(bucket, block);
+                    self.buckets[bucket as usize] += own;
+                    self.buckets[bucket as usize + 2] += upper;
+                }
+            } else {
+                block.iter().for_each(|term| self.add_square(*term));
+            }
+        }
+    }
+
+    /// Adds a term.
     #[inline]
-    pub(crate) fn add(&mut self, term: f64) {
+    fn add(&mut self, term: f64) {
         let (is_negative, integer, exponent) = parts_of(term);
         let place = exponent + 1075;
         let units = i128::from(integer) << (place % EXACT_BITS);
@@ -40,7 +153,7 @@ impl ExactSum {
 
     /// Adds the square of a term, all of its bits.
     #[inline]
-    pub(crate) fn add_square(&mut self, term: f64) {
+    fn add_square(&mut self, term: f64) {
         let (_, integer, exponent) = parts_of(term);
         let (place, square) = (2 * exponent, u128::from(integer) * u128::from(integer));
         let (bucket, shift) = ((place / EXACT_BITS) as usize, place % EXACT_BITS);
@@ -123,5 +236,40 @@ mod tests {
         assert_eq!(exact.pair(), (9_007_199_515_875_290.0, 0.0));
         let (_, wide) = sums(&mut [1e16, 1.0].into_iter());
         assert_eq!(wide.pair(), (1e32, 1.0 - 5_366_162_204_393_472.0));
+    }
+    /// Blocks by vectors, by their portable twins and term by term have the same buckets, whatever the magnitudes.
+    #[test]
+    fn blocks_add_up_as_their_terms() {
+        let uniform = |i: u64| NodeKey::root(3, i).draw(0).uniform() - 0.4;
+        let odd = [0.0, -0.0, f64::MIN_POSITIVE / 64.0, f64::MAX, -f64::MAX, f64::MIN_POSITIVE, 5e-324];
+        let kinds: [&dyn Fn(u64) -> f64; 5] = [
+            &|i| uniform(i),
+            &|i| NodeKey::root(4, i).draw(0).normal() * 3.0,
+            &|i| uniform(i) * 10_f64.powi((i % 40) as i32 - 20),
+            &|i| uniform(i) * 10_f64.powi((i % 600) as i32 - 300),
+            // The largest integers there are: all bits of every piece.
+            &|i| (2.0 - f64::EPSILON) * if i % 3 == 0 { -1.0 } else { 1.0 } * 2_f64.powi((i % 16) as i32),
+        ];
+        for (kind, term) in kinds.iter().enumerate() {
+            for n in [1, 7, BLOCK, 3 * BLOCK + 5] {
+                let mut terms: Vec<f64> = (0..n as u64).map(term).collect();
+                if kind == 2 {
+                    terms.extend(odd);
+                }
+                let mut twin = (ExactSum::default(), ExactSum::default());
+                for term in &terms {
+                    twin.0.add(*term);
+                    twin.1.add_square(*term);
+                }
+                let blocks = || {
+                    let mut sums = (ExactSum::default(), ExactSum::default());
+                    sums.0.add_all(&terms);
+                    sums.1.add_squares(&terms);
+                    sums
+                };
+                assert_eq!(blocks(), twin, "{n} terms of kind {kind}");
+                assert_eq!(crate::simd::portably(blocks), twin, "{n} terms of kind {kind}");
+            }
+        }
     }
 }
