@@ -522,3 +522,20 @@ fn a_model_of_several_targets_searches_for_all_of_them_and_survives_a_file() -> 
     assert!(matches!(given.fit(points, &y[1..]), Err(Error::LengthMismatch { .. })));
     Ok(())
 }
+
+/// A line without noise: the exact kernel is best nearly constant, with lifetimes at which no grid has a cut.
+#[test]
+fn a_straight_line_is_found_with_an_automatic_alpha() -> Result<()> {
+    let x = uniform(0, 400);
+    let y: Vec<f64> = x.chunks(2).map(|row| row[1]).collect();
+    let points = Points::row_major(&x, 2)?;
+    let model = GridRidgeParams { n_grids: 20, alpha: None, ..GridRidgeParams::default() }.fit(points, &y)?;
+    let squares: f64 = model.predict(points)?.iter().zip(&y).map(|(p, y)| (p - y).powi(2)).sum();
+    assert!(model.lifetimes()[1] > 0.0 && (squares / 200.0).sqrt() < 0.05, "{:?}: {squares}", model.lifetimes());
+    // Nothing to find: one value, or no input that varies.
+    for (x, y) in [(&x[..], vec![3.0; 200]), (&[1.0; 400][..], y)] {
+        let model = GridRidgeParams { n_grids: 5, alpha: None, ..GridRidgeParams::default() };
+        assert!(model.fit(Points::row_major(x, 2)?, &y)?.predict(points)?.iter().all(|p| p.is_finite()));
+    }
+    Ok(())
+}

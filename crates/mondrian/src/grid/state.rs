@@ -395,6 +395,11 @@ impl GridState {
         Ok(())
     }
 
+    /// Whether a cut separates rows at these lifetimes.
+    pub(crate) fn has_cuts(&mut self, lifetimes: &[f64]) -> Result<bool> {
+        Ok(self.targets(lifetimes)?.iter().any(|count| *count > 0))
+    }
+
     fn targets(&mut self, lifetimes: &[f64]) -> Result<Vec<usize>> {
         let (expected, found) = (self.n_dims(), lifetimes.len());
         if expected != found {
