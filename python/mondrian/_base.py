@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 
 from . import _files
 from . import _parameters as parameters
+from ._dates import with_days
 from ._docs import documented
 from ._progress import listener_of
 
@@ -59,14 +60,14 @@ class MondrianEstimator(BaseEstimator):
         prepared = self._prepared(X, reset)
         if prepared is not None:
             return check_array(prepared, dtype=np.float64, ensure_all_finite=False, **options)
-        return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False, **options)
+        return validate_data(self, with_days(X), reset=reset, dtype=np.float64, ensure_all_finite=False, **options)
 
     def _labelled_rows(self, X, y, *, reset=False, **options):
         """The same with targets."""
         prepared = self._prepared(X, reset)
         if prepared is not None:
             return check_X_y(prepared, y, dtype=np.float64, ensure_all_finite=False, **options)
-        return validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_all_finite=False, **options)
+        return validate_data(self, with_days(X), y, reset=reset, dtype=np.float64, ensure_all_finite=False, **options)
 
     def _rows_and_targets(self, X, y, *, reset=False, **options):
         """The same with numbers as targets."""

@@ -8,13 +8,14 @@ from sklearn.base import RegressorMixin
 from . import _mondrian
 from . import _parameters as parameters
 from ._docs import documented
+from ._ridge import SeveralTargetsRidge
 from ._searched import SearchedEstimator
 
 SEARCHES = ("auto", "greedy", "greedy-both", "lookahead", "coordinate", "gradient", "spsa", "bayes")
 
 
 @documented
-class MondrianGridRidge(RegressorMixin, SearchedEstimator):
+class MondrianGridRidge(RegressorMixin, SeveralTargetsRidge, SearchedEstimator):
     """Ridge regression on Mondrian-grid features with a lifetime for every dimension.
 
     The searches "greedy", "greedy-both" and "lookahead" go cut by cut and update the solution; the others, "auto" among them, evaluate
@@ -46,6 +47,8 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
 
     Attributes
     ----------
+    intercept_ : float, or ndarray of shape (n_targets,)
+        The centre of the targets, or zero.
     lifetimes_ : ndarray of shape (n_features_in_,)
         Lifetimes, found or given. As ``weights`` of a forest or of Mondrian features they carry over.
     alpha_ : float
@@ -84,6 +87,8 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
         return _mondrian.GridRidge.fit((X, y), arguments, self._work())
 
     def _take(self, model):
+        intercepts = np.asarray(model.intercepts)
+        self.intercept_ = float(intercepts[0]) if self._single else intercepts
         self.ranking_ = np.asarray(model.ranking())
         return super()._take(model)
 
@@ -94,9 +99,9 @@ class MondrianGridRidge(RegressorMixin, SearchedEstimator):
 
         Returns
         -------
-        mean : ndarray of shape (n_samples,)
+        mean : ndarray of shape (n_samples,), or (n_samples, n_targets) if several targets were learned
         """
-        return self._ask("predict", X)
+        return self._shaped(self._ask("predict", X))
 
     def _support(self):
         """A lifetime of at least ``epsilon``."""

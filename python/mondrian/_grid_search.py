@@ -23,10 +23,10 @@ class GridSearch:
 
     Parameters
     ----------
-    X, y : array-like of shape (n_samples, n_features) and (n_samples,)
+    X, y : array-like of shape (n_samples, n_features) and (n_samples,) or (n_samples, n_targets)
         Training rows.
     X_val, y_val : array-like
-        Rows that configurations are judged on.
+        Rows that configurations are judged on, with as many targets.
     n_estimators : int, default=50
         Number of grids.
     alpha : float, default=1.0
@@ -61,7 +61,11 @@ class GridSearch:
     def __init__(
         self, X, y, X_val, y_val, n_estimators=50, alpha=1.0, search="lookahead", fit_intercept=True, random_state=None
     ):
-        train, validation = _labelled(X, y), _labelled(X_val, y_val)
+        train, shape = _labelled(X, y)
+        validation, shape_of_validation = _labelled(X_val, y_val)
+        if shape != shape_of_validation:
+            raise ValueError(f"targets per row: y has shape {shape}, y_val {shape_of_validation}")
+        self._targets = shape
         self._search = _mondrian.GridSearch(
             train, validation,
             parameters.integer("n_estimators", n_estimators),
@@ -171,9 +175,9 @@ class GridSearch:
 
         Returns
         -------
-        mean : ndarray of shape (n_samples,)
+        mean : ndarray of shape (n_samples,), or (n_samples, n_targets)
         """
-        return self._search.predictions()
+        return self._search.predictions().reshape(-1, *self._targets)
 
     @property
     def lifetimes(self):
@@ -197,7 +201,7 @@ class GridSearch:
 
     @property
     def error(self):
-        """Root mean squared error of the validation rows here."""
+        """Root mean squared error of the validation rows here, over all targets."""
         return self._search.error
 
     @property
@@ -223,7 +227,10 @@ class GridSearch:
 
 
 def _labelled(X, y):
+    """Rows and targets for the core, and the shape of one row's targets."""
     X = check_array(X, dtype=np.float64, order="C")
-    y = np.ascontiguousarray(column_or_1d(y), dtype=np.float64)
+    y = check_array(y, dtype=np.float64, order="C", ensure_2d=False, input_name="y")
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
-    return X, y
+    return (X, y.ravel()), y.shape[1:]

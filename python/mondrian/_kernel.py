@@ -8,14 +8,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import all_or_nothing
 from ._docs import documented
-from ._ridge import RidgeEstimator
+from ._ridge import SeveralTargetsRidge
 from ._trees import ViewedRegressor, labelled_sets
 
 
 @documented
-class MondrianKernelRidge(RegressorMixin, RidgeEstimator, ViewedRegressor):
+class MondrianKernelRidge(RegressorMixin, SeveralTargetsRidge, ViewedRegressor):
     """Laplace-kernel ridge regression on Mondrian features, exact at every lifetime of a path.
 
     Parameters
@@ -72,37 +71,7 @@ class MondrianKernelRidge(RegressorMixin, RidgeEstimator, ViewedRegressor):
             "solver": parameters.choice("solver", self.solver, ("auto", "primal", "dual", "cg")),
             "fit_intercept": parameters.boolean("fit_intercept", self.fit_intercept),
         }
-        self._single = y.ndim == 1
-        return _mondrian.KernelRidge.fit((X, y.ravel()), arguments, self._work())
-
-    @all_or_nothing
-    def fit(self, X, y):
-        """Choose automatic values, then solve on all rows.
-
-        {several_targets_unweighted}
-
-        {self}
-        """
-        X, y = self._rows_and_targets(X, y, reset=True, multi_output=True)
-        return self._take(self._solve(X, y))
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def _state(self):
-        return {"single": self._single}
-
-    def _restore(self, model, state, target):
-        self._single = bool(state.get("single", model.n_targets == 1))
-        return super()._restore(model, state, target)
-
-    def _program_target(self, name):
-        return super()._program_target(name) if self._n_targets == 1 else False
-
-    def _shaped(self, numbers):
-        return numbers if self._single else numbers.reshape(-1, self._n_targets)
+        return _mondrian.KernelRidge.fit((X, y), arguments, self._work())
 
     def _known(self, X, y):
         X, y = self._rows_and_targets(X, y, multi_output=True)
@@ -117,7 +86,6 @@ class MondrianKernelRidge(RegressorMixin, RidgeEstimator, ViewedRegressor):
 
     def _take(self, model):
         self.alpha_ = model.alpha
-        self._n_targets = model.n_targets
         intercepts = np.asarray(model.intercepts)
         self.intercept_ = float(intercepts[0]) if self._single else intercepts
         self.solver_, _, self.residual_ = model.report

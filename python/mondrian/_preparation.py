@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import numbers
 
 import numpy as np
 
 from . import _parameters as parameters
+from ._dates import days_of, days_of_cells
 
 
 class Preparation:
@@ -80,20 +82,30 @@ class Preparation:
 
 
 class _Number:
-    """A column of numbers, scaled."""
+    """A column of numbers or dates, scaled."""
 
     kind = "number"
 
-    def __init__(self, name, fill, scaling):
-        self.inputs, self._name, self._fill, self._scaling = [name], name, fill, scaling
+    def __init__(self, name, fill, scaling, is_date):
+        self.inputs, self._name, self._fill, self._scaling, self._is_date = [name], name, fill, scaling, is_date
+
+    def _numbers(self, cells):
+        if self._is_date and cells.dtype.kind == "M":
+            return days_of(cells)
+        if cells.dtype.kind in "OUT":
+            cells = [None if _is_missing(cell) else cell for cell in cells]
+            if self._is_date and any(isinstance(cell, (str, datetime.date)) for cell in cells):
+                return days_of_cells(cells)
+        if getattr(cells, "dtype", np.dtype(float)).kind == "M":
+            raise ValueError("dates")
+        return np.array(cells, dtype=np.float64)
 
     def __call__(self, cells, missing_cells):
-        if cells.dtype == object:
-            cells = [np.nan if _is_missing(cell) else cell for cell in cells]
         try:
-            values = np.array(cells, dtype=np.float64)
+            values = self._numbers(cells)
         except (TypeError, ValueError):
-            raise ValueError(f"column {self._name!r} holds something that is no number") from None
+            what = "date" if self._is_date else "number"
+            raise ValueError(f"column {self._name!r} holds something that is no {what}") from None
         missing = ~np.isfinite(values)
         if missing.any() and missing_cells == "model":
             return np.where(missing, np.nan, self._scaling(np.where(missing, 0.0, values)))
@@ -172,7 +184,8 @@ def _encoder(entry):
     if kind == "level":
         return _Level(entry["name"], [_text(level) for level in encoding["levels"]])
     fill = encoding["fill"]
-    return _Number(entry["name"], None if fill is None else float(fill), _scaling(encoding["map"]))
+    fill = None if fill is None else float(fill)
+    return _Number(entry["name"], fill, _scaling(encoding["map"]), bool(entry.get("date", False)))
 
 
 def _scaling(record):

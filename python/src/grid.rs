@@ -68,6 +68,17 @@ with_search!(PyGridRidge, GridRidge, Arguments);
 
 #[pymethods]
 impl PyGridRidge {
+    #[getter]
+    fn n_targets(&self, py: Python<'_>) -> PyResult<usize> {
+        self.model.ask(py, 1, |model| Ok(model.n_targets()))
+    }
+
+    /// One number per target.
+    #[getter]
+    fn intercepts(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
+        self.model.ask(py, 1, |model| Ok(model.ridge().intercepts().to_vec()))
+    }
+
     fn ranking(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         self.model.ask(py, 1, |model| Ok(model.ranking()))
     }

@@ -101,7 +101,8 @@ def test_the_same_seed_is_the_same_model_and_none_is_another(cls, rng):
 def test_regressors_in_a_pipeline_and_a_search(cls, regression):
     X, y = regression
     pipeline = make_pipeline(StandardScaler(), small(cls))
-    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.2
+    # With five trees 0.84 to 0.97; a linear model has 0.71, for one input is curved.
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.8
 
 
 @pytest.mark.parametrize("cls", [cls for cls in estimators.ALL if hasattr(cls, "transform")])
@@ -114,7 +115,9 @@ def test_transformers_before_a_linear_model(cls, regression):
         {f"{cls.__name__.lower()}__{name}": values},
         cv=3,
     ).fit(X, y)
-    assert search.best_score_ > 0
+    # Features make the linear model curved, which alone has 0.71: 0.76 to 0.96. The map has as many columns as there are inputs, in
+    # units of its own, which the same alpha shrinks: 0.46.
+    assert search.best_score_ > (0.4 if cls is mondrian.LaplaceMap else 0.73)
 
 
 @pytest.mark.parametrize("cls", [cls for cls in estimators.ALL if hasattr(cls, "transform")])

@@ -125,6 +125,42 @@ def test_ridge_takes_several_targets():
         together.path(X, y)
 
 
+def test_the_grid_takes_several_targets(tmp_path):
+    X, y = waves()
+    Y = np.c_[y, X[:, 1], y + X[:, 1]]
+    given = {"n_estimators": 20, "lifetimes": [3.0, 1.0], "alpha": 0.1, "random_state": 0}
+    together = mondrian.MondrianGridRidge(**given).fit(X, Y)
+    mean = together.predict(X[:9])
+    assert mean.shape == (9, 3) and together.intercept_.shape == (3,)
+    for target in range(3):
+        alone = mondrian.MondrianGridRidge(**given).fit(X, Y[:, target])
+        assert np.allclose(alone.predict(X[:9]), mean[:, target], atol=1e-10)
+        assert alone.intercept_ == pytest.approx(together.intercept_[target])
+    together.save(tmp_path / "three.mondrian")
+    assert np.array_equal(mondrian.load(tmp_path / "three.mondrian").predict(X[:9]), mean)
+    column = mondrian.MondrianGridRidge(**given).fit(X, Y[:, :1])
+    assert column.predict(X[:9]).shape == (9, 1)
+    found = mondrian.MondrianGridRidge(20, alpha="auto", random_state=0).fit(X, Y)
+    assert found.score(X, Y) > 0.9 and min(found.lifetimes_) > 0
+    with pytest.raises(ValueError, match="NaN"):
+        together.fit(X, np.where(Y > 0.5, np.nan, Y))
+
+
+def test_a_search_is_judged_on_all_targets():
+    X, y = waves()
+    Y = np.c_[y, X[:, 1]]
+    state = GridSearch(X[:120], Y[:120], X[120:], Y[120:], n_estimators=15, alpha=0.1, random_state=3)
+    state.run(budget=60)
+    assert state.predictions().shape == (80, 2)
+    assert state.error == pytest.approx(np.sqrt(np.mean((state.predictions() - Y[120:]) ** 2)), rel=1e-9)
+    promised = state.what_if()[1, 1]
+    assert state.raise_lifetime(1) == pytest.approx(promised, abs=1e-8)
+    with pytest.raises(ValueError, match="per row"):
+        GridSearch(X[:120], Y[:120], X[120:], y[120:])
+    with pytest.raises(ValueError):
+        GridSearch(X[:120], np.full((120, 2), np.nan), X[120:], Y[120:])
+
+
 def test_degrees_of_freedom_are_traces():
     X, y = waves(60)
     for model in (

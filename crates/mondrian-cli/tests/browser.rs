@@ -61,6 +61,16 @@ addEventListener("load", () => setTimeout(() => {
     return steps.some((x, i) => i > 0 && x < steps[i - 1]);
   });
   result.marks = document.querySelectorAll("line.mark").length;
+  // Words of marks stand above the plot, whatever its width, and beside no other.
+  const words = [...document.querySelectorAll("line.mark + text")].map((t) => [t, t.getBoundingClientRect()]);
+  result.wordsOnCurves = words.some(([t, box]) => [...t.closest("svg").querySelectorAll("path")].some((p) => p.getBoundingClientRect().top < box.bottom - 2));
+  // On paper charts are lower, and as high as before afterwards.
+  const height = () => document.querySelector(".chart svg[tabindex]").getBoundingClientRect().height;
+  const onScreen = height();
+  dispatchEvent(new Event("beforeprint"));
+  result.lowerOnPaper = height() < onScreen && height() > 150;
+  dispatchEvent(new Event("afterprint"));
+  result.asBefore = height() === onScreen;
   result.overflow = document.documentElement.scrollWidth > innerWidth;
   result.requests = performance.getEntriesByType("resource").map((r) => r.name).filter((n) => !n.startsWith("data:"));
   const report = document.createElement("pre");
@@ -178,6 +188,8 @@ fn assert_sound(seen: &Value, width: u32) {
     assert_eq!([&seen["tipHidden"], &seen["tapShown"], &seen["tapHidden"]], ["0", "1", "0"], "a tap shows a value");
     assert_eq!([&seen["zoomChanges"], &seen["zoomUndone"]], [true, true], "dragging zooms");
     assert_eq!(seen["backwards"], false, "curves go to the right");
+    assert_eq!(seen["wordsOnCurves"], false, "the words of marks stand above the curves");
+    assert_eq!([&seen["lowerOnPaper"], &seen["asBefore"]], [true, true], "charts are drawn for paper");
     assert_ne!(seen["theme"], seen["otherTheme"]);
     assert_eq!(seen["overflow"], false, "nothing sticks out at {width} pixels");
     assert!(seen["sections"].as_array().unwrap().len() >= 5);

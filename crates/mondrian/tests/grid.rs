@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use mondrian::FitOptions;
-use mondrian::GridRidgeParams;
 use mondrian::Progress;
+use mondrian::Saved;
 use mondrian::internals::features::UNSEEN;
 use mondrian::internals::grid::search::{Outcome, Search};
 use mondrian::internals::grid::{GridState, Move};
@@ -13,6 +13,7 @@ use mondrian::internals::process::Axis;
 use mondrian::process::NodeKey;
 use mondrian::{Error, Points, Result};
 use mondrian::{GridFeatures, MondrianGrid};
+use mondrian::{GridRidge, GridRidgeParams, LifetimesChoice};
 use mondrian::{SearchKind, SearchLimits};
 
 fn uniform(seed: u64, n: usize) -> Vec<f64> {
@@ -439,6 +440,102 @@ fn searches_in_all_dimensions_escape_where_greedy_both_ways_sticks() -> Result<(
     for kind in [SearchKind::Spsa, SearchKind::Bayes] {
         let escaped = best(kind)?;
         assert!(escaped < 0.75, "{kind:?}: {escaped}");
+    }
+    Ok(())
+}
+
+/// Two targets of a walk's rows, row-major: its own and another.
+fn two_targets(walk: &Walk) -> Vec<f64> {
+    let other = walk.x.chunks(walk.d).map(|row| (4.0 * row[walk.d - 1]).cos());
+    walk.y.iter().zip(other).flat_map(|(&y, other)| [y, other]).collect()
+}
+
+#[test]
+fn several_targets_are_each_solved_as_alone_and_judged_together() -> Result<()> {
+    let walk = Walk::new(40, 15, 2, 4, 91)?;
+    let (n, d, y) = (walk.n, walk.d, two_targets(&walk));
+    let points = (Points::row_major(&walk.x[..n * d], d)?, Points::row_major(&walk.x[n * d..], d)?);
+    let state = |y: &[f64], per_row: usize| {
+        let (train, validation) = y.split_at(n * per_row);
+        GridState::new(walk.grid, points.0, train, points.1, validation, 0.3, true)
+    };
+    let alone = |target: usize| state(&y.iter().skip(target).step_by(2).copied().collect::<Vec<_>>(), 1);
+    let (mut both, mut one, mut other) = (state(&y, 2)?, alone(0)?, alone(1)?);
+    let all: Vec<Move> = (0..d).flat_map(|dim| [Move::Raise(dim), Move::Lower(dim)]).collect();
+    for step in 0..80_u64 {
+        let draw = NodeKey::root(step, 5).draw(0);
+        let dim = (draw.second_uniform() * d as f64) as usize;
+        let chosen = if draw.uniform() < 0.7 { Move::Raise(dim) } else { Move::Lower(dim) };
+        let promised = both.what_if(&all)?[all.iter().position(|m| *m == chosen).expect("listed")];
+        for state in [&mut both, &mut one, &mut other] {
+            assert_eq!(state.apply(chosen)?, promised.is_some());
+        }
+        if let Some(promised) = promised {
+            assert!((both.validation_error() - promised).abs() < 1e-8, "step {step}: {chosen:?}");
+        }
+        let apart = one.validation_predictions().into_iter().zip(other.validation_predictions());
+        for (pair, (a, b)) in both.validation_predictions().chunks(2).zip(apart) {
+            assert!((pair[0] - a).abs() < 1e-9 && (pair[1] - b).abs() < 1e-9, "step {step}");
+        }
+        let together = ((one.validation_error().powi(2) + other.validation_error().powi(2)) / 2.0).sqrt();
+        assert!((both.validation_error() - together).abs() < 1e-9);
+    }
+    // A fresh solve far away, and one of the same configuration by moves.
+    let far = [9.0, 9.0];
+    let fresh = both.error_at(&far)?;
+    both.jump(&far)?;
+    assert!((both.validation_error() - fresh).abs() < 1e-7);
+    assert!(matches!(state(&y[..y.len() - 1], 2), Err(Error::LengthMismatch { .. })));
+    Ok(())
+}
+
+#[test]
+fn a_model_of_several_targets_searches_for_all_of_them_and_survives_a_file() -> Result<()> {
+    let n = 240;
+    let x = uniform(101, n * 3);
+    // Each target uses an input of its own.
+    let y: Vec<f64> = x.chunks(3).flat_map(|row| [(7.0 * row[0]).sin(), (7.0 * row[2]).sin()]).collect();
+    let points = Points::row_major(&x, 3)?;
+    let params = GridRidgeParams { n_grids: 20, alpha: Some(0.1), ..GridRidgeParams::default() };
+    for search in KINDS {
+        let model = GridRidgeParams { search, ..params.clone() }.fit(points, &y)?;
+        let lifetimes = model.lifetimes();
+        // Greedy both ways sticks where one of them is known; the last two are not precise in a few steps.
+        if !matches!(search, SearchKind::GreedyBoth | SearchKind::Spsa | SearchKind::Bayes) {
+            assert!(lifetimes[1] < 0.5 * lifetimes[0].min(lifetimes[2]), "{search:?}: {lifetimes:?}");
+        }
+        assert_eq!((model.n_targets(), model.predict(points)?.len()), (2, 2 * n));
+    }
+    let lifetimes = [3.0, 0.0, 3.0].map(|l| mondrian::Lifetime::new(l).expect("finite")).to_vec();
+    let given = GridRidgeParams { lifetimes: LifetimesChoice::Each(lifetimes), ..params };
+    let both = given.fit(points, &y)?;
+    for target in 0..2 {
+        let alone = given.fit(points, &y.iter().skip(target).step_by(2).copied().collect::<Vec<_>>())?;
+        let found = both.predict(points)?.into_iter().skip(target).step_by(2);
+        for (a, b) in found.zip(alone.predict(points)?) {
+            assert!((a - b).abs() < 1e-9);
+        }
+    }
+    let bytes = both.to_bytes()?;
+    let back = GridRidge::from_bytes(&bytes)?;
+    assert_eq!((back.predict(points)?, back.to_bytes()?), (both.predict(points)?, bytes));
+    assert!(matches!(given.fit(points, &y[1..]), Err(Error::LengthMismatch { .. })));
+    Ok(())
+}
+
+/// A line without noise: the exact kernel is best nearly constant, with lifetimes at which no grid has a cut.
+#[test]
+fn a_straight_line_is_found_with_an_automatic_alpha() -> Result<()> {
+    let x = uniform(0, 400);
+    let y: Vec<f64> = x.chunks(2).map(|row| row[1]).collect();
+    let points = Points::row_major(&x, 2)?;
+    let model = GridRidgeParams { n_grids: 20, alpha: None, ..GridRidgeParams::default() }.fit(points, &y)?;
+    let squares: f64 = model.predict(points)?.iter().zip(&y).map(|(p, y)| (p - y).powi(2)).sum();
+    assert!(model.lifetimes()[1] > 0.0 && (squares / 200.0).sqrt() < 0.05, "{:?}: {squares}", model.lifetimes());
+    // Nothing to find: one value, or no input that varies.
+    for (x, y) in [(&x[..], vec![3.0; 200]), (&[1.0; 400][..], y)] {
+        let model = GridRidgeParams { n_grids: 5, alpha: None, ..GridRidgeParams::default() };
+        assert!(model.fit(Points::row_major(x, 2)?, &y)?.predict(points)?.iter().all(|p| p.is_finite()));
     }
     Ok(())
 }

@@ -49,10 +49,11 @@ fn leave_one_out_is_what_refitting_without_the_row_gives() -> Result<()> {
 #[test]
 fn derivatives_agree_with_finite_differences() -> Result<()> {
     let (x, y) = sample(80, 5, 2);
+    let three: Vec<f64> = y.iter().zip(x.chunks(5)).flat_map(|(&y, row)| [y, 3.0 * row[2], y * row[4]]).collect();
     let logs = [1.2, 0.1, -0.7, -3.0, 0.4, -2.0];
     for criterion in [Criterion::LeaveOneOut, Criterion::Likelihood] {
-        for threads in [Threads::ONE, Threads::up_to(2)] {
-            let objective = Objective::new(Points::row_major(&x, 5)?, &y, true, criterion, threads)?;
+        for (y, threads) in [(&y, Threads::ONE), (&y, Threads::up_to(2)), (&three, Threads::ONE)] {
+            let objective = Objective::new(Points::row_major(&x, 5)?, y, true, criterion, threads)?;
             let slope = objective.slope(&logs)?;
             assert_eq!(slope.value, objective.value(&logs)?);
             for i in 0..logs.len() {
@@ -67,6 +68,22 @@ fn derivatives_agree_with_finite_differences() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+#[test]
+fn squared_errors_of_several_targets_are_added() -> Result<()> {
+    let (x, y) = sample(40, 2, 3);
+    let other: Vec<f64> = x.chunks(2).map(|row| (3.0 * row[1]).cos()).collect();
+    let both: Vec<f64> = y.iter().zip(&other).flat_map(|(&a, &b)| [a, b]).collect();
+    let points = Points::row_major(&x, 2)?;
+    let value = |targets: &[f64]| {
+        Objective::new(points, targets, true, Criterion::LeaveOneOut, Threads::ONE)?.value(&[0.7, 0.2, -3.0])
+    };
+    let mean = (value(&y)?.exp().powi(2) + value(&other)?.exp().powi(2)) / 2.0;
+    assert!((value(&both)? - 0.5 * mean.ln()).abs() < 1e-12);
+    let ragged = tune(points, &both[1..], &TuningParams::default(), &mut Progress::none());
+    assert!(matches!(ragged, Err(Error::LengthMismatch { .. })), "{ragged:?}");
     Ok(())
 }
 

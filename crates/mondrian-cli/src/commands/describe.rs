@@ -57,6 +57,7 @@ fn line(column: &ColumnSummary, kind: Kind, width: usize) -> String {
             },
             column.missing
         ),
+        Kind::Number if column.count == 0 => format!("  {name:<width$}  {:<51} {:>8}\n", "no value", column.missing),
         Kind::Number => format!(
             "  {name:<width$}  {:>12} {:>12} {:>12} {:>12} {:>8}\n",
             short(column.min),
@@ -82,6 +83,10 @@ fn line(column: &ColumnSummary, kind: Kind, width: usize) -> String {
 
 fn object(column: &ColumnSummary, kind: Kind) -> Value {
     match kind {
+        Kind::Number | Kind::Date if column.count == 0 => json!({
+            "name": column.name, "kind": if kind == Kind::Date { "date" } else { "number" }, "missing": column.missing,
+            "min": null, "mean": null, "max": null, "deviation": null,
+        }),
         Kind::Number => json!({
             "name": column.name, "kind": "number", "missing": column.missing, "min": column.min, "mean": column.mean,
             "max": column.max, "deviation": column.deviation,

@@ -15,7 +15,8 @@ use crate::screen::Screen;
 /// Learns the rows of a table into a saved forest.
 pub(crate) fn update(args: &UpdateArgs, screen: Screen) -> Outcome<()> {
     let besides = Besides { new_classes: args.new_classes, ..Besides::learning() };
-    let (mut fitted, fed, lock) = change(&args.given, args.out.as_deref(), &besides, screen, Model::learn)?;
+    let with = ("learn more rows", Model::learn);
+    let (mut fitted, fed, lock) = change(&args.given, args.out.as_deref(), &besides, screen, with)?;
     fitted.record.preparation.n_rows += fed.n_rows;
     let n_new = add_classes(&mut fitted, fed.classes.as_deref());
     let (total, out) = (fitted.record.preparation.n_rows, lock.path().to_path_buf());
@@ -34,7 +35,8 @@ pub(crate) fn update(args: &UpdateArgs, screen: Screen) -> Outcome<()> {
 /// Unlearns the rows of a table from a saved forest.
 pub(crate) fn forget(args: &ForgetArgs, screen: Screen) -> Outcome<()> {
     let besides = Besides { target: TargetUse::Learn, ..Besides::default() };
-    let (mut fitted, fed, lock) = change(&args.given, args.out.as_deref(), &besides, screen, Model::forget)?;
+    let with = ("forget rows", Model::forget);
+    let (mut fitted, fed, lock) = change(&args.given, args.out.as_deref(), &besides, screen, with)?;
     let left = fitted.record.preparation.n_rows.saturating_sub(fed.n_rows);
     fitted.record.preparation.n_rows = left;
     let out = lock.path().to_path_buf();
@@ -49,7 +51,7 @@ fn change(
     out: Option<&Path>,
     besides: &Besides,
     screen: Screen,
-    mut with: impl FnMut(&mut Model, mondrian::Points<'_>, &Prepared) -> Outcome<()>,
+    (what, mut with): (&str, impl FnMut(&mut Model, mondrian::Points<'_>, &Prepared) -> Outcome<()>),
 ) -> Outcome<(Fitted, Fed, ModelLock)> {
     let out = out.unwrap_or(&given.model);
     check_place(out)?;
@@ -57,6 +59,8 @@ fn change(
     // Before the model is read: what another process learns meanwhile would be lost.
     let lock = ModelLock::take(out)?;
     let Fitted { mut model, record } = Fitted::load(&given.model)?;
+    // Before the table is looked at: missing cells are no reason where no table would do.
+    model.check_online_for(what)?;
     let source = given.read.open()?;
     let missing = given.missing.missing.unwrap_or(record.preparation.missing);
     let rows = PreparedRows::new(&source, &record.preparation, missing, besides)?;

@@ -1,13 +1,12 @@
 //! Densities: how likely a row is.
 
-use mondrian::FitOptions;
-use mondrian::ForestParams;
 use mondrian::{DensityForest, DensityParams};
+use mondrian::{Error, FitOptions, ForestParams, Points, Progress};
 use serde_json::json;
 
 use super::{Facts, Training, forest};
 use crate::args::ModelArgs;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::screen::Screen;
 
 /// The parameters that the command line asks for; the box is the data's with a margin.
@@ -19,7 +18,27 @@ pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<Densi
 pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> Outcome<DensityForest> {
     let rows = training.rows()?.all()?;
     let (params, points) = (params(training, args)?, rows.points(training.preparation)?);
-    Ok(screen.watch("fitting", |progress| params.fit_with(points, FitOptions::watched(progress.part(0.0, 1.0))))?)
+    fitted(training, &params, points, ("fitting", screen))
+}
+
+/// Fits and shows progress under a word. A column of one value, along which there is no volume, is named.
+pub(crate) fn fitted(
+    training: &Training<'_>,
+    params: &DensityParams,
+    points: Points<'_>,
+    (word, screen): (&'static str, Screen),
+) -> Outcome<DensityForest> {
+    let fit = |progress: &mut Progress<'_>| params.fit_with(points, FitOptions::watched(progress.part(0.0, 1.0)));
+    screen.watch(word, fit).map_err(|error| match error {
+        Error::ZeroWidth { dim, .. } => {
+            let (place, name) = (training.source.place(), training.preparation.column_of(dim));
+            Failure::input(
+                format!("{place}: column {name:?} has one value only, and no density"),
+                format!("leave it out: --exclude {name:?}"),
+            )
+        }
+        error => error.into(),
+    })
 }
 
 pub(super) fn facts(model: &DensityForest) -> Facts {

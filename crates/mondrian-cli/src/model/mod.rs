@@ -252,10 +252,15 @@ impl Model {
 
     /// Refuses a model that cannot learn more rows.
     pub(crate) fn check_online(&self) -> Outcome<()> {
+        self.check_online_for("learn more rows")
+    }
+
+    /// Refuses a model that cannot do this without being fitted again.
+    pub(crate) fn check_online_for(&self, what: &str) -> Outcome<()> {
         match self {
             Self::Forest(_) | Self::Classifier(_) | Self::Density(_) => Ok(()),
             Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Kernel(_) | Self::Grid(_) => {
-                Err(self.not_online("learn more rows"))
+                Err(self.not_online(what))
             }
         }
     }
@@ -308,6 +313,9 @@ impl Model {
             Self::Classifier(model) => model.n_classes() == classifier::n_classes(preparation),
             Self::LaplaceClasses(model) => model.n_classes() == classifier::n_classes(preparation),
             Self::Laplace(model) if model.n_targets() > 1 => false,
+            Self::Forest(model) if model.n_targets() > 1 => false,
+            Self::Grid(model) if model.n_targets() > 1 => false,
+            Self::Kernel(model) if model.model().n_targets() > 1 => false,
             _ => preparation.task() != Some(Task::Classification),
         }
     }

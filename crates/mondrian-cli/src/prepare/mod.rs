@@ -178,6 +178,18 @@ impl Preparation {
         (lower, upper)
     }
 
+    /// The column that a feature comes from.
+    pub(crate) fn column_of(&self, feature: usize) -> &str {
+        let widths = self.inputs.iter().scan(0, |end, input| {
+            *end += match &input.encoding {
+                Encoding::Number { .. } | Encoding::Level { .. } => 1,
+                Encoding::Category { levels } => levels.len(),
+            };
+            Some((*end, &input.name))
+        });
+        widths.into_iter().find(|(end, _)| feature < *end).map_or("", |(_, name)| name)
+    }
+
     /// The names of the model's inputs, one per dimension.
     pub(crate) fn features(&self) -> Vec<String> {
         let mut names = Vec::new();

@@ -206,6 +206,14 @@ impl TableSummary {
             ));
         }
         if self.n_used == 0 {
+            let mut empty =
+                self.columns.iter().filter(|c| c.missing == self.n_rows).map(|c| c.name.as_str()).peekable();
+            if self.n_rows > 0 && empty.peek().is_some() {
+                return Err(Failure::input(
+                    format!("{place}: every cell is missing in {}", crate::table::listed(empty)),
+                    "leave that out with --exclude, or choose --missing mean",
+                ));
+            }
             return Err(Failure::input(format!("{place}: every row has a missing cell"), "choose --missing mean"));
         }
         for (i, column) in self.columns.iter().enumerate() {

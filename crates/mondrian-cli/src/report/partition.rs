@@ -1,7 +1,7 @@
 //! A tree of the process in two dimensions, for the lifetime slider.
 
 use mondrian::internals::process::Child;
-use mondrian::process::{Bounds, Measure, Mondrian};
+use mondrian::process::{Measure, Mondrian};
 use mondrian::{Lifetime, Points};
 
 use super::parts::figure;
@@ -27,8 +27,7 @@ pub(crate) struct Drawn<'a> {
     pub(crate) classes: Option<Vec<String>>,
 }
 
-/// The slice of a process in two of its dimensions, the others held at `through`: by self-consistency a Mondrian process
-/// itself, and exactly what the tree does there.
+/// The slice of a process in two of its dimensions, the others held at `through`.
 pub(crate) fn partition_block<M: Measure + Clone>(
     process: &Mondrian<M>,
     axes: [Axis; 2],
@@ -37,13 +36,7 @@ pub(crate) fn partition_block<M: Measure + Clone>(
     lifetime: f64,
     drawn: Option<Drawn<'_>>,
 ) -> Outcome<DrawnTree> {
-    let bounds = process.bounds();
-    let flat = |side: &[f64]| -> Vec<f64> {
-        (0..bounds.n_dims())
-            .map(|d| if dims.contains(&d) { side[d] } else { through[d].clamp(bounds.lower()[d], bounds.upper()[d]) })
-            .collect()
-    };
-    let slice = process.restrict(Bounds::new(&flat(bounds.lower()), &flat(bounds.upper()))?)?;
+    let slice = process.slice(&dims, through)?;
     let max_lifetime = longest(&slice, lifetime);
     let partition = slice.until(Lifetime::new(max_lifetime)?)?;
     let number = |child: Child| match child {

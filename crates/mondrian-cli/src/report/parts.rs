@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{Axis, Block, Column, Mark, Section, Series};
 use crate::failure::Outcome;
 use crate::prepare::{Inputs, Preparation, TableSummary};
+use crate::table::date;
 
 /// Points of a curve kept in a report.
 const CURVE_POINTS: usize = 1500;
@@ -30,11 +31,15 @@ pub(crate) fn data_section(place: &str, format: &str, summary: &TableSummary, pr
         .iter()
         .map(|column| {
             let numeric = column.levels.is_empty();
-            let levels = (!numeric).then(|| {
+            let levels = if column.count == 0 {
+                Some("no value".to_owned())
+            } else if !numeric {
                 let shown: Vec<String> = column.levels.iter().take(6).map(|(name, n)| format!("{name} {n}")).collect();
                 let more = column.levels.len().saturating_sub(6);
-                shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
-            });
+                Some(shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() })
+            } else {
+                column.date.then(|| format!("{} to {}", date::iso(column.min), date::iso(column.max)))
+            };
             Column {
                 name: column.name.clone(),
                 kind: if column.date {

@@ -46,9 +46,17 @@
     theme();
   });
   /** Draws now, on every change of width and of theme. */
+  // Paper is narrower than most windows, and charts on it so low that a page holds two or three.
+  const PAPER_WIDTH = 690, PAPER_HEIGHT = 195;
+  let isOnPaper = false;
+  const print = (is) => { isOnPaper = is; redraws.forEach((redraw) => redraw()); };
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
+  const tall = (width, share, least, most) => (isOnPaper ? PAPER_HEIGHT : clamp(width * share, least, most));
+
   function keepDrawn(node, draw) {
     let width = 0;
-    redraws.add(() => width && draw(width));
+    redraws.add(() => width && draw(isOnPaper ? PAPER_WIDTH : width));
     new ResizeObserver(() => {
       const now = Math.floor(node.clientWidth);
       // In the next frame: drawing inside the observer would resize what it observes.
@@ -153,7 +161,10 @@
     let cursor = null, frame = null;
 
     function draw(width) {
-      const height = clamp(width * 0.52, 250, 400), m = { left: 58, right: 14, top: 30, bottom: 44 };
+      // JSON has no infinity: an unlimited lifetime is marked at the right edge.
+      const marks = (spec.marks || []).map((mark) => ({ ...mark, x: mark.x ?? Infinity }));
+      // The words of marks have rows of their own above the plot: inside it they would lie on the curves of a narrow one.
+      const words = 18 * marks.length, m = { left: 58, right: 14, top: 30 + words, bottom: 44 }, height = tall(width, 0.52, 250, 400) + words;
       const xs = series.flatMap((one) => one.x).filter(Number.isFinite);
       const smallest = Math.min(...xs.filter((v) => v > 0)), largest = Math.max(...xs);
       const log = state.logX && Number.isFinite(smallest);
@@ -170,15 +181,12 @@
       svg.append(s("clipPath", { id: clip }, s("rect", { x: m.left, y: 0, width: Math.max(0, width - m.left - m.right), height })));
       const drawn = s("g", { "clip-path": `url(#${clip})` });
       svg.append(drawn);
-      // JSON has no infinity: an unlimited lifetime is marked at the right edge.
-      const marks = (spec.marks || []).map((mark) => ({ ...mark, x: mark.x ?? Infinity }));
-      for (const mark of marks.filter((mark) => !state.zoom || (mark.x >= range[0] && mark.x <= range[1]))) {
+      for (const [row, mark] of [...marks.entries()].filter(([, mark]) => !state.zoom || (mark.x >= range[0] && mark.x <= range[1]))) {
         const p = clamp(x(mark.x), m.left, width - m.right), text = `${mark.label} ${number(mark.x)}`, room = 7.4 * text.length + 10;
-        // Away from each other: the smaller lifetime's words to the left of its line, the chosen one's to the right, where they fit.
-        const end = mark.minor ? p - room > m.left : p + room > width - m.right;
+        const top = 14 + 18 * row, end = p + room > width - m.right;
         svg.append(
-          s("line", { class: "mark", x1: p, x2: p, y1: m.top - 4, y2: height - m.bottom, stroke: css(mark.minor ? "--faint" : "--red"), "stroke-width": mark.minor ? 1 : 2, "stroke-dasharray": mark.minor ? "3 4" : null }),
-          s("text", { x: p + (end ? -7 : 7), y: mark.minor ? m.top + 22 : m.top + 6, "text-anchor": end ? "end" : "start", fill: css(mark.minor ? "--faint" : "--red"), "font-size": 12.5, "font-weight": 600, "paint-order": "stroke", stroke: css("--paper"), "stroke-width": 5 }, text));
+          s("line", { class: "mark", x1: p, x2: p, y1: top - 10, y2: height - m.bottom, stroke: css(mark.minor ? "--faint" : "--red"), "stroke-width": mark.minor ? 1 : 2, "stroke-dasharray": mark.minor ? "3 4" : null }),
+          s("text", { x: p + (end ? -7 : 7), y: top, "text-anchor": end ? "end" : "start", fill: css(mark.minor ? "--faint" : "--red"), "font-size": 12.5, "font-weight": 600, "paint-order": "stroke", stroke: css("--paper"), "stroke-width": 5 }, text));
       }
       for (const one of series) {
         let d = "", last = 0;
@@ -322,7 +330,7 @@
       return `rgb(${rgb})`;
     }
     function draw(width) {
-      const lifetime = toLifetime(Number(range.value)), height = Math.round(clamp(width * 0.66, 240, 520)), ratio = devicePixelRatio || 1;
+      const lifetime = toLifetime(Number(range.value)), height = Math.round(isOnPaper ? 1.3 * PAPER_HEIGHT : clamp(width * 0.66, 240, 520)), ratio = devicePixelRatio || 1;
       cells = cellsAt(spec, lifetime);
       canvas.width = width * ratio;
       canvas.height = height * ratio;
@@ -378,7 +386,7 @@
     const node = h("div", { class: "chart" }), place = h("div"), tip = tipOf(node);
     node.prepend(h("div", { class: "tools" }, h("div", { class: "legend" }, h("span", { style: "--c: var(--blue)" }, `${number(100 * spec.coverage, 3)} % interval holds the truth`), h("span", { style: "--c: var(--red)" }, "it does not"))), place);
     keepDrawn(node, (width) => {
-      const height = clamp(width * 0.62, 280, 460), m = { left: 58, right: 14, top: 30, bottom: 44 };
+      const height = tall(width, 0.62, 280, 460), m = { left: 58, right: 14, top: 30, bottom: 44 };
       const rows = spec.rows, ys = rows.flatMap((r) => [r[2], r[3], r[0]]), pad = 0.03 * (Math.max(...ys) - Math.min(...ys)) || 1, lo = Math.min(...ys) - pad, hi = Math.max(...ys) + pad;
       const xs = rows.map((r) => r[0]);
       const x = scale(Math.min(...xs), Math.max(...xs), m.left + 8, width - m.right - 8, false), y = scale(lo, hi, height - m.bottom, m.top, false);
@@ -410,7 +418,7 @@
     const node = h("div", { class: "chart" }), place = h("div"), tip = tipOf(node), rows = spec.rows;
     node.prepend(place);
     keepDrawn(node, (width) => {
-      const height = clamp(width * 0.46, 240, 380), m = { left: 58, right: 14, top: 30, bottom: 44 };
+      const height = tall(width, 0.46, 240, 380), m = { left: 58, right: 14, top: 30, bottom: 44 };
       const [xs, ys] = [0, 1].map((i) => rows.map((r) => r[i])), far = Math.max(...ys.map(Math.abs)) * 1.06 || 1;
       const x = scale(Math.min(...xs), Math.max(...xs), m.left + 8, width - m.right - 8, false);
       const y = spec.zero ? scale(-far, far, height - m.bottom, m.top, false) : scale(Math.min(...ys), Math.max(...ys), height - m.bottom, m.top, false);
@@ -437,8 +445,8 @@
     const list = wrong.length ? `Most often confused: ${wrong.slice(0, 5).map((k) => `${spec.classes[k.t]} taken for ${spec.classes[k.p]} (${k.count})`).join(", ")}.` : "No row was put into a wrong class.";
     node.append(place, h("p", { class: "note" }, list));
     keepDrawn(node, (width) => {
-      const longest = Math.min(14, Math.max(...spec.classes.map((c) => c.length))), label = 10 + 7 * longest;
-      const size = clamp((width - label - 4) / n, 6, 64), side = size * n, height = side + label + 26;
+      const longest = Math.min(14, Math.max(...spec.classes.map((c) => c.length))), label = 14 + 8 * longest;
+      const size = clamp((width - label - 4) / n, 6, isOnPaper ? Math.min(64, 460 / n) : 64), side = size * n, height = side + label + 26;
       const every = Math.ceil(13 / size);
       const short = (c) => (c.length > 14 ? `${c.slice(0, 13)}…` : c);
       const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": spec.title });

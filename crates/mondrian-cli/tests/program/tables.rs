@@ -264,3 +264,29 @@ fn numbers_that_overflow_are_called_that() {
     place.write("new.csv", "a\n0.001\n1e308\n");
     place.run("predict m new.csv").refused(2, &["row 2, column \"a\": 1e308 is too large"]);
 }
+
+/// Tables as they come have columns of one value and of none, and models that cannot learn.
+#[test]
+fn empty_and_constant_columns_are_named() {
+    let place = Place::new();
+    let rows = crate::models::table(60);
+    let lines =
+        rows.lines().enumerate().map(|(i, line)| format!("{line}{}\n", if i == 0 { ",year,blank" } else { ",2013," }));
+    place.write("t.csv", lines.collect::<String>());
+    let told = place.run("describe t.csv").succeeded().stdout.clone();
+    assert!(told.lines().any(|line| line.contains("blank") && line.contains("no value")), "{told}");
+    let told = place.run("describe t.csv --json").succeeded().json();
+    let blank = told["columns"].as_array().into_iter().flatten().find(|c| c["name"] == "blank").expect("the column");
+    assert!(blank["min"].is_null() && blank["missing"] == 60, "{blank}");
+    let fit = "fit t.csv --target target --model forest --trees 3 --lifetime 3 --out m --quiet";
+    place.run(&format!("{fit} --missing drop")).refused(2, &["every cell is missing in blank", "--exclude"]);
+    place.run(&format!("{fit} --missing mean")).succeeded();
+    for command in ["fit", "path"] {
+        let density = format!("{command} t.csv --columns x,y,year --model density --trees 3 --out d");
+        place.run(&density).refused(2, &["column \"year\" has one value", "--exclude"]);
+    }
+    place.run("fit t.csv --target target --out l --quiet").succeeded();
+    for (command, what) in [("update", "learn more rows"), ("forget", "forget rows")] {
+        place.run(&format!("{command} l t.csv")).refused(2, &["laplace model cannot", what]);
+    }
+}

@@ -75,17 +75,8 @@ fn cuts_of(
     plane: PlaneRequest,
     mut to: f64,
 ) -> Result<(Vec<Cut>, f64), Error> {
-    let flat = |side: &[f64]| -> Vec<f64> {
-        (0..bounds.n_dims())
-            .map(|d| {
-                let in_plane = d == plane.x || d == plane.y;
-                let middle = measure.coordinate(d, data.middle[d]);
-                if in_plane { side[d] } else { middle.clamp(bounds.lower()[d], bounds.upper()[d]) }
-            })
-            .collect()
-    };
-    let process = Mondrian::new(bounds.clone(), key);
-    let slice = process.restrict(Bounds::new(&flat(bounds.lower()), &flat(bounds.upper()))?)?;
+    let middle: Vec<f64> = (0..bounds.n_dims()).map(|d| measure.coordinate(d, data.middle[d])).collect();
+    let slice = Mondrian::new(bounds.clone(), key).slice(&[plane.x, plane.y], &middle)?;
     while slice.expected_cells(Lifetime::new(to)?) > MOST_CELLS {
         to *= 0.9;
     }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::forest::{Forest, NodeStatistics};
 use crate::process::NodeKey;
+use crate::select::split::{row_key, row_keys};
 use crate::tree::{Domain, PointStore};
 use crate::{Lifetime, Result};
 
@@ -39,14 +40,23 @@ impl SampleSize {
 
 /// A point's keyed hash.
 pub(crate) fn sample_hash(seed: u64, x: &[f64]) -> u128 {
-    let root = NodeKey::root(seed, u64::from_le_bytes(*b"a sample"));
-    x.iter().fold(root, |key, x| key.fork((x + 0.0).to_bits())).to_bits()
+    row_key(sample_root(seed), x.iter().copied()).to_bits()
+}
+
+/// The key that the hashes of points begin with.
+pub(crate) fn sample_root(seed: u64) -> NodeKey {
+    NodeKey::root(seed, u64::from_le_bytes(*b"a sample"))
+}
+
+/// All points of a store, with hashes that begin with a key.
+pub(crate) fn hashed_points(store: &PointStore, root: NodeKey) -> Vec<(u128, u32)> {
+    let keys = row_keys(root, store.coordinates(), store.n_dims());
+    store.points().map(|point| (keys[point as usize].to_bits(), point)).collect()
 }
 
 /// At most `n` points of smallest hash, ascending by it.
 pub(crate) fn smallest_hashes(store: &PointStore, seed: u64, n: usize) -> Vec<u32> {
-    let mut hashes: Vec<(u128, u32)> =
-        store.points().map(|point| (sample_hash(seed, store.point(point)), point)).collect();
+    let mut hashes = hashed_points(store, sample_root(seed));
     if hashes.len() > n {
         hashes.select_nth_unstable(n);
         hashes.truncate(n);

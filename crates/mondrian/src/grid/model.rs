@@ -7,6 +7,7 @@ use crate::laplace::{LifetimesChoice, TuningParams, tune, tuned_on_path};
 use crate::linalg::Threads;
 use crate::process::{NodeKey, Weights};
 use crate::progress::{FitOptions, Progress};
+use crate::ridge::by_column;
 use crate::select::Trajectory;
 use crate::select::split::{gather, keyed_order, spreads};
 use crate::{Error, Points, Result};
@@ -114,7 +115,8 @@ impl GridRidgeParams {
         Self { alpha: alpha.into(), ..self }
     }
 
-    /// Searches for what is automatic and solves on all rows.
+    /// Searches for what is automatic and solves on all rows. `targets` is row-major, with the same number of targets for every
+    /// row; they share lifetimes and α, for which their squared errors are added.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::Empty`], [`Error::NotFinite`] in the targets, [`Error::InvalidParameter`].
@@ -163,11 +165,9 @@ impl GridRidge {
         progress: &mut Progress<'_>,
     ) -> Result<Self> {
         let grid = MondrianGrid::new(params.n_grids, params.seed)?;
-        if targets.len() != points.n_rows() {
-            return Err(Error::LengthMismatch { what: "targets", expected: points.n_rows(), found: targets.len() });
-        }
-        if let Some((row, &value)) = targets.iter().enumerate().find(|(_, y)| !y.is_finite()) {
-            return Err(Error::NotFinite { what: "y", row, column: 0, value });
+        let n_targets = by_column(points.n_rows(), targets)?.n_columns();
+        if let Some((at, &value)) = targets.iter().enumerate().find(|(_, y)| !y.is_finite()) {
+            return Err(Error::NotFinite { what: "y", row: at / n_targets, column: at % n_targets, value });
         }
         if points.n_rows() == 0 {
             return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
@@ -248,7 +248,12 @@ impl GridRidge {
         order
     }
 
-    /// Predictions.
+    /// Targets per row.
+    pub fn n_targets(&self) -> usize {
+        self.ridge.n_targets()
+    }
+
+    /// Predictions, row-major if there are several targets.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] if the width differs.

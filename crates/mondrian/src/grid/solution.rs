@@ -10,6 +10,8 @@
 //! Merging runs the same steps backwards and reads K columns of P only. Either way P changes by one symmetric product
 //! of 2K vectors, and θ by O(K·C) once the vectors are there: what a candidate would do to θ costs no change of P
 //! (docs/design.md, "The Mondrian grid"). The report deletes a feature and borders twice, K times over.
+//!
+//! P knows nothing of the targets: several of them are a b and a θ each.
 
 use crate::Result;
 use crate::linalg::{Cholesky, Into, Matrix, MatrixRef, Threads, gemm, gemv};
@@ -21,8 +23,10 @@ pub(crate) struct Solution {
     p: Matrix,
     n: usize,
     alpha: f64,
-    pub(crate) b: Vec<f64>,
-    pub(crate) theta: Vec<f64>,
+    /// One vector per target.
+    b: Vec<Vec<f64>>,
+    /// One vector per target.
+    pub(crate) theta: Vec<Vec<f64>>,
 }
 
 /// K features that split.
@@ -34,8 +38,8 @@ pub(crate) struct Splits {
     pub(crate) borders: Matrix,
     /// ‖z_low − z_new‖² + 2α.
     pub(crate) diagonal: Vec<f64>,
-    /// The new features' entries of b.
-    pub(crate) b_new: Vec<f64>,
+    /// The new features' entries of b, one vector per target.
+    pub(crate) b_new: Vec<Vec<f64>>,
 }
 
 /// The vectors of a split: rows of X and Y with P₁ = P − XᵀX, P₁ + Q S⁻¹Qᵀ = P₁ + YᵀY.
@@ -54,23 +58,42 @@ struct MergeVectors {
     y_factor: Cholesky,
 }
 
+impl MergeVectors {
+    /// θ of one target after the merge.
+    fn merge(&self, mut theta: Vec<f64>, pairs: &[(usize, usize)]) -> Result<Vec<f64>> {
+        for &(i, j) in pairs {
+            let (ti, tj) = (theta[i], theta[j]);
+            theta[i] = 0.5 * (ti + tj);
+            theta[j] = 0.5 * (ti - tj);
+        }
+        let mut short: Vec<f64> = pairs.iter().map(|&(_, j)| theta[j]).collect();
+        half_solve(&self.x_factor, &mut short)?;
+        gemv(-1.0, self.x.view().t(), &short, Into::Add, &mut theta);
+        let mut short: Vec<f64> = pairs.iter().map(|&(i, _)| theta[i]).collect();
+        half_solve(&self.y_factor, &mut short)?;
+        gemv(1.0, self.y.view().t(), &short, Into::Add, &mut theta);
+        Ok(theta)
+    }
+}
+
 impl Solution {
     /// All rows in one cell in each of M grids (docs/design.md, "The Mondrian grid"): P = (I − (N/M)·11ᵀ/(α + N))/α.
-    pub(crate) fn trivial(n_grids: usize, y: &[f64], alpha: f64) -> Self {
-        let (n, m) = (y.len() as f64, n_grids as f64);
+    pub(crate) fn trivial(n_grids: usize, y: &Matrix, alpha: f64) -> Self {
+        let (n, m) = (y.n_rows() as f64, n_grids as f64);
         let p = Matrix::from_fn(n_grids, n_grids, |i, j| (f64::from(u8::from(i == j)) - n / m / (alpha + n)) / alpha);
-        let b = vec![y.iter().sum::<f64>() / m.sqrt(); n_grids];
+        let b_of = |t: usize| vec![y.column(t).iter().sum::<f64>() / m.sqrt(); n_grids];
+        let b = (0..y.n_columns()).map(b_of).collect();
         let mut solution = Self { p, n: n_grids, alpha, b, theta: Vec::new() };
         solution.refresh_theta();
         solution
     }
 
-    /// From the lower triangle of ZᵀZ.
-    pub(crate) fn fresh(mut gram: Matrix, b: Vec<f64>, alpha: f64) -> Result<Self> {
-        let n = b.len();
+    /// From the lower triangle of ZᵀZ and one Zᵀy per target.
+    pub(crate) fn fresh(mut gram: Matrix, b: Vec<Vec<f64>>, alpha: f64) -> Result<Self> {
+        let n = gram.n_rows();
         (0..n).for_each(|i| gram[(i, i)] += alpha);
         let factor = Cholesky::new(gram, Threads::ONE)?;
-        let theta = factor.solve(&b)?;
+        let theta = b.iter().map(|b| factor.solve(b)).collect::<Result<_>>()?;
         Ok(Self { p: factor.inverse(), n, alpha, b, theta })
     }
 
@@ -90,9 +113,12 @@ impl Solution {
     }
 
     fn refresh_theta(&mut self) {
-        let mut theta = vec![0.0; self.n];
-        gemv(1.0, self.view(), &self.b, Into::Replace, &mut theta);
-        self.theta = theta;
+        let theta_of = |b: &Vec<f64>| {
+            let mut theta = vec![0.0; self.n];
+            gemv(1.0, self.view(), b, Into::Replace, &mut theta);
+            theta
+        };
+        self.theta = self.b.iter().map(theta_of).collect();
     }
 
     fn split_vectors(&self, splits: &Splits, images: MatrixRef<'_>) -> Result<SplitVectors> {
@@ -113,15 +139,18 @@ impl Solution {
     }
 
     /// θ after the splits, the new features at the end; P is not touched. `images` is P·B.
-    pub(crate) fn split_theta(&self, splits: &Splits, images: MatrixRef<'_>) -> Result<Vec<f64>> {
+    pub(crate) fn split_theta(&self, splits: &Splits, images: MatrixRef<'_>) -> Result<Vec<Vec<f64>>> {
         let vectors = self.split_vectors(splits, images)?;
-        let mut theta = self.theta.clone();
+        (0..self.theta.len()).map(|target| self.split_one(target, splits, &vectors)).collect()
+    }
+
+    fn split_one(&self, target: usize, splits: &Splits, vectors: &SplitVectors) -> Result<Vec<f64>> {
+        let (b, b_new, mut theta) = (&self.b[target], &splits.b_new[target], self.theta[target].clone());
         let mut short: Vec<f64> = splits.features.iter().map(|&i| theta[i]).collect();
         half_solve(&vectors.x_factor, &mut short)?;
         gemv(-1.0, vectors.x.view().t(), &short, Into::Add, &mut theta);
         // Vᵀb = b_low − b_new, and b_low = b_i − b_new.
-        let mut rest: Vec<f64> =
-            splits.features.iter().zip(&splits.b_new).map(|(&i, b_new)| self.b[i] - 2.0 * b_new).collect();
+        let mut rest: Vec<f64> = splits.features.iter().zip(b_new).map(|(&i, b_new)| b[i] - 2.0 * b_new).collect();
         gemv(-1.0, splits.borders.view().t(), &theta, Into::Add, &mut rest);
         let difference = vectors.s_factor.solve(&rest)?;
         gemv(-1.0, &vectors.q, &difference, Into::Add, &mut theta);
@@ -161,9 +190,10 @@ impl Solution {
         self.n = n + k;
         for (a, &i) in splits.features.iter().enumerate() {
             self.turn(i, n + a, 1.0);
-            let b_new = splits.b_new[a];
-            self.b[i] -= b_new;
-            self.b.push(b_new);
+            for (b, b_new) in self.b.iter_mut().zip(&splits.b_new) {
+                b[i] -= b_new[a];
+                b.push(b_new[a]);
+            }
         }
         self.refresh_theta();
         Ok(())
@@ -198,24 +228,12 @@ impl Solution {
     }
 
     /// θ after feature j of each pair (i, j) went into feature i; entries j mean nothing. P is not touched.
-    pub(crate) fn merge_theta(&self, pairs: &[(usize, usize)]) -> Result<Vec<f64>> {
-        let mut theta = self.theta.clone();
+    pub(crate) fn merge_theta(&self, pairs: &[(usize, usize)]) -> Result<Vec<Vec<f64>>> {
         if pairs.is_empty() {
-            return Ok(theta);
+            return Ok(self.theta.clone());
         }
         let vectors = self.merge_vectors(pairs)?;
-        for &(i, j) in pairs {
-            let (ti, tj) = (theta[i], theta[j]);
-            theta[i] = 0.5 * (ti + tj);
-            theta[j] = 0.5 * (ti - tj);
-        }
-        let mut short: Vec<f64> = pairs.iter().map(|&(_, j)| theta[j]).collect();
-        half_solve(&vectors.x_factor, &mut short)?;
-        gemv(-1.0, vectors.x.view().t(), &short, Into::Add, &mut theta);
-        let mut short: Vec<f64> = pairs.iter().map(|&(i, _)| theta[i]).collect();
-        half_solve(&vectors.y_factor, &mut short)?;
-        gemv(1.0, vectors.y.view().t(), &short, Into::Add, &mut theta);
-        Ok(theta)
+        self.theta.iter().map(|theta| vectors.merge(theta.clone(), pairs)).collect()
     }
 
     /// Merges feature j of each pair into i and removes it. Answers with (from, to) for every feature that took the place
@@ -227,7 +245,7 @@ impl Solution {
         let vectors = self.merge_vectors(pairs)?;
         for &(i, j) in pairs {
             self.turn(i, j, 0.5);
-            self.b[i] += self.b[j];
+            self.b.iter_mut().for_each(|b| b[i] += b[j]);
         }
         self.add_squares(&vectors.x, &vectors.y);
         let mut holes: Vec<usize> = pairs.iter().map(|&(_, j)| j).collect();
@@ -245,7 +263,9 @@ impl Solution {
                 }
                 renamed.push((last, hole));
             }
-            self.b.swap_remove(hole);
+            self.b.iter_mut().for_each(|b| {
+                b.swap_remove(hole);
+            });
             self.n = last;
         }
         self.refresh_theta();

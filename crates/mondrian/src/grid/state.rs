@@ -7,7 +7,7 @@ use crate::grid::model::start;
 use crate::grid::partition::{NONE, Partition, Plan};
 use crate::grid::solution::{Solution, Splits};
 use crate::linalg::{Matrix, Threads};
-use crate::ridge::{CellArray, Design};
+use crate::ridge::{CellArray, Design, by_column};
 use crate::select::split::spreads;
 use crate::{Error, Points, Result};
 
@@ -62,17 +62,17 @@ pub struct GridState {
     /// Events that have happened, one number per dimension.
     counts: Vec<usize>,
     lifetimes: Vec<f64>,
-    /// Centred if there is an intercept.
-    y: Vec<f64>,
-    intercept: f64,
-    pub(crate) y_validation: Vec<f64>,
+    /// One column per target, centred if there is an intercept.
+    y: Matrix,
+    intercepts: Vec<f64>,
+    y_validation: Matrix,
     alpha: f64,
     moves: usize,
     pub(crate) cost: f64,
 }
 
 impl GridState {
-    /// All lifetimes zero: one cell a grid.
+    /// All lifetimes zero: one cell a grid. Targets are row-major, with the same number of them for every row.
     ///
     /// # Errors
     /// [`Error::Empty`] without training or validation rows, [`Error::LengthMismatch`], [`Error::InvalidParameter`]
@@ -86,14 +86,16 @@ impl GridState {
         alpha: f64,
         fit_intercept: bool,
     ) -> Result<Self> {
-        for (points, y) in [(train, y), (validation, y_validation)] {
+        for points in [train, validation] {
             points.check_width(train.n_columns())?;
             if points.n_rows() == 0 {
                 return Err(Error::Empty { what: "X", rows: 0, columns: train.n_columns() });
             }
-            if points.n_rows() != y.len() {
-                return Err(Error::LengthMismatch { what: "targets", expected: points.n_rows(), found: y.len() });
-            }
+        }
+        let (mut y, y_validation) = (by_column(train.n_rows(), y)?, by_column(validation.n_rows(), y_validation)?);
+        let (expected, found) = (y.n_columns(), y_validation.n_columns());
+        if expected != found {
+            return Err(Error::LengthMismatch { what: "targets per row", expected, found });
         }
         if !(alpha > 0.0 && alpha.is_finite()) {
             return Err(Error::InvalidParameter { name: "alpha", value: alpha, expected: "a finite number > 0" });
@@ -101,8 +103,11 @@ impl GridState {
         let (n, d) = (train.n_rows(), train.n_columns());
         let all: Vec<f64> = train.to_row_major().into_iter().chain(validation.to_row_major()).collect();
         let points = Points::row_major(&all, d)?;
-        let intercept = if fit_intercept { y.iter().sum::<f64>() / n as f64 } else { 0.0 };
-        let y: Vec<f64> = y.iter().map(|y| y - intercept).collect();
+        let mean = |t: usize| if fit_intercept { y.column(t).iter().sum::<f64>() / n as f64 } else { 0.0 };
+        let intercepts: Vec<f64> = (0..y.n_columns()).map(mean).collect();
+        for (t, intercept) in intercepts.iter().enumerate() {
+            y.column_mut(t).iter_mut().for_each(|y| *y -= intercept);
+        }
         Ok(Self {
             grid,
             start: start(&spreads(train)),
@@ -112,8 +117,8 @@ impl GridState {
             counts: vec![0; d],
             lifetimes: vec![0.0; d],
             y,
-            intercept,
-            y_validation: y_validation.to_vec(),
+            intercepts,
+            y_validation,
             alpha,
             moves: 0,
             cost: 0.0,
@@ -126,11 +131,12 @@ impl GridState {
         self.start.clone()
     }
 
-    /// The training rows and their targets.
+    /// The training rows and their targets, row-major.
     pub(crate) fn training_rows(&self) -> (Points<'_>, Vec<f64>) {
         let n = self.n_train() * self.n_dims();
         let points = Points::row_major(&self.x[..n], self.n_dims()).expect("checked when the state was made");
-        (points, self.y.iter().map(|y| y + self.intercept).collect())
+        let whole = |row: usize| self.intercepts.iter().enumerate().map(move |(t, mean)| self.y[(row, t)] + mean);
+        (points, (0..self.n_train()).flat_map(whole).collect())
     }
 
     /// The validation error at any configuration: by moving there if it is near, else from a fresh solve that leaves
@@ -150,11 +156,13 @@ impl GridState {
         let (train, validation) =
             (Points::row_major(&self.x[..at], self.n_dims())?, Points::row_major(&self.x[at..], self.n_dims())?);
         // The targets are centred already.
-        let model = GridSolution::fit(self.grid, train, &self.y, lifetimes, self.alpha, false, Threads::ONE)?;
+        let model = GridSolution::solved(self.grid, train, self.y.view(), lifetimes, self.alpha)?;
         let (c, m) = (model.features().n_features() as f64, self.grid.n_grids() as f64);
         self.cost += c.min(n).powi(3) / 3.0 + n * m * m;
-        let mut predictions = model.predict(validation)?;
-        predictions.iter_mut().for_each(|p| *p += self.intercept);
+        let mut predictions = model.predict_columns(validation)?;
+        for (t, intercept) in self.intercepts.iter().enumerate() {
+            predictions.column_mut(t).iter_mut().for_each(|p| *p += intercept);
+        }
         Ok(self.error_of(&predictions))
     }
 
@@ -175,7 +183,12 @@ impl GridState {
 
     /// Number of training rows.
     pub fn n_train(&self) -> usize {
-        self.y.len()
+        self.y.n_rows()
+    }
+
+    /// Targets per row.
+    pub fn n_targets(&self) -> usize {
+        self.y.n_columns()
     }
 
     /// Cells with training rows in all grids.
@@ -205,33 +218,37 @@ impl GridState {
             .collect()
     }
 
-    /// Predictions for the validation rows.
+    /// Predictions for the validation rows, row-major.
     pub fn validation_predictions(&self) -> Vec<f64> {
-        self.predictions_with(&self.solution.theta)
+        self.predictions_with(&self.solution.theta).transposed().into_vec()
     }
 
-    pub(crate) fn predictions_with(&self, theta: &[f64]) -> Vec<f64> {
-        let mut sums = vec![0.0; self.y_validation.len()];
-        let n = self.n_train();
-        for m in 0..self.partition.n_grids() {
-            let cells = &self.partition.grid_cells(m)[n..];
-            for (sum, &cell) in sums.iter_mut().zip(cells) {
-                let feature = self.partition.cells[cell as usize].feature;
-                *sum += if feature == NONE { 0.0 } else { theta[feature as usize] };
+    /// Predictions for the validation rows, one column per target.
+    pub(crate) fn predictions_with(&self, theta: &[Vec<f64>]) -> Matrix {
+        let mut predictions = Matrix::zeros(self.y_validation.n_rows(), theta.len());
+        let (n, root) = (self.n_train(), (self.partition.n_grids() as f64).sqrt());
+        for (t, (theta, intercept)) in theta.iter().zip(&self.intercepts).enumerate() {
+            let sums = predictions.column_mut(t);
+            for m in 0..self.partition.n_grids() {
+                let cells = &self.partition.grid_cells(m)[n..];
+                for (sum, &cell) in sums.iter_mut().zip(cells) {
+                    let feature = self.partition.cells[cell as usize].feature;
+                    *sum += if feature == NONE { 0.0 } else { theta[feature as usize] };
+                }
             }
+            sums.iter_mut().for_each(|sum| *sum = *sum / root + intercept);
         }
-        let root = (self.partition.n_grids() as f64).sqrt();
-        sums.iter_mut().for_each(|sum| *sum = *sum / root + self.intercept);
-        sums
+        predictions
     }
 
-    /// Root mean squared error on the validation rows.
+    /// Root mean squared error on the validation rows, over all targets.
     pub fn validation_error(&self) -> f64 {
-        self.error_of(&self.validation_predictions())
+        self.error_of(&self.predictions_with(&self.solution.theta))
     }
 
-    pub(crate) fn error_of(&self, predictions: &[f64]) -> f64 {
-        let sum: f64 = predictions.iter().zip(&self.y_validation).map(|(p, y)| (p - y) * (p - y)).sum();
+    pub(crate) fn error_of(&self, predictions: &Matrix) -> f64 {
+        let (predictions, y) = (predictions.as_slice(), self.y_validation.as_slice());
+        let sum: f64 = predictions.iter().zip(y).map(|(p, y)| (p - y) * (p - y)).sum();
         (sum / predictions.len() as f64).sqrt()
     }
 
@@ -322,7 +339,7 @@ impl GridState {
             features: Vec::with_capacity(parts.len()),
             borders: Matrix::zeros(0, 0),
             diagonal: Vec::with_capacity(parts.len()),
-            b_new: Vec::with_capacity(parts.len()),
+            b_new: vec![Vec::with_capacity(parts.len()); self.n_targets()],
         };
         for (k, part) in parts.iter().enumerate() {
             let column = borders.column_mut(k);
@@ -333,8 +350,11 @@ impl GridState {
             }
             splits.features.push(self.partition.cells[part.below as usize].feature as usize);
             splits.diagonal.push(f64::from(part.train_below + part.train_above) * share + 2.0 * self.alpha);
-            let sum: f64 = part.rows_above.iter().filter_map(|&row| self.y.get(row as usize)).sum();
-            splits.b_new.push(sum * share.sqrt());
+            for (t, b_new) in splits.b_new.iter_mut().enumerate() {
+                let y = self.y.column(t);
+                let sum: f64 = part.rows_above.iter().filter_map(|&row| y.get(row as usize)).sum();
+                b_new.push(sum * share.sqrt());
+            }
         }
         splits.borders = borders;
         splits
@@ -375,6 +395,11 @@ impl GridState {
         Ok(())
     }
 
+    /// Whether a cut separates rows at these lifetimes.
+    pub(crate) fn has_cuts(&mut self, lifetimes: &[f64]) -> Result<bool> {
+        Ok(self.targets(lifetimes)?.iter().any(|count| *count > 0))
+    }
+
     fn targets(&mut self, lifetimes: &[f64]) -> Result<Vec<usize>> {
         let (expected, found) = (self.n_dims(), lifetimes.len());
         if expected != found {
@@ -387,7 +412,7 @@ impl GridState {
     }
 
     fn rebuild(&mut self, target: &[usize]) -> Result<()> {
-        let (n_rows, n_train) = (self.n_train() + self.y_validation.len(), self.n_train());
+        let (n_rows, n_train) = (self.n_train() + self.y_validation.n_rows(), self.n_train());
         let n_grids = self.partition.n_grids();
         let mut partition = Partition::trivial(n_rows, n_train, n_grids, self.n_dims());
         let mut n_features = n_grids as u32;
@@ -419,8 +444,12 @@ impl GridState {
         let design = CellArray::from_row_major(&self.train_cells(), n_grids, n_features)?;
         let c = n_features as f64;
         self.cost += 2.0 * c * c * c + (self.n_train() * n_grids * n_grids) as f64;
-        let mut b = vec![0.0; n_features];
-        design.multiply_transposed(&self.y, &mut b);
+        let b_of = |t: usize| {
+            let mut b = vec![0.0; n_features];
+            design.multiply_transposed(self.y.column(t), &mut b);
+            b
+        };
+        let b = (0..self.n_targets()).map(b_of).collect();
         self.solution = Solution::fresh(design.gram_lower(Threads::ONE), b, self.alpha)?;
         Ok(())
     }

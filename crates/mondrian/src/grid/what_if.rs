@@ -45,10 +45,18 @@ impl GridState {
     }
 
     /// The error if the plan were carried out and θ were `theta` (new features last, merged-away ones meaningless).
-    fn error_after(&self, plan: &Plan, theta: &[f64]) -> f64 {
+    fn error_after(&self, plan: &Plan, theta: &[Vec<f64>]) -> f64 {
+        let mut predictions = self.predictions_with(theta);
+        for (t, theta) in theta.iter().enumerate() {
+            self.follow(plan, theta, predictions.column_mut(t));
+        }
+        self.error_of(&predictions)
+    }
+
+    /// Moves one target's predictions from the cells as they are to those after the plan.
+    fn follow(&self, plan: &Plan, theta: &[f64], predictions: &mut [f64]) {
         let n = self.n_train();
         let root = (self.partition.n_grids() as f64).sqrt();
-        let mut predictions = self.predictions_with(theta);
         let mut next_new = self.n_features();
         let value = |feature: u32| if feature == NONE { 0.0 } else { theta[feature as usize] };
         for part in &plan.parts {
@@ -79,6 +87,5 @@ impl GridState {
                 }
             }
         }
-        self.error_of(&predictions)
     }
 }

@@ -110,6 +110,32 @@ impl<M: Measure + Clone> Mondrian<M> {
         Ok(Self { bounds: window, measure: self.measure.clone(), source })
     }
 
+    /// The slice in some dimensions through a point, whose other coordinates are held where they are, inside the box: by
+    /// self-consistency a process in those dimensions, and what this one does there.
+    ///
+    /// ```
+    /// use mondrian::{Lifetime, process::{Bounds, Mondrian, NodeKey}};
+    /// let process = Mondrian::new(Bounds::new(&[0.0; 3], &[1.0; 3])?, NodeKey::root(1, 0));
+    /// let slice = process.slice(&[0, 2], &[0.0, 0.3, 0.0])?.until(Lifetime::new(4.0)?)?;
+    /// assert!(slice.n_cuts() > 0 && slice.nodes().all(|node| node.dim != 1));
+    /// # Ok::<(), mondrian::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if the point has another number of dimensions, [`Error::NotFinite`].
+    pub fn slice(&self, dims: &[usize], through: &[f64]) -> Result<Self> {
+        let (lower, upper) = (self.bounds.lower(), self.bounds.upper());
+        if through.len() != lower.len() {
+            let (expected, found) = (lower.len(), through.len());
+            return Err(Error::LengthMismatch { what: "coordinates of the point", expected, found });
+        }
+        let flat = |side: &[f64]| -> Vec<f64> {
+            let held = |d: usize| through[d].clamp(lower[d], upper[d]);
+            (0..side.len()).map(|d| if dims.contains(&d) { side[d] } else { held(d) }).collect()
+        };
+        self.restrict(Bounds::new(&flat(lower), &flat(upper))?)
+    }
+
     /// An extension to a box around: conditioned on this process, a process on `outer`. Restricting it gives back
     /// this one exactly. Each seed gives another extension; without one it follows from the process's own key.
     ///

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::features::Design;
 use crate::features::{GridFeatures, MondrianGrid};
-use crate::linalg::Threads;
-use crate::ridge::{self, FeatureRidge, SolveReport};
+use crate::linalg::{Matrix, MatrixRef, Threads};
+use crate::progress::Progress;
+use crate::ridge::{self, FeatureRidge, FeatureRidgeParams, SolveReport, by_column};
 use crate::{Points, Result};
 
 /// How a solution was found, as stored in its file.
@@ -29,9 +30,10 @@ impl From<&SolveReport> for Solver {
         match report.solver {
             ridge::Solver::Primal => Self::Primal,
             ridge::Solver::Dual => Self::Dual,
-            ridge::Solver::ConjugateGradients(_) | ridge::Solver::Auto => {
-                Self::ConjugateGradients { iterations: report.steps, residual: report.residuals[0] }
-            }
+            ridge::Solver::ConjugateGradients(_) | ridge::Solver::Auto => Self::ConjugateGradients {
+                iterations: report.steps,
+                residual: report.residuals.iter().copied().fold(0.0, f64::max),
+            },
         }
     }
 }
@@ -53,14 +55,15 @@ impl From<&SolveReport> for Solver {
 #[derive(Debug, Clone)]
 pub struct GridSolution {
     pub(crate) features: GridFeatures,
-    pub(crate) theta: Vec<f64>,
-    pub(crate) intercept: f64,
+    /// One column per target.
+    pub(crate) theta: Matrix,
+    pub(crate) intercepts: Vec<f64>,
     pub(crate) alpha: f64,
     pub(crate) solver: Solver,
 }
 
 impl GridSolution {
-    /// Solves on these rows by whichever system is cheapest.
+    /// Solves on these rows by whichever system is cheapest; `targets` is row-major, with the same number of them for every row.
     ///
     /// # Errors
     /// Those of [`GridFeatures::fit`] and of [`crate::ridge::FeatureRidgeParams::fit`].
@@ -73,22 +76,63 @@ impl GridSolution {
         fit_intercept: bool,
         threads: Threads,
     ) -> Result<Self> {
-        let features = GridFeatures::fit(grid, points, lifetimes)?;
+        let targets = by_column(points.n_rows(), targets)?;
         let params = FeatureRidge::params().alpha(alpha).fit_intercept(fit_intercept).threads(threads);
-        let model = params.fit(features.cells(points)?.into(), targets)?;
-        let (theta, intercept) = (model.coefficients().column(0).to_vec(), model.intercepts()[0]);
-        Ok(Self { features, theta, intercept, alpha, solver: model.report().into() })
+        Self::of_columns(grid, points, targets.view(), lifetimes, &params)
     }
 
-    /// Predictions; far from all rows they return to the intercept.
+    /// As [`GridSolution::fit`], on one thread, for targets that are centred already, one column each.
+    pub(crate) fn solved(
+        grid: MondrianGrid,
+        points: Points<'_>,
+        targets: MatrixRef<'_>,
+        lifetimes: &[f64],
+        alpha: f64,
+    ) -> Result<Self> {
+        Self::of_columns(grid, points, targets, lifetimes, &FeatureRidge::params().alpha(alpha).fit_intercept(false))
+    }
+
+    fn of_columns(
+        grid: MondrianGrid,
+        points: Points<'_>,
+        targets: MatrixRef<'_>,
+        lifetimes: &[f64],
+        params: &FeatureRidgeParams,
+    ) -> Result<Self> {
+        let features = GridFeatures::fit(grid, points, lifetimes)?;
+        let model = params.solve(features.cells(points)?.into(), targets, &mut Progress::none())?;
+        let (theta, intercepts) = (model.coefficients().clone(), model.intercepts().to_vec());
+        Ok(Self { features, theta, intercepts, alpha: params.alpha_value(), solver: model.report().into() })
+    }
+
+    /// Predictions, row-major if there are several targets; far from all rows they return to the intercepts.
     ///
     /// # Errors
     /// [`crate::Error::LengthMismatch`] if the width differs.
     pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
-        let mut predictions = vec![0.0; points.n_rows()];
-        self.features.cells(points)?.multiply(&self.theta, &mut predictions);
-        predictions.iter_mut().for_each(|p| *p += self.intercept);
+        let predictions = self.predict_columns(points)?;
+        Ok(if self.n_targets() == 1 { predictions } else { predictions.transposed() }.into_vec())
+    }
+
+    /// Predictions, one column per target.
+    pub(crate) fn predict_columns(&self, points: Points<'_>) -> Result<Matrix> {
+        let cells = self.features.cells(points)?;
+        let mut predictions = Matrix::zeros(points.n_rows(), self.n_targets());
+        for (t, intercept) in self.intercepts.iter().enumerate() {
+            cells.multiply(self.theta.column(t), predictions.column_mut(t));
+            predictions.column_mut(t).iter_mut().for_each(|p| *p += intercept);
+        }
         Ok(predictions)
+    }
+
+    /// Targets per row.
+    pub fn n_targets(&self) -> usize {
+        self.intercepts.len()
+    }
+
+    /// The centre of each target, or zeros.
+    pub fn intercepts(&self) -> &[f64] {
+        &self.intercepts
     }
 
     /// The features.

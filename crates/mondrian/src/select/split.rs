@@ -9,6 +9,19 @@ pub(crate) fn row_key(key: NodeKey, row: impl IntoIterator<Item = f64>) -> NodeK
     row.into_iter().fold(key, |key, x| key.fork((x + 0.0).to_bits()))
 }
 
+/// The keys of row-major rows, each as [`row_key`] gives it. Some rows go together: each step of a key waits for the one before.
+pub(crate) fn row_keys(key: NodeKey, rows: &[f64], n_columns: usize) -> Vec<NodeKey> {
+    const TOGETHER: usize = 8;
+    let mut keys = vec![key; rows.len() / n_columns];
+    for (keys, rows) in keys.chunks_mut(TOGETHER).zip(rows.chunks(TOGETHER * n_columns)) {
+        for column in 0..n_columns {
+            let cells = rows.iter().skip(column).step_by(n_columns);
+            keys.iter_mut().zip(cells).for_each(|(key, x)| *key = row_key(*key, [*x]));
+        }
+    }
+    keys
+}
+
 /// The hash that holds rows out, of which [`crate::select::automatic::Caps::rounds`] makes rounds.
 pub(crate) fn keyed_hash(seed: u64, row: impl IntoIterator<Item = f64>) -> u64 {
     row_key(NodeKey::root(seed, u64::from_le_bytes(*b"held out")), row).to_bits() as u64
@@ -27,9 +40,11 @@ pub(crate) fn order_of(keys: impl Iterator<Item = NodeKey>) -> Vec<usize> {
     order.into_iter().map(|(_, place)| place).collect()
 }
 
-/// The given rows, row-major, with their targets.
+/// The given rows, row-major, with their targets, one or several per row.
 pub(crate) fn gather(points: Points<'_>, targets: &[f64], rows: &[usize]) -> (Vec<f64>, Vec<f64>) {
-    (rows.iter().flat_map(|&row| points.row(row)).collect(), rows.iter().map(|&row| targets[row]).collect())
+    let n_targets = targets.len() / points.n_rows().max(1);
+    let targets_of = |&row: &usize| targets[row * n_targets..][..n_targets].iter().copied();
+    (rows.iter().flat_map(|&row| points.row(row)).collect(), rows.iter().flat_map(targets_of).collect())
 }
 
 /// The mean absolute deviation of each column from its mean: the unit that makes lifetimes of different inputs

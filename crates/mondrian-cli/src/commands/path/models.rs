@@ -179,9 +179,7 @@ pub(super) fn density(plan: &Plan<'_>) -> Outcome<Found> {
     let params = density_model::params(&plan.training, plan.params)?;
     let split = &plan.split;
     let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
-    let mut model = plan
-        .screen
-        .watch("choosing", |progress| params.fit_with(train, FitOptions::watched(progress.part(0.0, 1.0))))?;
+    let mut model = density_model::fitted(&plan.training, &params, train, ("choosing", plan.screen))?;
     if plan.params.lifetime == LifetimeArg::Auto {
         // The chosen lifetime in the middle of the curve, not at its end.
         let chosen = model.lifetime().get();

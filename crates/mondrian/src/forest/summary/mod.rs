@@ -7,6 +7,7 @@
 
 mod cells;
 mod domain;
+mod exact_sum;
 mod finish;
 mod moments;
 mod part;

@@ -1,14 +1,16 @@
 //! Exact moments of rows: what a domain is made of, in one pass that any number of machines share.
 
 use crate::forest::density::DensityParams;
-use crate::forest::regression::fixed::{ExactSum, mean_and_variance};
+use crate::forest::regression::fixed::mean_and_variance;
 use crate::forest::summary::TrainingDomain;
 use crate::forest::summary::domain::check_lifetime;
+use crate::forest::summary::exact_sum::ExactSum;
 use crate::forest::summary::sample::BottomRows;
 use crate::forest::{ForestParams, LifetimeChoice, MeasureChoice, WeightsChoice};
 use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure, NodeKey, QuantileMeasure, Weights};
 use crate::select::split::row_key;
+use crate::simd::vectorise;
 use crate::tree::{Domain, PointStore, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
@@ -34,14 +36,11 @@ impl ColumnMoments {
         Self { min: f64::INFINITY, max: f64::NEG_INFINITY, sum: ExactSum::default(), squares: ExactSum::default() }
     }
 
-    fn add(&mut self, values: impl Iterator<Item = f64>) {
-        let (mut min, mut max) = (self.min, self.max);
-        for x in values {
-            (min, max) = (min.min(x), max.max(x));
-            self.sum.add(x);
-            self.squares.add_square(x);
-        }
-        (self.min, self.max) = (min + 0.0, max + 0.0);
+    fn add(&mut self, values: &[f64]) {
+        let (min, max) = range_of(values);
+        (self.min, self.max) = (self.min.min(min) + 0.0, self.max.max(max) + 0.0);
+        self.sum.add_all(values);
+        self.squares.add_squares(values);
     }
 
     fn merge(&mut self, other: &Self) {
@@ -49,6 +48,25 @@ impl ColumnMoments {
         self.sum.merge(&other.sum);
         self.squares.merge(&other.squares);
     }
+}
+
+/// The least and the greatest number, in eight strands.
+fn range_of(values: &[f64]) -> (f64, f64) {
+    let (mut least, mut greatest) = ([f64::INFINITY; 8], [f64::NEG_INFINITY; 8]);
+    vectorise(
+        #[inline(always)]
+        || {
+            let (chunks, rest) = values.as_chunks::<8>();
+            for chunk in chunks {
+                for k in 0..8 {
+                    least[k] = if chunk[k] < least[k] { chunk[k] } else { least[k] };
+                    greatest[k] = if chunk[k] > greatest[k] { chunk[k] } else { greatest[k] };
+                }
+            }
+            rest.iter().for_each(|x| (least[0], greatest[0]) = (least[0].min(*x), greatest[0].max(*x)));
+        },
+    );
+    (least.into_iter().fold(f64::INFINITY, f64::min), greatest.into_iter().fold(f64::NEG_INFINITY, f64::max))
 }
 
 /// Number, range, exact Σx and Σx² of all columns, and a keyed sample: of the rows of a table, or of all tables whose moments
@@ -100,19 +118,32 @@ impl Moments {
         }
         let mut sample = BottomRows::new(n_sample);
         let root = NodeKey::root(0, u64::from_le_bytes(*b"moments "));
-        for row in 0..n {
-            let numbers = || points.row(row).chain(targets[row * t..][..t].iter().copied());
-            sample.add(row_key(root, numbers()).to_bits(), || numbers().map(|x| x + 0.0).collect());
-        }
         let (mut inputs, mut outputs) = (vec![ColumnMoments::empty(); n_dims], vec![ColumnMoments::empty(); t]);
-        // In blocks that stay in cache while their columns are looked at in turn.
+        // In blocks that stay in cache while their columns are looked at in turn. So the keys of many rows are extended together,
+        // which takes a third of the time of one row's after the other: each waits for its last number.
+        let (mut keys, mut values) = (Vec::with_capacity(AT_ONCE), Vec::with_capacity(AT_ONCE));
         for start in (0..n).step_by(AT_ONCE) {
             let rows = start..(start + AT_ONCE).min(n);
+            keys.clear();
+            keys.resize(rows.len(), root);
+            let mut add = |column: &mut ColumnMoments, values: &[f64]| {
+                keys.iter_mut().zip(values).for_each(|(key, x)| *key = row_key(*key, [*x]));
+                column.add(values);
+            };
             for (dim, column) in inputs.iter_mut().enumerate() {
-                column.add(rows.clone().map(|row| points.get(row, dim)));
+                values.clear();
+                values.extend(rows.clone().map(|row| points.get(row, dim)));
+                add(column, &values);
             }
             for (at, column) in outputs.iter_mut().enumerate() {
-                column.add(rows.clone().map(|row| targets[row * t + at]));
+                values.clear();
+                values.extend(rows.clone().map(|row| targets[row * t + at]));
+                add(column, &values);
+            }
+            let bound = sample.bound();
+            for (row, key) in rows.zip(&keys).filter(|(_, key)| bound.is_none_or(|bound| key.to_bits() < bound)) {
+                let numbers = || points.row(row).chain(targets[row * t..][..t].iter().copied());
+                sample.add(key.to_bits(), || numbers().map(|x| x + 0.0).collect());
             }
         }
         Ok(Self { n_rows: n as u64, inputs, targets: outputs, sample })

@@ -2,6 +2,7 @@
 
 use crate::forest::classification::PointClasses;
 use crate::forest::regression::fixed::{Scale, weighted_square};
+use crate::forest::sample::hashed_points;
 use crate::forest::summary::cells::{PointData, TreeCells, too_large};
 use crate::forest::summary::sample::{AutomaticSample, BottomRows, SampledPoint};
 use crate::forest::summary::{Task, TrainingDomain};
@@ -135,9 +136,8 @@ impl Rows<'_> {
     fn sample(&self, rows: &[usize], points: &[u32], store: &PointStore, sample: &mut AutomaticSample) {
         let is_density = self.task == Task::Density;
         let seed = self.domain.seed;
-        let mut hashed: Vec<(u128, u32)> =
-            store.points().map(|point| (AutomaticSample::hash(seed, is_density, store.point(point)), point)).collect();
-        sample.take_hashes(hashed.iter().map(|(hash, _)| *hash).collect());
+        let mut hashed = hashed_points(store, AutomaticSample::root(seed, is_density));
+        sample.take_hashes(hashed.iter().map(|(hash, _)| *hash));
         if hashed.len() > sample.most {
             hashed.select_nth_unstable(sample.most);
             hashed.truncate(sample.most);

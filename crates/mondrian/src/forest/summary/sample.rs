@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::forest::sample::{CALIBRATED, ENOUGH, MOST, sample_hash};
+use crate::forest::sample::{CALIBRATED, ENOUGH, MOST, sample_root};
 use crate::forest::summary::cells::{add_classes, too_large};
 use crate::process::NodeKey;
-use crate::select::split::row_key;
 use crate::{Error, Result};
 
 /// Rows that the points of a sample may have, all repetitions counted: automatic values look at each.
@@ -66,12 +65,9 @@ impl AutomaticSample {
         Self { n_targets, most, hashes: Some(Vec::new()), points: BTreeMap::new() }
     }
 
-    /// A point's hash; a density has one of its own.
-    pub(crate) fn hash(seed: u64, is_density: bool, x: &[f64]) -> u128 {
-        if is_density {
-            return row_key(NodeKey::root(seed, crate::forest::density::HELD_OUT), x.iter().copied()).to_bits();
-        }
-        sample_hash(seed, x)
+    /// The key that the hashes of points begin with; a density has one of its own.
+    pub(crate) fn root(seed: u64, is_density: bool) -> NodeKey {
+        if is_density { NodeKey::root(seed, crate::forest::density::HELD_OUT) } else { sample_root(seed) }
     }
 
     /// How many points there are; where they are many, only that.
@@ -86,10 +82,13 @@ impl AutomaticSample {
         self.points.values().take(if n_rows > MOST_REPEATED { MOST } else { self.most })
     }
 
-    /// Takes the hashes of all points of a part.
-    pub(crate) fn take_hashes(&mut self, mut hashes: Vec<u128>) {
+    /// Takes the hashes of all points of a part, which are different points.
+    pub(crate) fn take_hashes(&mut self, hashes: impl ExactSizeIterator<Item = u128>) {
         let Some(mut own) = self.hashes.take() else { return };
-        own.append(&mut hashes);
+        if hashes.len() >= ENOUGH {
+            return;
+        }
+        own.extend(hashes);
         own.sort_unstable();
         own.dedup();
         self.hashes = Some(own).filter(|own| own.len() < ENOUGH);
@@ -108,7 +107,7 @@ impl AutomaticSample {
             return Err(Error::Incompatible { what: "tasks or numbers of targets" });
         }
         match &other.hashes {
-            Some(hashes) => self.take_hashes(hashes.clone()),
+            Some(hashes) => self.take_hashes(hashes.iter().copied()),
             None => self.hashes = None,
         }
         // Files of summaries written before deviations were calibrated have fewer points, and with them the sum has.
@@ -134,6 +133,11 @@ pub(crate) struct BottomRows {
 impl BottomRows {
     pub(crate) fn new(most: usize) -> Self {
         Self { most, rows: BTreeMap::new() }
+    }
+
+    /// The hash that a row must be below to be kept; none where there is room.
+    pub(crate) fn bound(&self) -> Option<u128> {
+        if self.rows.len() < self.most { None } else { self.rows.last_key_value().map(|(last, _)| *last) }
     }
 
     /// Takes a row with its hash; `make` gives its numbers if they are kept.

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::forest::regression::fixed::ExactSum;
 use crate::forest::sample::{CALIBRATED, ENOUGH, MOST};
 use crate::forest::summary::cells::{CellData, TreeCells};
+use crate::forest::summary::exact_sum::ExactSum;
 use crate::forest::summary::moments::ColumnMoments;
 use crate::forest::summary::part::Part;
 use crate::forest::summary::sample::{AutomaticSample, BottomRows, SampledPoint};
 use crate::forest::summary::{Moments, Summary, Task, TrainingDomain};
 use crate::model_file::{Archive, Element, ModelFileError, Saved};
+use crate::select::split::row_key;
 use crate::tree::OccupiedCells;
 use crate::{Points, Result};
 
@@ -181,7 +182,8 @@ fn read_sample(archive: &Archive, domain: &TrainingDomain, task: Task) -> Result
             _ => Vec::new(),
         };
         let is_finite = x.iter().chain(&targets).all(|number| number.is_finite());
-        let is_key = AutomaticSample::hash(domain.seed, task == Task::Density, &x) == *key;
+        let root = AutomaticSample::root(domain.seed, task == Task::Density);
+        let is_key = row_key(root, x.iter().copied()).to_bits() == *key;
         if *n_rows == 0
             || !is_finite
             || !is_key

@@ -10,6 +10,7 @@ pub use objective::{Criterion, Objective, Slope};
 use crate::linalg::Threads;
 use crate::process::NodeKey;
 use crate::progress::{Progress, Step};
+use crate::ridge::by_column;
 use crate::select::Trajectory;
 use crate::select::split::{gather, keyed_order, spreads};
 use crate::{Error, Points, Result};
@@ -109,7 +110,7 @@ const LONGEST_STEP: f64 = 1.5;
 const PRUNING_PRICE: f64 = 0.02;
 
 /// Finds lifetimes and α for exact Laplace ridge on these rows, reporting every evaluation to `progress`, which may stop
-/// it.
+/// it. `targets` is row-major, with the same number of targets for every row; their squared errors are added.
 ///
 /// The order: on the first stage's rows, one common factor on all lifetimes, and α; then all lifetimes and α,
 /// stage by stage; last, as many of the smallest lifetimes as cost next to nothing are set to zero.
@@ -158,9 +159,7 @@ pub fn tune(points: Points<'_>, targets: &[f64], params: &TuningParams, progress
 
 impl TuningParams {
     fn check(&self, points: Points<'_>, targets: &[f64]) -> Result<()> {
-        if targets.len() != points.n_rows() {
-            return Err(Error::LengthMismatch { what: "targets", expected: points.n_rows(), found: targets.len() });
-        }
+        by_column(points.n_rows(), targets)?;
         let started = self.start.as_ref();
         for lifetimes in self.lifetimes.iter().chain(started.map(|(lifetimes, _)| lifetimes)) {
             points.check_width(lifetimes.len())?;
@@ -231,7 +230,7 @@ impl<'a> Search<'a> {
         let TuningParams { criterion, threads, fit_intercept, .. } = *self.params;
         if self.active.is_empty() {
             // Nothing varies: the kernel is constant and only α is left. A column of zeros says so.
-            let zeros = vec![0.0; y.len()];
+            let zeros = vec![0.0; x.len() / width];
             return Objective::new(Points::row_major(&zeros, 1)?, y, fit_intercept, criterion, threads);
         }
         Objective::new(Points::row_major(&scaled, self.active.len())?, y, fit_intercept, criterion, threads)

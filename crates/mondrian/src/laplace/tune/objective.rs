@@ -12,11 +12,14 @@
 //! the first has G = (P diag(v) P − ½(Pw aᵀ + a wᵀP))/Σr², the second G = P/(2n) − a aᵀ/(2yᵀa). Then
 //! ∂f/∂ln λ_d = −λ_d Σ_ij G_ij K_ij |x_id − x_jd| and ∂f/∂ln α = α tr G: about six (three) times the flops of a
 //! factorisation and O(n²D), however many lifetimes there are (docs/design.md, "The tuned Laplace kernel").
+//!
+//! Several targets share K and α: Σ r² and yᵀa run over all of them, and so do v, w aᵀ and a aᵀ.
 
 use crate::parallel::prelude::*;
 
 use crate::laplace::LaplaceKernel;
 use crate::linalg::{Cholesky, Into, Matrix, Threads, dot, gemv, syrk_lower};
+use crate::ridge::by_column;
 use crate::simd::vectorise;
 use crate::{Error, Points, Result};
 
@@ -57,14 +60,14 @@ pub struct Slope {
 pub struct Objective {
     /// The points, one column per dimension.
     columns: Matrix,
-    /// Centred if there is an intercept.
-    y: Vec<f64>,
+    /// One column per target, centred if there is an intercept.
+    y: Matrix,
     criterion: Criterion,
     threads: Threads,
 }
 
 impl Objective {
-    /// Ridge on these rows.
+    /// Ridge on these rows; `targets` is row-major, with the same number of targets for every row.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] between rows and targets, [`Error::Empty`] with fewer than two rows.
@@ -76,20 +79,21 @@ impl Objective {
         threads: Threads,
     ) -> Result<Self> {
         let n = points.n_rows();
-        if targets.len() != n {
-            return Err(Error::LengthMismatch { what: "targets", expected: n, found: targets.len() });
-        }
+        let mut y = by_column(n, targets)?;
         if n < 2 {
             return Err(Error::Empty { what: "the rows to tune on", rows: n, columns: points.n_columns() });
         }
         let columns = Matrix::from_fn(n, points.n_columns(), |i, d| points.get(i, d));
-        let mean = if fit_intercept { targets.iter().sum::<f64>() / n as f64 } else { 0.0 };
-        Ok(Self { columns, y: targets.iter().map(|y| y - mean).collect(), criterion, threads })
+        for t in 0..y.n_columns() {
+            let mean = if fit_intercept { y.column(t).iter().sum::<f64>() / n as f64 } else { 0.0 };
+            y.column_mut(t).iter_mut().for_each(|y| *y -= mean);
+        }
+        Ok(Self { columns, y, criterion, threads })
     }
 
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
-        self.y.len()
+        self.y.n_rows()
     }
 
     /// Number of parameters: one lifetime per dimension, and α.
@@ -113,11 +117,11 @@ impl Objective {
     /// [`Error::NotPositiveDefinite`] if α is too small for the rows.
     pub fn value(&self, logs: &[f64]) -> Result<f64> {
         let (factor, _) = self.factor(logs)?;
-        let a = factor.solve(&self.y)?;
+        let a = self.solved(&factor)?;
         Ok(match self.criterion {
             Criterion::LeaveOneOut => {
                 let p = factor.inverse();
-                half_log_mean(&(0..self.n_rows()).map(|i| a[i] / p[(i, i)]).collect::<Vec<_>>())
+                half_log_mean(&Matrix::from_fn(a.n_rows(), a.n_columns(), |i, t| a[(i, t)] / p[(i, i)]))
             }
             Criterion::Likelihood => self.likelihood(&factor, &a),
         })
@@ -127,17 +131,18 @@ impl Objective {
     pub fn slope(&self, logs: &[f64]) -> Result<Slope> {
         let n = self.n_rows();
         let (factor, kernel) = self.factor(logs)?;
-        let a = factor.solve(&self.y)?;
+        let a = self.solved(&factor)?;
         let mut p = factor.inverse();
         let (value, weights) = match self.criterion {
             Criterion::LeaveOneOut => self.leave_one_out_weights(&mut p, &a),
             Criterion::Likelihood => {
                 let value = self.likelihood(&factor, &a);
-                let fit = dot(&self.y, &a);
-                let (scale, square) = (0.5 / n as f64, -0.5 / fit);
+                let (scale, square) = (0.5 / n as f64, -0.5 / dot(self.y.as_slice(), a.as_slice()));
                 for j in 0..n {
-                    for (i, g) in p.column_mut(j).iter_mut().enumerate() {
-                        *g = scale * *g + square * a[i] * a[j];
+                    p.column_mut(j).iter_mut().for_each(|g| *g *= scale);
+                    for t in 0..a.n_columns() {
+                        let a = a.column(t);
+                        p.column_mut(j).iter_mut().zip(a).for_each(|(g, a_i)| *g += square * a_i * a[j]);
                     }
                 }
                 (value, p)
@@ -147,35 +152,49 @@ impl Objective {
     }
 
     /// The value, and G in the lower triangle; `p` is used up.
-    fn leave_one_out_weights(&self, p: &mut Matrix, a: &[f64]) -> (f64, Matrix) {
-        let n = self.n_rows();
+    fn leave_one_out_weights(&self, p: &mut Matrix, a: &Matrix) -> (f64, Matrix) {
+        let (n, n_targets) = (self.n_rows(), a.n_columns());
         let diagonal: Vec<f64> = (0..n).map(|i| p[(i, i)]).collect();
-        let r: Vec<f64> = a.iter().zip(&diagonal).map(|(a, p)| a / p).collect();
-        let total = dot(&r, &r).max(f64::MIN_POSITIVE);
-        let w: Vec<f64> = r.iter().zip(&diagonal).map(|(r, p)| r / p).collect();
-        let mut pw = vec![0.0; n];
-        gemv(1.0, &*p, &w, Into::Replace, &mut pw);
+        let r = Matrix::from_fn(n, n_targets, |i, t| a[(i, t)] / diagonal[i]);
+        let total = dot(r.as_slice(), r.as_slice()).max(f64::MIN_POSITIVE);
+        let mut pw = Matrix::zeros(n, n_targets);
+        for t in 0..n_targets {
+            let w: Vec<f64> = r.column(t).iter().zip(&diagonal).map(|(r, p)| r / p).collect();
+            gemv(1.0, &*p, &w, Into::Replace, pw.column_mut(t));
+        }
         // v ≥ 0, so P diag(v) P is the square of P diag(√v): half the flops of a product.
         for j in 0..n {
-            let root = r[j].abs() / (diagonal[j] * total).sqrt();
+            let norm = (0..n_targets).fold(0.0_f64, |norm, t| norm.hypot(r[(j, t)]));
+            let root = norm / (diagonal[j] * total).sqrt();
             p.column_mut(j).iter_mut().for_each(|p| *p *= root);
         }
         let mut weights = Matrix::zeros(n, n);
         syrk_lower(1.0, &*p, Into::Replace, weights.view_mut(), self.threads);
         let half = 0.5 / total;
-        for j in 0..n {
-            let (left, right) = (half * a[j], half * pw[j]);
-            for (i, g) in weights.column_mut(j).iter_mut().enumerate().skip(j) {
-                *g -= pw[i] * left + a[i] * right;
+        for t in 0..n_targets {
+            let (a, pw) = (a.column(t), pw.column(t));
+            for j in 0..n {
+                let (left, right) = (half * a[j], half * pw[j]);
+                for (i, g) in weights.column_mut(j).iter_mut().enumerate().skip(j) {
+                    *g -= pw[i] * left + a[i] * right;
+                }
             }
         }
         (half_log_mean(&r), weights)
     }
 
-    fn likelihood(&self, factor: &Cholesky, a: &[f64]) -> f64 {
+    /// Several targets have one σ², at its maximum over all of them.
+    fn likelihood(&self, factor: &Cholesky, a: &Matrix) -> f64 {
         let n = self.n_rows() as f64;
-        let fit = dot(&self.y, a).max(f64::MIN_POSITIVE);
-        0.5 * (fit / n).ln() + 0.5 * factor.log_determinant() / n
+        let fit = dot(self.y.as_slice(), a.as_slice()).max(f64::MIN_POSITIVE);
+        0.5 * (fit / (n * a.n_columns() as f64)).ln() + 0.5 * factor.log_determinant() / n
+    }
+
+    /// a = Py, one column per target.
+    fn solved(&self, factor: &Cholesky) -> Result<Matrix> {
+        let mut a = self.y.clone();
+        factor.solve_in_place(a.view_mut())?;
+        Ok(a)
     }
 
     /// The factor of A, and K in the lower triangle.
@@ -232,7 +251,8 @@ impl Objective {
 }
 
 /// ½ ln of the mean square.
-fn half_log_mean(r: &[f64]) -> f64 {
+fn half_log_mean(r: &Matrix) -> f64 {
+    let r = r.as_slice();
     0.5 * (dot(r, r) / r.len() as f64).max(f64::MIN_POSITIVE).ln()
 }
 

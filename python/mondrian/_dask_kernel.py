@@ -1,0 +1,216 @@
+"""Ridge regression with a tuned Laplace kernel on Dask collections: rows stay where they are."""
+
+from __future__ import annotations
+
+import copy
+
+import dask
+import dask.array
+import numpy as np
+from dask import delayed
+from dask.base import tokenize
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from . import _parameters as parameters
+from ._dask_collections import AT_ONCE, DaskEstimator, is_array, pairs_of, parts_of, reduced, total
+from ._dask_laplace import _BITS, Geometry, KernelRows, kriged, merged_nearest
+from ._laplace import LaplaceKernelRidge
+from ._summary import Moments
+
+
+def _stacked(X, y, n_sample):
+    """The moments of rows with their targets as the last input, so that its range and mean are known too."""
+    y = np.asarray(y, dtype=np.float64)
+    if y.ndim != 1 or len(y) != len(X):
+        raise ValueError(f"y has shape {y.shape}, but must have one target for each of {len(X)} rows")
+    return Moments(np.column_stack([np.asarray(X, dtype=np.float64), y]), n_sample=n_sample) if len(X) else None
+
+
+def _nearest(rows, queries, m):
+    return rows.nearest(np.asarray(queries, dtype=np.float64), m)
+
+
+def _nearest_of(parts, queries, geometry, m):
+    return merged_nearest(parts, np.asarray(queries, dtype=np.float64), geometry, m)
+
+
+def _kriged(found, queries, settings):
+    return kriged(found, np.asarray(queries, dtype=np.float64), settings)
+
+
+class DaskLaplaceKernelRidge(RegressorMixin, DaskEstimator):
+    """Ridge regression with a tuned Laplace kernel on Dask arrays or frames.
+
+    The kernel is ``exp(-sum(lifetime * |x - z|) - |A (x - z)|**exponent)`` with one lifetime per input and a learned metric A, as
+    :class:`mondrian.LaplaceKernelRidge` has it; without A it is the report's. All of it is tuned by leave-one-out on a sample that
+    the pass of moments brings; the rows stay partitioned, and a prediction is that of the nearest rows of all partitions. Neither
+    the partitions nor their order change a bit of it.
+
+    Parameters
+    ----------
+    lifetime : float, array-like of shape (n_features,) or "auto", default="auto"
+        In the units of X; "auto" tunes one per input.
+    alpha : float or "auto", default="auto"
+        Regularization; "auto" tunes it.
+    metric : {"auto", "full", None}, default="auto"
+        The learned metric, as for the kernel in one process; None, and lifetimes that are given, do without.
+    n_neighbors : int, default=64
+        Distinct rows that a prediction looks at.
+    n_sample : int, default=4000
+        Rows that the tuning looks at.
+    random_state : int, RandomState or None, default=None
+        Of the tuning.
+    n_jobs : int or None, default=None
+        Threads for the tuning, which runs here.
+    client : dask.distributed.Client or None, default=None
+        Where the work is done; the current one, or Dask's default scheduler, without.
+
+    Attributes
+    ----------
+    lifetimes_ : ndarray of shape (n_features_in_,)
+    metric_ : ndarray of shape (n_directions, n_features_in_) or None
+        The metric A, in the units of X.
+    exponent_ : float
+    alpha_ : float
+    intercept_ : float
+        The mean of the targets, to which predictions return far from the rows.
+    n_rows_ : int
+    """
+
+    def __init__(
+        self, lifetime="auto", alpha="auto", metric="auto", n_neighbors=64, n_sample=4000, random_state=None, n_jobs=None,
+        client=None,
+    ):  # fmt: skip
+        self.lifetime = lifetime
+        self.alpha = alpha
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.n_sample = n_sample
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.client = client
+
+    def fit(self, X, y):
+        """Tune the kernel on a sample and keep the rows where they are.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n_samples, n_features)
+            Rows of numbers.
+        y : Dask array or series of shape (n_samples,)
+            Targets, partitioned as the rows are.
+
+        Returns
+        -------
+        self : object
+        """
+        n_sample = parameters.integer("n_sample", self.n_sample, 2, 2**24)
+        m = parameters.integer("n_neighbors", self.n_neighbors, 1, 4096)
+        pairs = pairs_of(X, y)
+        look = delayed(_stacked, pure=True)
+        found = [
+            look(x, y, n_sample, dask_key_name=f"mondrian-moments-{at}-{tokenize(x, y, n_sample)}")
+            for at, (x, y) in enumerate(pairs)
+        ]
+        moments = self._result(reduced(found, "mondrian-moments"))
+        if moments is None:
+            raise ValueError("X has no rows")
+        sample = moments.sample_
+        n_dims = sample.shape[1] - 1
+        given = parameters.auto_or_real("alpha", self.alpha, strict=True)
+        lifetimes, metric = self.lifetime, self.metric
+        if not (isinstance(lifetimes, str) and lifetimes == "auto"):
+            lifetimes, metric = np.asarray(parameters.vector("lifetime", lifetimes, n_dims, low=0.0)), None
+        self._local = LaplaceKernelRidge(
+            lifetime="auto", alpha="auto" if given is None else given, measure="uniform", metric=metric,
+            exponent=1.0 if metric is None else "auto", target_transform=None, max_exact_rows=max(20_000, n_sample), random_state=self.random_state, n_jobs=self.n_jobs,
+        ).fit(sample[:, :-1], sample[:, -1])  # fmt: skip
+        self.lifetimes_ = np.asarray(self._local.lifetimes_) if isinstance(lifetimes, str) else lifetimes
+        self.alpha_ = float(self._local.alpha_) if given is None else given
+        self.metric_ = None if self._local.metric_ is None else np.asarray(self._local.metric_)
+        self.exponent_ = float(self._local.exponent_)
+        self.intercept_ = float(moments.mean_[-1])
+        self.n_features_in_ = n_dims
+        self.n_rows_ = moments.n_rows_
+        lower, upper = moments._core.bounds
+        largest = max(abs(lower[-1]), abs(upper[-1]), np.finfo(float).tiny)
+        unit = float(2.0 ** (np.ceil(np.log2(largest)) - _BITS))
+        geometry = Geometry(self.lifetimes_, self.metric_, self.exponent_)
+        self._settings = (geometry, self.alpha_, self.intercept_, unit, m)
+        keep = delayed(KernelRows, pure=True)
+        rows = [
+            keep(x, y, geometry, unit, dask_key_name=f"mondrian-rows-{at}-{tokenize(x, y, geometry, unit)}")
+            for at, (x, y) in enumerate(pairs)
+        ]
+        self._rows = self.client.persist(rows) if self.client is not None else list(dask.persist(*rows))
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return "_rows" in self.__dict__
+
+    def predict(self, X):
+        """Predict targets, lazily.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        mean : Dask array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        blocks = parts_of(X, "X")
+        sizes = X.chunks[0] if is_array(X) else (np.nan,) * len(blocks)
+        arrays = [
+            dask.array.from_delayed(self._predicted(block), (size,), dtype=np.float64)
+            for block, size in zip(blocks, sizes)
+        ]
+        return dask.array.concatenate(arrays, axis=0)
+
+    def _predicted(self, block):
+        geometry, m = self._settings[0], self._settings[-1]
+        near, merge = delayed(_nearest, pure=True), delayed(_nearest_of, pure=True)
+        parts = [near(rows, block, m) for rows in self._rows]
+        while len(parts) > 1:
+            parts = [merge(parts[at : at + AT_ONCE], block, geometry, m) for at in range(0, len(parts), AT_ONCE)]
+        # Once more for a single partition: the order of neighbours is that of a merge.
+        found = merge(parts, block, geometry, m)
+        return delayed(_kriged, pure=True)(found, block, self._settings)
+
+    def score(self, X, y):
+        """The coefficient of determination R², computed now.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n_samples, n_features)
+            Rows.
+        y : Dask array or series of shape (n_samples,)
+            Targets.
+
+        Returns
+        -------
+        score : float
+        """
+        check_is_fitted(self)
+        parts = [delayed(_errors, pure=True)(self._predicted(x), y, self.intercept_) for x, y in pairs_of(X, y)]
+        n, away, squares, errors = self._result(delayed(total, pure=True)(parts))
+        return float(1.0 - errors / (squares - away**2 / n))
+
+    def to_local(self):
+        """The kernel tuned and solved on the sample alone, without Dask.
+
+        Returns
+        -------
+        estimator : LaplaceKernelRidge
+        """
+        check_is_fitted(self)
+        return copy.copy(self._local)
+
+
+def _errors(predicted, y, about):
+    y = np.asarray(y, dtype=np.float64)
+    away, error = y - about, y - predicted
+    return np.array([away.size, away.sum(), (away**2).sum(), (error**2).sum()])
