@@ -5,7 +5,8 @@ scale of each input: up to ``warm_up`` rows the forest is fitted anew whenever t
 row counts as 0; a new key becomes a new input, which was 0 in all rows before.
 
 ``window="adaptive"`` runs forests over the last 250, 1000 and 4000 rows and over all rows side by side, and weights them by their
-recent losses. Its predictions depend on the order of the rows; those of every other forest here do not.
+recent losses. Its predictions depend on the order of the rows, and so do those of a regressor with ``tune=True``; those of every other
+forest here do not.
 """
 
 from __future__ import annotations
@@ -23,6 +24,14 @@ from . import _adaptive, _classification, _density, _regression
 
 __all__ = ["MondrianAnomaly", "MondrianForestClassifier", "MondrianForestRegressor"]
 
+#: Candidates for κ that a stream chooses among, the automatic one first, and how fast it forgets their errors, per row.
+_KAPPAS = [None, 0.8, 3.2, 12.8]
+_DECAY = 0.998
+#: Units of the inputs: one over their standard deviations, or as they come; and the rows by whose errors they are chosen.
+_UNITS = ("auto", None)
+_UNIT_ROWS = 1024
+
+
 class _Stream:
     """Rows as dictionaries, held in order of arrival, and the forest of them."""
 
@@ -33,8 +42,11 @@ class _Stream:
         if isinstance(window, str):
             if window != "adaptive":
                 raise ValueError(f"window is {window!r}, but must be a number of rows, None or \"adaptive\"")
-            self._members = [type(self)(n_models, size, warm_up, seed) for size in _adaptive.WINDOWS]
+            self._members = [self._member(size) for size in _adaptive.WINDOWS]
             self._losses = np.zeros(len(_adaptive.WINDOWS))
+
+    def _member(self, window):
+        return type(self)(self.n_models, window, self.warm_up, self.seed)
 
     def _said(self, x):
         """What the members predict of a row; asked once if it is learned next."""
@@ -57,6 +69,11 @@ class _Stream:
     def _vector(self, x):
         """A row of the inputs known so far, as the forest takes it."""
         keys = self._keys
+        if len(x) == len(keys):
+            try:
+                return np.array([[x[key] for key in keys]], dtype=np.float64)
+            except KeyError:
+                pass
         row = np.zeros((1, len(keys)))
         for key, value in x.items():
             place = keys.get(key)
@@ -64,12 +81,18 @@ class _Stream:
                 row[0, place] = value
         return row
 
+    def _take_keys(self, x):
+        """Takes new keys of a row for inputs, in the order of their names: the order within a dictionary must not matter. Whether
+        there are some."""
+        keys = self._keys
+        if x.keys() <= keys.keys():
+            return False
+        for key in sorted((key for key in x if key not in keys), key=str):
+            keys[key] = len(keys)
+        return True
+
     def _learn(self, x, y):
-        is_new = self._forest is None
-        # New keys in the order of their names: the order within a dictionary must not matter.
-        for key in sorted((key for key in x if key not in self._keys), key=str):
-            self._keys[key] = len(self._keys)
-            is_new = True
+        is_new = self._take_keys(x) or self._forest is None
         row = self._vector(x)
         self._held.append((row, y))
         self._n_learned += 1
@@ -120,12 +143,25 @@ class MondrianForestRegressor(_Stream, base.Regressor):
         Rows that fix root box and scale.
     seed : int, default=0
         Seed.
+    tune : bool, default=True
+        Whether the units of the inputs (one over the standard deviation, or as they come) are chosen by the errors of the first 1024
+        rows, until which two forests are learned, and κ among four candidates by errors of recent rows. Otherwise, and
+        with ``window="adaptive"``, units are one over the standard deviation and κ is automatic.
     """
 
-    def __init__(self, n_models: int = 10, window: int | str | None = None, warm_up: int = 256, seed: int = 0):
+    def __init__(
+        self, n_models: int = 10, window: int | str | None = None, warm_up: int = 256, seed: int = 0, tune: bool = True
+    ):
+        self.tune = tune
         self._start(n_models, window, warm_up, seed)
+        self._tuned = _Tuned() if tune and self._members is None else None
+
+    def _member(self, window):
+        return type(self)(self.n_models, window, self.warm_up, self.seed, tune=False)
 
     def _new_forest(self):
+        if self._tuned is not None:
+            return self._tuned.new_forest(self._options())
         return _regression.MondrianForestRegressor(**self._options())
 
     @staticmethod
@@ -135,6 +171,10 @@ class MondrianForestRegressor(_Stream, base.Regressor):
     def learn_one(self, x, y):
         if self._members is not None:
             return self._learn_all(x, y)
+        if self._tuned is not None and self._forest is not None:
+            asked, means = self._asked
+            self._tuned.charge(means if asked is x else self._means(x), y)
+            self._asked = None, None
         self._learn(x, y)
 
     def learn_many(self, X, y):
@@ -145,14 +185,86 @@ class MondrianForestRegressor(_Stream, base.Regressor):
             return float(self._shares() @ self._said(x))
         return self._say(x)
 
+    def _means(self, x):
+        """What all candidates say of a row; kept, in case it is learned next."""
+        means = self._forest.means(self._vector(x))
+        self._asked = x, means
+        return means
+
     def _say(self, x):
         if self._forest is None:
             return 0.0
+        if self._tuned is not None:
+            return self._tuned.chosen(self._means(x))
         return float(self._forest.predict(self._vector(x))[0])
 
     @staticmethod
     def _loss_of(said, y):
         return (said - y) ** 2
+
+
+class _Tuned:
+    """Which units and which κ a stream's predictions are taken from: those of the smallest recent squared errors."""
+
+    def __init__(self):
+        self._units, self._n_charged = list(_UNITS), 0
+        #: Decayed losses of each κ, and the sums of those that were chosen, by units.
+        self._losses = [[0.0] * len(_KAPPAS) for _ in _UNITS]
+        self._sums = [0.0] * len(_UNITS)
+        self._best = [0] * len(_UNITS)
+        self._forests = None
+
+    def new_forest(self, options):
+        self._forests = _Forests([_regression.MondrianForestRegressor(**options, weights=weights) for weights in self._units])
+        return self._forests
+
+    def chosen(self, means):
+        """The mean of the best candidate so far."""
+        best = self._best
+        if len(means) == 1:
+            return means[0][best[0]]
+        unit = min(range(len(means)), key=lambda unit: self._losses[unit][best[unit]])
+        return means[unit][best[unit]]
+
+    def charge(self, means, y):
+        """Charges all candidates for what they said of a row."""
+        for unit, said in enumerate(means):
+            losses, best = self._losses[unit], self._best[unit]
+            self._sums[unit] += (said[best] - y) ** 2
+            for place, mean in enumerate(said):
+                losses[place] = _DECAY * losses[place] + (mean - y) ** 2
+            self._best[unit] = min(range(len(losses)), key=losses.__getitem__)
+        self._n_charged += 1
+        if len(means) > 1 and self._n_charged >= _UNIT_ROWS:
+            self._keep(min(range(len(means)), key=self._sums.__getitem__))
+
+    def _keep(self, unit):
+        """Goes on with one forest."""
+        self._forests.keep(unit)
+        for state in (self._units, self._losses, self._sums, self._best):
+            state[:] = [state[unit]]
+
+
+class _Forests:
+    """Forests of the same rows that differ in units, as a stream learns one."""
+
+    def __init__(self, forests):
+        self._forests = forests
+
+    def keep(self, place):
+        self._forests = [self._forests[place]]
+
+    def partial_fit(self, X, y):
+        for forest in self._forests:
+            forest.partial_fit(X, y)
+
+    def forget(self, X, y):
+        for forest in self._forests:
+            forest.forget(X, y)
+
+    def means(self, row):
+        """Means at all κ, by forest."""
+        return [forest._model.predict_at_kappas(row, _KAPPAS, 1)[0].tolist() for forest in self._forests]
 
 
 class MondrianForestClassifier(_Stream, base.Classifier):
@@ -248,10 +360,7 @@ class MondrianAnomaly(_Stream, base.AnomalyDetector):
         return inside, float((np.abs(row - inside) / width)[np.abs(row - inside) > 1e-8 * width].sum())
 
     def learn_one(self, x):
-        is_new = False
-        for key in sorted((key for key in x if key not in self._keys), key=str):
-            self._keys[key] = len(self._keys)
-            is_new = True
+        is_new = self._take_keys(x)
         row = self._vector(x)
         self._n_learned += 1
         if not is_new and self._forest is not None and self._n_learned & (self._n_learned - 1) != 0:

@@ -83,6 +83,18 @@ impl PyRegressionForest {
         self.model.vector_of(py, &x, n_threads, RegressionForest::predict)
     }
 
+    /// Means at several κ, one row each; the model's own for `None`.
+    fn predict_at_kappas<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'py>,
+        kappas: Vec<Option<f64>>,
+        n_threads: usize,
+    ) -> NewTable<'py, f64> {
+        self.model
+            .table_of(py, &x, n_threads, |model, points| Ok((model.predict_at_kappas(points, &kappas)?, kappas.len())))
+    }
+
     fn predict_with_std<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVectors<'py> {
         self.model.vectors_of(py, &x, n_threads, |model, points| {
             let found = model.predict_with_std(points)?;

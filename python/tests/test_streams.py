@@ -148,7 +148,7 @@ def test_river(stream):
     for x, target in zip(rows, y.tolist()):
         windowed.learn_one(x, target)
     windowed.learn_one({"a": 1.0, "new": 2.0}, 0.0)
-    assert windowed._forest._model.n_rows == 50 and np.isfinite(windowed.predict_one({"b": 1.0}))
+    assert windowed._forest._forests[0]._model.n_rows == 50 and np.isfinite(windowed.predict_one({"b": 1.0}))
     adaptive = Regressor(n_models=2, window="adaptive")
     score = evaluate.progressive_val_score(zip(rows, y.tolist()), adaptive, metrics.RMSE())
     assert score.get() < np.std(y) and adaptive._members[0]._forest._model.n_rows == 250
@@ -166,6 +166,45 @@ def test_river(stream):
                 # Those of anomaly detectors that learn download a table.
                 assert isinstance(model, Anomaly)
                 print(f"skipped: {check} needs the network")
+
+
+def test_river_chooses_units_and_kappa(rng):
+    pytest.importorskip("river")
+    from mondrian import river
+
+    X = rng.normal(size=(1100, 3)) * [1.0, 1.0, 200.0]
+    y = X[:, 0] + rng.normal(size=1100)
+    rows = [dict(enumerate(row)) for row in X.tolist()]
+    forests = {}
+    for place, weights in enumerate(river._UNITS):
+        for kappa in river._KAPPAS:
+            kappa = "auto" if kappa is None else kappa
+            forests[place, kappa] = MondrianForestRegressor(3, kappa=kappa, weights=weights, random_state=0, n_jobs=1)
+    losses, sums, n_units = dict.fromkeys(forests, 0.0), [0.0, 0.0], 2
+    stream = river.MondrianForestRegressor(n_models=3)
+    for i, x in enumerate(rows):
+        if i > 0:
+            said = {case: float(forest.predict(X[i : i + 1])[0]) for case, forest in forests.items()}
+            best = [min((case for case in forests if case[0] == unit), key=losses.get) for unit in range(2)]
+            chosen = min(best, key=losses.get) if n_units == 2 else best[int(np.argmin(sums))]
+            asked = stream.predict_one(x) if i % 3 else stream.predict_one(dict(x))
+            assert asked == said[chosen], i
+            if n_units == 2:
+                sums = [total + (said[case] - y[i]) ** 2 for total, case in zip(sums, best)]
+            losses = {case: 0.998 * loss + (said[case] - y[i]) ** 2 for case, loss in losses.items()}
+            n_units = 1 if i >= river._UNIT_ROWS else 2
+        stream.learn_one(x, y[i])
+        for case, forest in forests.items():
+            if i < 256 and i & (i + 1) == 0:
+                forests[case] = type(forest)(**forest.get_params()).partial_fit(X[: i + 1], y[: i + 1])
+            else:
+                forest.partial_fit(X[i : i + 1], y[i : i + 1])
+    # The large input says nothing, so its units must not count.
+    assert stream._tuned._units == ["auto"] and len(stream._forest._forests) == 1
+    plain = river.MondrianForestRegressor(n_models=3, tune=False)
+    for x, target in zip(rows[:300], y.tolist()):
+        plain.learn_one(x, target)
+    assert plain._tuned is None and plain.predict_one(rows[0]) == plain._forest.predict(X[:1])[0]
 
 
 @pytest.mark.parametrize("kind", ["regression", "classes", "density"])

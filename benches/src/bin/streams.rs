@@ -1,19 +1,31 @@
 //! Streams: test-then-train with nothing given, learning with and without a box, and forgetting.
 //!
-//! `streams [--quick]`. One thread, 10 trees, one row at a time; microseconds of processor time per row.
+//! `streams [step] [box] [forget] [window] [--quick]`, all parts but the last without a name. One thread, 10 trees, one row at a time;
+//! microseconds of processor time per row.
 
 use mondrian::process::{Bounds, NodeKey};
 use mondrian::{ClassificationParams, ForestParams, Lifetime, LifetimeChoice, Points, RegressionParams};
-use mondrian_benches::{Table, timed_on_thread};
+use mondrian_benches::{Table, timed, timed_on_thread};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let is_quick = std::env::args().any(|argument| argument == "--quick");
+    let has = |name: &str| std::env::args().any(|argument| argument == name);
+    let (is_quick, is_all) = (has("--quick"), !["step", "box", "forget", "window"].into_iter().any(has));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     pool.install(|| -> mondrian::Result<()> {
         let places: &[usize] = if is_quick { &[1000, 10_000] } else { &[1000, 100_000] };
-        test_then_train(places)?;
-        with_and_without_a_box(if is_quick { 5000 } else { 20_000 })?;
-        forgetting(if is_quick { &[1000, 5000] } else { &[1000, 10_000, 50_000] })
+        if is_all || has("step") {
+            test_then_train(places)?;
+        }
+        if is_all || has("box") {
+            with_and_without_a_box(if is_quick { 5000 } else { 20_000 })?;
+        }
+        if is_all || has("forget") {
+            forgetting(if is_quick { &[1000, 5000] } else { &[1000, 10_000, 50_000] })?;
+        }
+        if has("window") {
+            long_window(if is_quick { 100_000 } else { 1_000_000 })?;
+        }
+        Ok(())
     })?;
     Ok(())
 }
@@ -43,39 +55,86 @@ fn regression(bounds: Option<Bounds>) -> RegressionParams {
     RegressionParams { forest: forest(bounds), ..RegressionParams::default() }
 }
 
+/// Steps timed, and as many before them that are not: arrays that a batch has made to measure grow with the first rows after it.
+const STEPS: usize = 2000;
+
+/// Asks and teaches about row `place`; microseconds per row of both.
+fn timed_steps<M>(
+    model: &mut M,
+    place: usize,
+    mut ask: impl FnMut(&M, usize) -> mondrian::Result<()>,
+    mut learn: impl FnMut(&mut M, usize) -> mondrian::Result<()>,
+) -> mondrian::Result<(f64, f64)> {
+    let (mut asking, mut learning) = (0.0, 0.0);
+    for i in place - STEPS / 2..place + STEPS {
+        let (outcome, asked) = timed(|| ask(model, i));
+        outcome?;
+        let (outcome, learned) = timed(|| learn(model, i));
+        outcome?;
+        if i >= place {
+            (asking, learning) = (asking + asked, learning + learned);
+        }
+    }
+    Ok((1e6 * asking / STEPS as f64, 1e6 * learning / STEPS as f64))
+}
+
 fn test_then_train(places: &[usize]) -> mondrian::Result<()> {
-    const STEPS: usize = 1000;
     let d = 10;
     let (x, y) = rows(places[places.len() - 1] + STEPS, d, true);
     let classes: Vec<u32> = y.iter().map(|y| u32::from(*y > 0.0) + u32::from(*y > 1.0)).collect();
     let table = |from: usize, to: usize| Points::row_major(&x[from * d..to * d], d);
+    let print = |name: &str, place: usize, (asking, learning): (f64, f64)| {
+        println!("{name}/row={place}: {:.1} us per row (predict {asking:.1}, learn {learning:.1})", asking + learning);
+    };
     for place in places.iter().copied() {
+        let first = place.saturating_sub(STEPS / 2).max(2);
         let mut model = regression(None).fit(table(0, 1)?, &y[..1])?;
-        model.learn(table(1, place)?, &y[1..place])?;
-        model.predict(table(0, 1)?)?;
-        let (outcome, seconds) = timed_on_thread(|| -> mondrian::Result<()> {
-            for i in place..place + STEPS {
-                model.predict(table(i, i + 1)?)?;
-                model.learn(table(i, i + 1)?, &y[i..=i])?;
-            }
-            Ok(())
-        });
-        outcome?;
-        println!("regression/row={place}: {:.1} us per row", 1e6 * seconds / STEPS as f64);
+        model.learn(table(1, first)?, &y[1..first])?;
+        let steps = timed_steps(
+            &mut model,
+            place.max(STEPS / 2 + 2),
+            |model, i| model.predict(table(i, i + 1)?).map(drop),
+            |model, i| model.learn(table(i, i + 1)?, &y[i..=i]),
+        )?;
+        print("regression", place, steps);
         let params =
             ClassificationParams { forest: forest(None), n_classes: Some(3), ..ClassificationParams::default() };
         let mut model = params.fit(table(0, 1)?, &classes[..1])?;
-        model.learn(table(1, place)?, &classes[1..place])?;
-        model.predict_proba(table(0, 1)?)?;
+        model.learn(table(1, first)?, &classes[1..first])?;
+        let steps = timed_steps(
+            &mut model,
+            place.max(STEPS / 2 + 2),
+            |model, i| model.predict_proba(table(i, i + 1)?).map(drop),
+            |model, i| model.learn(table(i, i + 1)?, &classes[i..=i]),
+        )?;
+        print("classification", place, steps);
+    }
+    Ok(())
+}
+
+/// A window of 10 000 rows over many: time per row of learning one and forgetting one, and bytes held, in ten parts.
+fn long_window(n: usize) -> mondrian::Result<()> {
+    let (d, window) = (10, 10_000);
+    let (x, y) = rows(n, d, true);
+    let row = |i: usize| Points::row_major(&x[i * d..(i + 1) * d], d);
+    let mut model = regression(None).fit(row(0)?, &y[..1])?;
+    for part in 0..10 {
         let (outcome, seconds) = timed_on_thread(|| -> mondrian::Result<()> {
-            for i in place..place + STEPS {
-                model.predict_proba(table(i, i + 1)?)?;
-                model.learn(table(i, i + 1)?, &classes[i..=i])?;
+            for i in (part * n / 10).max(1)..(part + 1) * n / 10 {
+                model.learn(row(i)?, &y[i..=i])?;
+                if i >= window {
+                    model.forget(row(i - window)?, &y[i - window..=i - window])?;
+                }
             }
             Ok(())
         });
         outcome?;
-        println!("classification/row={place}: {:.1} us per row", 1e6 * seconds / STEPS as f64);
+        println!(
+            "window={window}/row={}: {:.1} us per row, {:.1} MB",
+            (part + 1) * n / 10,
+            1e6 * seconds / (n / 10) as f64,
+            model.n_bytes() as f64 / 1e6
+        );
     }
     Ok(())
 }

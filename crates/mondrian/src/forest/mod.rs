@@ -38,7 +38,7 @@ use sample::PointSample;
 use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure};
 use crate::progress::Progress;
-use crate::tree::{CodedRows, Codes, Domain, Frozen, Landing, PointStore, Touched, Tree};
+use crate::tree::{CodedRows, Codes, Descent, Domain, Frozen, Landing, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
 /// What a model knows of its points beyond where they lie, and the statistics it keeps at each node of a tree.
@@ -61,6 +61,9 @@ pub trait NodeStatistics: Clone + Sync {
 
 /// Fewer insertions than this are over before another thread has woken up: each takes about a microsecond.
 const WORTH_THREADS: usize = 64;
+
+/// Trees over more points than this do not fit a near cache: where one waits for memory, others go on meanwhile.
+const LARGE: usize = 4096;
 
 /// No labels: structure alone.
 impl NodeStatistics for () {
@@ -537,6 +540,11 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             removals.push((*point, x, gone));
         }
         let Self { domain, store, trees, scratch: Scratch(scratch), .. } = self;
+        if let [(_, x, _)] = &removals[..]
+            && store.n_points() > LARGE
+        {
+            Descent::touch(trees.iter().map(|(tree, _)| tree), f64::INFINITY, x);
+        }
         let forget = |touched: &mut Touched, (tree, stats): &mut (Tree, S)| {
             for (point, x, gone) in &removals {
                 tree.forget(domain, x, *point, *gone, touched);

@@ -216,11 +216,7 @@ impl<L: PointLabels + Clone> Pilot<L> {
         let sample: Vec<(u128, u32)> = whole.into_iter().filter(|(hash, _)| self.part.has(*hash)).collect();
         let mut changed = std::mem::take(&mut self.changed);
         changed.sort_unstable();
-        let has_changed = |hash: &u128| changed.binary_search(hash).is_ok();
-        let in_sample = |hash: &u128| sample.binary_search_by_key(hash, |(hash, _)| *hash).is_ok();
-        let gone: Vec<u128> = self.held.keys().filter(|hash| has_changed(hash) || !in_sample(hash)).copied().collect();
-        let is_fresh = |hash: &u128| has_changed(hash) || !self.held.contains_key(hash);
-        let fresh: Vec<(u128, u32)> = sample.iter().filter(|(hash, _)| is_fresh(hash)).copied().collect();
+        let (gone, fresh) = self.differences(&sample, &changed);
         if gone.is_empty() && fresh.is_empty() {
             return Ok(is_adapted);
         }
@@ -236,6 +232,24 @@ impl<L: PointLabels + Clone> Pilot<L> {
             }
         }
         Ok(true)
+    }
+
+    /// What is held and is not of a sample or has changed, and what is of the sample and is not held or has changed. All are
+    /// ascending, so that one pass over them tells.
+    fn differences(&self, sample: &[(u128, u32)], changed: &[u128]) -> (Vec<u128>, Vec<(u128, u32)>) {
+        let (mut gone, mut fresh) = (Vec::new(), Vec::new());
+        let mut held = self.held.keys().copied().peekable();
+        for &(hash, point) in sample {
+            gone.extend(std::iter::from_fn(|| held.next_if(|other| *other < hash)));
+            let is_held = held.next_if_eq(&hash).is_some();
+            if is_held && changed.binary_search(&hash).is_err() {
+                continue;
+            }
+            gone.extend(is_held.then_some(hash));
+            fresh.push((hash, point));
+        }
+        gone.extend(held);
+        (gone, fresh)
     }
 
     fn forget_points(&mut self, gone: &[u128]) {

@@ -15,7 +15,7 @@
 use crate::process::gaps::{Gaps, clamped, whole};
 use std::sync::Arc;
 
-use crate::process::{Bounds, NodeKey, Side, Sides};
+use crate::process::{Bounds, Draw, NodeKey, Side, Sides};
 
 /// A cut: when, across which dimension, where, and by which clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,6 +74,9 @@ pub struct Cell {
     clocks: Vec<Clock>,
     /// For each clock the lengths it cuts along.
     parts: Vec<Sides>,
+    /// When each clock rings, where several are live and this is known: a cut leaves the clocks inside its own as they were.
+    rings: Vec<f64>,
+    are_rings_known: bool,
     /// The innermost box that the cell still meets.
     lowest: usize,
     /// The innermost box, from there on, that holds the whole cell: clocks further out never ring.
@@ -81,10 +84,29 @@ pub struct Cell {
     /// For each box, from the innermost that the cell meets to the one before `top`, how many of the cell's bounds lie
     /// outside it.
     outside: Vec<u32>,
-    /// The same for the root.
-    outside_at_root: Vec<u32>,
     steps: Vec<Step>,
     saved_clocks: Vec<Clock>,
+    /// What clocks and counts have still to follow.
+    sunk: Sunk,
+}
+
+/// The way that a walk on several boxes has [sunk](Cell::sink) since its clocks were known. Of those that are live on the way few
+/// are at its end, so they are wound there; until then `top` may be too large and the counts of bounds outside are old.
+#[derive(Debug, Clone, Default)]
+struct Sunk {
+    /// The tree's key, if the way starts at its root.
+    root: Option<NodeKey>,
+    cuts: Vec<(u32, Side, f64)>,
+    /// Whether there is anything to follow.
+    is_behind: bool,
+}
+
+impl Sunk {
+    /// Starts anew at a cell whose clocks are known, or are those of the root of a tree.
+    fn restart(&mut self, root: Option<NodeKey>) {
+        self.cuts.clear();
+        (self.root, self.is_behind) = (root, true);
+    }
 }
 
 impl Cell {
@@ -109,12 +131,14 @@ impl Cell {
             boxes: Arc::clone(boxes),
             clocks: vec![Clock { key, birth: 0.0 }; boxes.len()],
             parts: vec![Sides::new(&vec![0.0; n_dims]); boxes.len()],
+            rings: vec![f64::INFINITY; boxes.len()],
+            are_rings_known: false,
             lowest: 0,
             top: boxes.len() - 1,
-            outside: Vec::new(),
-            outside_at_root: bounds_outside(boxes),
+            outside: vec![0; boxes.len()],
             steps: Vec::new(),
             saved_clocks: Vec::new(),
+            sunk: Sunk::default(),
         };
         cell.restart(key);
         cell.settle();
@@ -133,14 +157,12 @@ impl Cell {
         let (upper, lower) = self.bounds.split_at_mut(self.n_dims);
         upper.copy_from_slice(outermost.upper());
         lower.copy_from_slice(outermost.lower());
-        for (level, clock) in self.clocks.iter_mut().enumerate() {
-            *clock = Clock { key: level_key(key, level), birth: 0.0 };
-        }
         self.lowest = 0;
         self.top = self.boxes.len() - 1;
-        if self.top > 0 {
-            self.outside.clone_from(&self.outside_at_root);
-            self.drop_outer_clocks();
+        if self.top == 0 {
+            self.clocks[0] = Clock { key, birth: 0.0 };
+        } else {
+            self.sunk.restart(Some(key));
         }
         self.steps.clear();
         self.saved_clocks.clear();
@@ -150,27 +172,59 @@ impl Cell {
     /// [`Cell::next_cut`] the walk must [settle](Cell::settle).
     #[inline]
     pub fn sink(&mut self, cut: &Cut, side: Side) {
-        let dim = cut.dim as usize;
-        if self.has_one_clock() {
-            self.move_bound(dim, side, cut.location);
-            let clock = &mut self.clocks[self.top];
-            *clock = Clock { key: clock.key.child(side), birth: cut.time };
-            return;
+        if self.boxes.len() > 1 {
+            return self.sink_in_boxes(cut, side);
         }
-        self.sink_with_clocks(cut, side);
+        self.move_bound(cut.dim as usize, side, cut.location);
+        let clock = &mut self.clocks[0];
+        *clock = Clock { key: clock.key.child(side), birth: cut.time };
     }
 
-    /// The rest of a step down for good where several clocks are left.
-    fn sink_with_clocks(&mut self, cut: &Cut, side: Side) {
-        let loses_inner = self.loses_inner(cut, side);
-        let bound = self.move_bound(cut.dim as usize, side, cut.location);
-        self.count_bound(cut.dim as usize, side, bound, cut.location);
-        self.drop_outer_clocks();
-        if loses_inner {
+    /// The rest of a step down for good where there are several boxes.
+    #[inline]
+    fn sink_in_boxes(&mut self, cut: &Cut, side: Side) {
+        if self.loses_inner(cut, side) {
             self.lowest = cut.level as usize;
         }
-        for clock in &mut self.clocks[cut.level as usize..=self.top.max(cut.level as usize)] {
-            *clock = Clock { key: clock.key.child(side), birth: cut.time };
+        self.move_bound(cut.dim as usize, side, cut.location);
+        self.sunk.cuts.push((cut.level, side, cut.time));
+        self.sunk.is_behind = true;
+    }
+
+    /// Brings clocks and counts up to date with a way that was sunk.
+    pub(crate) fn wind(&mut self) {
+        if !self.sunk.is_behind {
+            return;
+        }
+        self.sunk.is_behind = false;
+        self.count_bounds();
+        let live = self.lowest..=self.top;
+        if let Some(key) = self.sunk.root.take() {
+            for level in live.clone() {
+                self.clocks[level] = Clock { key: level_key(key, level), birth: 0.0 };
+            }
+        }
+        for (level, side, time) in self.sunk.cuts.drain(..) {
+            // All live clocks at once: none waits for another.
+            let restarted = self.clocks.get_mut(self.lowest.max(level as usize)..=self.top);
+            for clock in restarted.into_iter().flatten() {
+                *clock = Clock { key: clock.key.child(side), birth: time };
+            }
+        }
+    }
+
+    /// Counts the bounds outside each box, up to the first that holds the whole cell.
+    fn count_bounds(&mut self) {
+        let (upper, lower) = self.bounds.split_at(self.n_dims);
+        for level in self.lowest..self.top {
+            let bounds = &self.boxes[level];
+            let above: u32 = upper.iter().zip(bounds.upper()).map(|(x, most)| u32::from(x > most)).sum();
+            let below: u32 = lower.iter().zip(bounds.lower()).map(|(x, least)| u32::from(x < least)).sum();
+            self.outside[level] = above + below;
+            if above + below == 0 {
+                self.top = level;
+                return;
+            }
         }
     }
 
@@ -211,9 +265,25 @@ impl Cell {
 
     /// Computes the lengths of all sides, which [`Cell::restart`] and [`Cell::sink`] leave aside.
     pub fn settle(&mut self) {
+        self.wind();
         for level in self.lowest..=self.top {
             self.refresh_level(level);
         }
+        self.are_rings_known = false;
+        self.find_rings(self.lowest);
+    }
+
+    /// Finds when the clocks from one on ring, and all of them where that was not known.
+    #[inline]
+    fn find_rings(&mut self, first: usize) {
+        if self.has_one_clock() {
+            return;
+        }
+        let first = if self.are_rings_known { self.lowest.max(first) } else { self.lowest };
+        for level in first..=self.top {
+            self.rings[level] = self.ring(level).map_or(f64::INFINITY, |(time, _)| time);
+        }
+        self.are_rings_known = true;
     }
 
     /// Lower bounds of the cell.
@@ -260,8 +330,12 @@ impl Cell {
         Some(Cut { time, dim, level, location })
     }
 
-    #[cold]
     fn first_of_clocks(&self, lifetime: f64) -> Option<Cut> {
+        if self.are_rings_known {
+            let earlier = |best: usize, level: usize| if self.rings[level] < self.rings[best] { level } else { best };
+            let level = (self.lowest + 1..=self.top).fold(self.lowest, earlier);
+            return if self.rings[level] <= lifetime { self.cut_by(level, |_| true) } else { None };
+        }
         let mut first: Option<Cut> = None;
         for level in self.lowest..=self.top {
             let is_first = |time| time <= lifetime && first.is_none_or(|cut| time < cut.time);
@@ -270,11 +344,10 @@ impl Cell {
         first
     }
 
-    /// The cut of one clock, if the time it rings at is in time.
+    /// When a clock rings, and the draw that says so; none if it never does.
     #[inline]
-    fn cut_by(&self, level: usize, is_in_time: impl Fn(f64) -> bool) -> Option<Cut> {
-        let part = &self.parts[level];
-        let rate = part.total();
+    fn ring(&self, level: usize) -> Option<(f64, Draw)> {
+        let rate = self.parts[level].total();
         // Rate 0 means never; a rate so small that the waiting time overflows means the same.
         if rate <= 0.0 {
             return None;
@@ -282,10 +355,18 @@ impl Cell {
         let clock = &self.clocks[level];
         let draw = clock.key.draw(0);
         let time = clock.birth + draw.exponential() / rate;
-        if !is_in_time(time) || time == f64::INFINITY {
+        (time != f64::INFINITY).then_some((time, draw))
+    }
+
+    /// The cut of one clock, if the time it rings at is in time.
+    #[inline]
+    fn cut_by(&self, level: usize, is_in_time: impl Fn(f64) -> bool) -> Option<Cut> {
+        let (time, draw) = self.ring(level)?;
+        if !is_in_time(time) {
             return None;
         }
-        let (dim, within) = part.pick(draw.uniform() * rate);
+        let part = &self.parts[level];
+        let (dim, within) = part.pick(draw.uniform() * part.total());
         let location = self.locate(level, dim, within);
         Some(Cut { time, dim: dim as u32, level: level as u32, location })
     }
@@ -373,7 +454,9 @@ impl Cell {
             self.lowest = level;
             self.refresh_level(level);
         }
-        self.refresh_dim(dim);
+        // Such a cut misses the boxes inside.
+        self.refresh_dim(dim, level);
+        self.find_rings(level);
     }
 
     /// Notes what a step replaces that has moved a bound and nothing else yet.
@@ -415,7 +498,8 @@ impl Cell {
         if before != self.lowest {
             self.refresh_level(before);
         }
-        self.refresh_dim(dim);
+        self.refresh_dim(dim, 0);
+        self.are_rings_known = false;
     }
 
     /// Goes down a way of cuts and sides at once, cheaper than one [`Cell::enter`] after the other. It cannot be left.
@@ -435,6 +519,7 @@ impl Cell {
 
     /// The live clocks, the innermost first, and the level of that one. With its bounds they say how the cell goes on.
     pub(crate) fn clocks(&self) -> (&[Clock], u32) {
+        debug_assert!(!self.sunk.is_behind, "a walk that has sunk is wound first");
         (&self.clocks[self.lowest..=self.top], self.lowest as u32)
     }
 
@@ -450,12 +535,12 @@ impl Cell {
         C: Iterator<Item = Clock>,
     {
         for (dim, side, location) in further.sides {
-            let bound = self.move_bound(dim, side, location);
-            if !self.has_one_clock() {
-                self.count_bound(dim, side, bound, location);
-            }
+            self.move_bound(dim, side, location);
         }
         self.wind_to(further.clocks, further.lowest);
+        if self.boxes.len() > 1 {
+            self.sunk.restart(None);
+        }
     }
 
     /// As [`Cell::enter`] along all cuts on the way to a cell further down: a step for each side that changes, of which
@@ -493,10 +578,10 @@ impl Cell {
         self.top = self.lowest + n_clocks - 1;
     }
 
-    /// Recomputes the lengths of all live clocks in one dimension.
+    /// Recomputes the lengths of the live clocks from one on in one dimension.
     #[inline]
-    fn refresh_dim(&mut self, dim: usize) {
-        for level in self.lowest..=self.top {
+    fn refresh_dim(&mut self, dim: usize, first: usize) {
+        for level in self.lowest.max(first)..=self.top {
             let length = self.part_length(level, dim);
             self.parts[level].set(dim, length);
         }
@@ -509,9 +594,17 @@ impl Cell {
             self.parts[level].fill_with(|dim| whole(lower[dim], upper[dim]));
             return;
         }
-        let mut part = std::mem::take(&mut self.parts[level]);
-        part.fill_with(|dim| self.part_length(level, dim));
-        self.parts[level] = part;
+        let (upper, lower) = self.bounds.split_at(self.n_dims);
+        let clip =
+            |bounds: &Bounds, dim: usize| (lower[dim].max(bounds.lower()[dim]), upper[dim].min(bounds.upper()[dim]));
+        let outer_box = (level < self.top).then(|| &self.boxes[level]);
+        let outer = |dim: usize| outer_box.map_or((lower[dim], upper[dim]), |bounds| clip(bounds, dim));
+        if level == self.lowest {
+            self.parts[level].fill_with(|dim| whole(outer(dim).0, outer(dim).1));
+            return;
+        }
+        let inner = &self.boxes[level - 1];
+        self.parts[level].fill_with(|dim| Gaps { outer: outer(dim), inner: clip(inner, dim) }.length());
     }
 }
 
@@ -523,17 +616,6 @@ fn outside_of(bounds: &Bounds, dim: usize, side: Side) -> impl Fn(f64) -> bool {
         Side::Below => bound > upper,
         Side::Above => bound < lower,
     }
-}
-
-/// For each box but the last how many bounds of the last lie outside it.
-fn bounds_outside(boxes: &[Bounds]) -> Vec<u32> {
-    let Some((outermost, inner)) = boxes.split_last() else { return Vec::new() };
-    let count = |bounds: &Bounds| {
-        let above = outermost.upper().iter().zip(bounds.upper()).filter(|(out, inner)| out > inner).count();
-        let below = outermost.lower().iter().zip(bounds.lower()).filter(|(out, inner)| out < inner).count();
-        (above + below) as u32
-    };
-    inner.iter().map(count).collect()
 }
 
 /// The root key of a box of the ladder; the first box has the tree's own.

@@ -15,7 +15,10 @@ impl Gaps {
     /// counting it would cut the cell for ever (docs/design.md, "Numerical care").
     #[inline]
     fn below(&self) -> f64 {
-        if self.outer.0.next_up() >= self.inner.0 { 0.0 } else { self.inner.0 - self.outer.0 }
+        let length = self.inner.0 - self.outer.0;
+        // Mostly there is nothing below, or more than rounding can hide: see `whole`.
+        let is_clear = length > self.inner.0.abs() * 1e-15 + f64::MIN_POSITIVE;
+        if length > 0.0 && (is_clear || self.outer.0.next_up() < self.inner.0) { length } else { 0.0 }
     }
 
     #[inline]

@@ -8,6 +8,7 @@ mod dispatch;
 pub(crate) mod partition;
 #[cfg(target_arch = "x86_64")]
 mod partition_avx2;
+pub(crate) mod prefetch;
 pub(crate) mod transpose;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Partition of numbers by their codes, eight at a time, with AVX2. The one place of this crate with unsafe code.
+//! Partition of numbers by their codes, eight at a time, with AVX2.
 //!
 //! An instruction that looks up several places takes a pointer, so no safe function does it. One look after the other,
 //! points are partitioned at half the speed: 1.75 instead of 0.95 ns per point, and a forest is fitted in 29 instead of

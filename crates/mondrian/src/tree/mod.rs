@@ -28,6 +28,7 @@ pub(crate) use build::small::bits;
 pub(crate) use domain::all_without_chains;
 pub use domain::{Domain, Rules};
 pub(crate) use occupied::{NONE as NO_CELL, OccupiedCells};
+pub(crate) use query::descent::{Descent, DescentStep};
 pub(crate) use query::frontier::{FrontierCut, NextCut};
 pub(crate) use query::frozen::SLOTS;
 pub use query::locate::{Landing, Locator};
@@ -39,6 +40,7 @@ pub use store::PointStore;
 pub use update::insert::Touched;
 
 use crate::process::{NodeKey, Side};
+use crate::simd::prefetch::prefetch;
 use arena::chain::Chains;
 use arena::leaf::Leaves;
 
@@ -121,6 +123,13 @@ impl Tree {
     #[inline]
     pub fn children(&self, node: &Node) -> [Child; 2] {
         node.links().map(|link| self.end_of(link))
+    }
+
+    /// Asks for the memory of what a link leads to, so that it is there when a way down comes to it after others' turns.
+    #[inline]
+    pub(crate) fn prefetch(&self, link: Link) {
+        prefetch(&self.arena.nodes, link.to_word() as usize);
+        self.arena.chains.prefetch(link);
     }
 
     /// A node by its number, as [`Child::kind`] gives it.

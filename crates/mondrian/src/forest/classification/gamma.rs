@@ -145,16 +145,21 @@ struct Path<'a> {
     taken: Vec<u64>,
     /// The probability so far at each γ.
     probability: Vec<f64>,
-    /// Per level: whether the side taken, and the side not taken, have the class without the row.
-    has: Vec<(bool, bool)>,
+    /// By level: of which classes the probability below its cut is known, with all rows, and what it is, by class, then γ. None
+    /// where there are too many classes for a word.
+    known: Vec<u64>,
+    full: Vec<f64>,
 }
+
+/// Classes whose probabilities are kept on the way down.
+const MOST_KEPT: usize = 64;
 
 impl<'a> Path<'a> {
     fn new(tree: &'a Tree, masks: &'a ClassMasks, classes: &'a PointClasses, gammas: &'a [f64]) -> Self {
         let probability = vec![0.0; gammas.len()];
-        let (levels, discounts, others, has) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let taken = vec![0; classes.n_words()];
-        Self { tree, masks, classes, gammas, levels, discounts, others, taken, probability, has }
+        let (levels, discounts, others) = (Vec::new(), Vec::new(), Vec::new());
+        let (taken, known, full) = (vec![0; classes.n_words()], Vec::new(), Vec::new());
+        Self { tree, masks, classes, gammas, levels, discounts, others, taken, probability, known, full }
     }
 
     /// Calls `each(point, which of its classes, probabilities)` for all rows.
@@ -209,6 +214,53 @@ impl<'a> Path<'a> {
             self.discounts.push(next);
         }
         self.levels.push(Level { time: node.time(), tables: f64::from(union), count: f64::from(count) });
+        let depth = self.levels.len();
+        self.known.resize(depth, 0);
+        self.known[depth - 1] = 0;
+        if self.classes.n_classes() <= MOST_KEPT {
+            self.full.resize(self.full.len().max(depth * self.classes.n_classes() * self.gammas.len()), 0.0);
+        }
+    }
+
+    /// Whether the side not taken at a level has a class.
+    fn other_has(&self, level: usize, class: u32) -> bool {
+        self.others[level * self.classes.n_words() + class as usize / 64] >> (class % 64) & 1 == 1
+    }
+
+    /// Takes the probability of a class past a level's cut, given whether the side taken and the other have it.
+    #[inline]
+    fn pass(&mut self, level: usize, taken: bool, other: bool) {
+        let n_gammas = self.gammas.len();
+        let Level { tables, count, .. } = self.levels[level];
+        let (own, table) = (f64::from(u8::from(taken) + u8::from(other)), f64::from(taken || other));
+        // The class was there before; both totals lose what it no longer has.
+        let (tables, count) = (tables - (1.0 - table), count - f64::from(!taken));
+        for (probability, d) in self.probability.iter_mut().zip(&self.discounts[level * n_gammas..][..n_gammas]) {
+            *probability = (own - d * table + d * tables * *probability) / count;
+        }
+    }
+
+    /// Sets the probability to that of a class above a level with all rows: the same for all points of the class below, so it
+    /// is kept.
+    fn set_to_full(&mut self, level: usize, class: u32) {
+        let (n_classes, n_gammas) = (self.classes.n_classes(), self.gammas.len());
+        let is_kept = n_classes <= MOST_KEPT;
+        let mut start = level;
+        while start > 0 && !(is_kept && self.known[start - 1] >> class & 1 == 1) {
+            start -= 1;
+        }
+        let place = |level: usize| (level * n_classes + class as usize) * n_gammas;
+        match start.checked_sub(1) {
+            None => self.probability.fill(1.0 / n_classes as f64),
+            Some(above) => self.probability.copy_from_slice(&self.full[place(above)..][..n_gammas]),
+        }
+        for at in start..level {
+            self.pass(at, true, self.other_has(at, class));
+            if is_kept {
+                self.known[at] |= 1 << class;
+                self.full[place(at)..][..n_gammas].copy_from_slice(&self.probability);
+            }
+        }
     }
 
     /// Rows that share their cell for ever: one count less of the leaf, whose discount is 0.
@@ -236,31 +288,21 @@ impl<'a> Path<'a> {
 
     /// The point at the end of the path goes with its one row: it leaves its sibling's block at the last cut.
     fn leave_point_out(&mut self, class: u32) {
-        self.probability.fill(1.0 / self.classes.n_classes() as f64);
-        let Some(last) = self.levels.len().checked_sub(1) else { return };
-        let n_words = self.classes.n_words();
-        let other_has = |level: usize| self.others[level * n_words + class as usize / 64] >> (class % 64) & 1 == 1;
-        // Bottom-up: does the side taken still have the class?
-        self.has.clear();
-        self.has.resize(last, (false, false));
-        let mut taken = other_has(last);
-        for level in (0..last).rev() {
-            let other = other_has(level);
-            self.has[level] = (taken, other);
-            taken |= other;
+        let Some(last) = self.levels.len().checked_sub(1) else {
+            self.probability.fill(1.0 / self.classes.n_classes() as f64);
+            return;
+        };
+        // From the last level on whose other side has the class it is gone on the way down.
+        let first_gone = (0..=last).rev().find(|level| self.other_has(*level, class)).unwrap_or(0);
+        self.set_to_full(first_gone, class);
+        for level in first_gone..last {
+            self.pass(level, false, self.other_has(level, class));
         }
+        let n_words = self.classes.n_words();
         let sibling = &self.others[last * n_words..][..n_words];
-        let share = if other_has(last) { 1.0 / f64::from(n_set(sibling)) } else { 0.0 };
-        for (g, probability) in self.probability.iter_mut().enumerate() {
-            for (level, (taken, other)) in self.has.iter().enumerate() {
-                let d = self.discounts[level * self.gammas.len() + g];
-                let Level { tables, count, .. } = self.levels[level];
-                let (own, table) = (f64::from(u8::from(*taken) + u8::from(*other)), f64::from(*taken || *other));
-                // The class was there before; both totals lose what it no longer has.
-                let (tables, count) = (tables - (1.0 - table), count - f64::from(!*taken));
-                *probability = (own - d * table + d * tables * *probability) / count;
-            }
-            let d = self.discounts[last * self.gammas.len() + g];
+        let share = if self.other_has(last, class) { 1.0 / f64::from(n_set(sibling)) } else { 0.0 };
+        let n_gammas = self.gammas.len();
+        for (probability, d) in self.probability.iter_mut().zip(&self.discounts[last * n_gammas..]) {
             *probability = (1.0 - d) * share + d * *probability;
         }
     }

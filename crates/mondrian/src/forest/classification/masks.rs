@@ -248,12 +248,16 @@ impl ClassMasks {
         tree.leaf(id).points().iter().for_each(|p| classes.mark(*p, mask));
     }
 
-    fn update_node(&mut self, tree: &Tree, classes: &PointClasses, id: NodeId, scratch: &mut [u64]) {
+    /// Finds the classes of a node; whether they are others than before.
+    fn update_node(&mut self, tree: &Tree, classes: &PointClasses, id: NodeId, scratch: &mut [u64]) -> bool {
         scratch.fill(0);
         for (child, mask) in tree.children(tree.node(id)).into_iter().zip(scratch.chunks_exact_mut(self.n_words)) {
             self.mark(classes, child, mask);
         }
-        self.nodes[2 * id.index() * self.n_words..][..2 * self.n_words].copy_from_slice(scratch);
+        let masks = &mut self.nodes[2 * id.index() * self.n_words..][..2 * self.n_words];
+        let has_changed = masks != scratch;
+        masks.copy_from_slice(scratch);
+        has_changed
     }
 }
 
@@ -299,7 +303,9 @@ impl NodeStatistics for PointClasses {
         stats.fit_to(tree);
         tree.leaf_ids().for_each(|id| stats.update_leaf(tree, self, id));
         let mut scratch = vec![0; 2 * stats.n_words];
-        tree.children_first().for_each(|id| stats.update_node(tree, self, id, &mut scratch));
+        for id in tree.children_first() {
+            stats.update_node(tree, self, id, &mut scratch);
+        }
     }
 
     fn update(&self, tree: &Tree, touched: &Touched, stats: &mut ClassMasks) {
@@ -309,7 +315,12 @@ impl NodeStatistics for PointClasses {
         stats.fit_to(tree);
         touched.leaves.iter().for_each(|id| stats.update_leaf(tree, self, *id));
         let mut scratch = vec![0; 2 * stats.n_words];
-        touched.nodes.iter().rev().for_each(|id| stats.update_node(tree, self, *id, &mut scratch));
+        for id in touched.nodes.iter().rev() {
+            // A new node had no classes, so this is one that was there before; and a class is rarely new far down.
+            if !stats.update_node(tree, self, *id, &mut scratch) && touched.is_path {
+                return;
+            }
+        }
     }
 }
 

@@ -51,13 +51,14 @@ impl Question {
         // Taken if the rows do not speak against it: averaging M trees does part of what κ does (docs/streams.md).
         let most = 2.0 / self.n_trees as f64;
         let usual = KAPPAS.iter().rposition(|kappa| *kappa <= most).unwrap_or(0);
-        KAPPAS[self.errors(pilot, KAPPAS).map_or(usual, |errors| chosen(&errors, usual))]
+        // Variances decide nothing here.
+        KAPPAS[self.errors::<6, false>(pilot, KAPPAS).map_or(usual, |errors| chosen(&errors, usual))]
     }
 
     /// The noise at a κ.
     pub(crate) fn noise(&self, kappa: f64, pilots: &Pilots<'_, Targets>) -> Noise {
         let n_rows = pilots.whole.forest.store().n_rows();
-        let Some(all) = self.errors(pilots.whole, [kappa]) else {
+        let Some(all) = self.errors::<1, true>(pilots.whole, [kappa]) else {
             return Noise { variance: None, ratio: 1.0, n_rows };
         };
         let mean_of = |what: fn(&Error) -> f64| all.iter().map(|[e]| what(e)).sum::<f64>() / all.len() as f64;
@@ -66,7 +67,7 @@ impl Question {
         let noise = (square - mean_of(|e| e.spread)) / (1.0 + mean_of(|e| e.variance));
         // A forest whose trees differ more than it errs has no noise to speak of; keep some, so that no density is a spike.
         let noise = noise.max(square * 0.05).max(f64::MIN_POSITIVE);
-        let of_half = |half| self.errors(half, [kappa]).unwrap_or_default();
+        let of_half = |half| self.errors::<1, true>(half, [kappa]).unwrap_or_default();
         let halves: Vec<f64> = pilots.halves.iter().flat_map(of_half).map(|[error]| error.square).collect();
         let of_halves = halves.iter().sum::<f64>() / halves.len() as f64;
         let ratio = if of_halves > 0.0 { (square / of_halves).clamp(0.5, 1.0) } else { 1.0 };
@@ -74,8 +75,12 @@ impl Question {
     }
 
     /// Errors of each row at each κ in a forest of as many trees as is asked for; none for fewer than two rows. Variances are
-    /// in units of the noise.
-    fn errors<const K: usize>(&self, pilot: &Pilot<Targets>, kappas: [f64; K]) -> Option<Vec<[Error; K]>> {
+    /// in units of the noise, and not found unless `VARIANCES` says so.
+    fn errors<const K: usize, const VARIANCES: bool>(
+        &self,
+        pilot: &Pilot<Targets>,
+        kappas: [f64; K],
+    ) -> Option<Vec<[Error; K]>> {
         let rows = Rows::of(pilot, self.target);
         let (mean, variance) = pilot.labels.moments(self.target).filter(|_| rows.values.len() >= 2)?;
         let variance = positive(mean, variance);
@@ -86,7 +91,7 @@ impl Question {
             kappa,
         });
         let mut errors = if self.leaf_model == LeafModel::Hierarchical && !pilot.labels.is_weighted() {
-            shared(pilot, self.target, &rows, &gaussians)
+            shared::<K, VARIANCES>(pilot, self.target, &rows, &gaussians)
         } else {
             one_by_one(pilot, self.target, &rows, &gaussians, self.leaf_model)
         };
@@ -140,7 +145,7 @@ impl Rows {
         let mut starts = vec![0; pilot.forest.store().n_slots()];
         for point in pilot.points() {
             starts[point as usize] = values.len() as u32;
-            values.extend(pilot.labels.values_of(point, target).iter().map(|(y, w)| (point, *y, *w)));
+            pilot.labels.each_value_of(point, target, |y, w| values.push((point, y, w)));
         }
         Self { values, starts }
     }
@@ -184,6 +189,17 @@ impl<const K: usize> Sum<K> {
         self.variance[at] += variance;
     }
 
+    /// As [`Sum::add`] at every κ, where variances are not asked for.
+    #[inline]
+    fn add_means(&mut self, means: &[f64; K]) {
+        for (sum, mean) in self.mean.iter_mut().zip(means) {
+            *sum += mean;
+        }
+        for (sum, mean) in self.square.iter_mut().zip(means) {
+            *sum += mean * mean;
+        }
+    }
+
     fn errors(&self, y: f64, n_trees: usize) -> [Error; K] {
         let n = n_trees as f64;
         std::array::from_fn(|at| {
@@ -207,22 +223,26 @@ impl<const K: usize> Without<K> {
         Self { a: gaussians.map(|g| g.prior_mean), b: [0.0; K], variance: [0.0; K] }
     }
 
-    /// Of a block that keeps `n_left` rows, whose sum with all rows is given, below this one.
+    /// Of a block that keeps `n_left` rows, whose sum with all rows is given, below this one. One loop for each number: they are
+    /// divisions, several of which are done at once.
     #[inline]
-    fn below(&self, gaussians: &[Gaussian; K], n_left: f64, sum: f64) -> Self {
-        let mut next = *self;
-        for (at, gaussian) in gaussians.iter().enumerate() {
-            let total = n_left + gaussian.kappa;
-            let shrink = gaussian.kappa / total;
-            next.a[at] = (sum + gaussian.kappa * self.a[at]) / total;
-            next.b[at] = (gaussian.kappa * self.b[at] - 1.0) / total;
-            next.variance[at] = gaussian.noise_variance / total + shrink * shrink * self.variance[at];
+    fn below<const VARIANCES: bool>(&self, gaussians: &[Gaussian; K], n_left: f64, sum: f64) -> Self {
+        let kappas = gaussians.map(|gaussian| gaussian.kappa);
+        let totals = kappas.map(|kappa| n_left + kappa);
+        let a = std::array::from_fn(|at| (sum + kappas[at] * self.a[at]) / totals[at]);
+        let b = std::array::from_fn(|at| (kappas[at] * self.b[at] - 1.0) / totals[at]);
+        if !VARIANCES {
+            return Self { a, b, variance: [0.0; K] };
         }
-        next
+        let variance = std::array::from_fn(|at| {
+            let shrink = kappas[at] / totals[at];
+            gaussians[at].noise_variance / totals[at] + shrink * shrink * self.variance[at]
+        });
+        Self { a, b, variance }
     }
 }
 
-fn shared<const K: usize>(
+fn shared<const K: usize, const VARIANCES: bool>(
     pilot: &Pilot<Targets>,
     target: usize,
     rows: &Rows,
@@ -241,11 +261,15 @@ fn shared<const K: usize>(
             way.truncate(depth);
             let n_left = reader.weight(child) - 1.0;
             if n_left > 0.0 {
-                way.push(way[depth - 1].below(gaussians, n_left, reader.sum(child, target)));
+                way.push(way[depth - 1].below::<VARIANCES>(gaussians, n_left, reader.sum(child, target)));
             }
             let last = way[way.len() - 1];
             let mut leave_out = |range: std::ops::Range<usize>| {
                 for (slot, (_, y, _)) in sums[range.clone()].iter_mut().zip(&rows.values[range]) {
+                    if !VARIANCES && !(n_left <= 0.0 && depth <= 2) {
+                        slot.add_means(&std::array::from_fn(|at| last.a[at] + last.b[at] * y));
+                        continue;
+                    }
                     for (at, gaussian) in gaussians.iter().enumerate() {
                         if n_left <= 0.0 && depth <= 2 {
                             // Its place leaves the root's block then, or is all of it.
@@ -329,7 +353,12 @@ mod tests {
                     let gaussian =
                         |kappa| Gaussian { prior_mean: 0.3, prior_variance: 2.0, noise_variance: 0.7, kappa };
                     let gaussians = KAPPAS.map(gaussian);
-                    let fast = shared(pilot, 0, &rows, &gaussians);
+                    let fast = shared::<6, true>(pilot, 0, &rows, &gaussians);
+                    let means = shared::<6, false>(pilot, 0, &rows, &gaussians);
+                    for (fast, means) in fast.iter().flatten().zip(means.iter().flatten()) {
+                        assert_eq!(means.square.to_bits(), fast.square.to_bits());
+                        assert_eq!(means.spread.to_bits(), fast.spread.to_bits());
+                    }
                     let slow = one_by_one(pilot, 0, &rows, &gaussians, LeafModel::Hierarchical);
                     for (fast, slow) in fast.iter().flatten().zip(slow.iter().flatten()) {
                         for (a, b) in

@@ -6,6 +6,7 @@ pub(crate) mod fixed;
 mod leave_one_out;
 mod mixture;
 mod noise;
+mod one_row;
 mod params;
 mod path;
 mod posterior;

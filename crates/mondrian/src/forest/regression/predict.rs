@@ -7,7 +7,7 @@ use crate::forest::regression::batch_predict::BatchPredictor;
 use crate::forest::regression::calibration::{Calibration, prior_share};
 use crate::forest::regression::mixture::{Normal, quantile};
 use crate::forest::regression::posterior::{BlockPath, Gaussian, Mixture, Posterior, Reader};
-use crate::forest::regression::{LeafModel, RegressionForest};
+use crate::forest::regression::{LeafModel, Prior, RegressionForest};
 use crate::normal;
 use crate::tree::{Child, CodedRows, Frozen, Locator, Traversal};
 use crate::{Error, Points, Prediction, Result};
@@ -24,6 +24,35 @@ impl RegressionForest {
     /// [`Error::LengthMismatch`] for rows of the wrong width.
     pub fn predict(&self, points: Points<'_>) -> Result<Vec<f64>> {
         Ok(self.mixtures(points, self.gaussians_for_means())?.iter().map(|(mixed, _)| mixed.mean).collect())
+    }
+
+    /// Predictive means as if κ were each of these in turn, the model's own for none: row-major by target, then κ. For choosing
+    /// among them by errors on rows to come.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] for rows of the wrong width, [`Error::InvalidParameter`] for a κ that is none.
+    pub fn predict_at_kappas(&self, points: Points<'_>, kappas: &[Option<f64>]) -> Result<Vec<f64>> {
+        for kappa in kappas {
+            Prior { kappa: *kappa, ..Prior::default() }.check()?;
+        }
+        let own = self.gaussians_for_means();
+        let with = |own: &Gaussian, kappa: Option<f64>| Gaussian { kappa: kappa.unwrap_or(own.kappa), ..*own };
+        if let ([own], [a, b, c, d], 1) = (own, kappas, points.n_rows()) {
+            let mut x = self.core.forest.coordinates(points)?;
+            let is_inside = self.core.forest.domain().clamp(&mut x) == 0.0;
+            let priors = [a, b, c, d].map(|kappa| with(own, *kappa));
+            if let Some(mixtures) = is_inside.then(|| self.mixtures_of_one(&x, &priors)).flatten() {
+                return Ok(mixtures.map(|(mixed, _)| mixed.mean).to_vec());
+            }
+        }
+        let mut found = vec![0.0; points.n_rows() * self.n_targets() * kappas.len()];
+        for (at, kappa) in kappas.iter().enumerate() {
+            let priors: Vec<Gaussian> = own.iter().map(|own| with(own, *kappa)).collect();
+            for (slot, (mixed, _)) in found.chunks_exact_mut(kappas.len()).zip(self.mixtures(points, &priors)?) {
+                slot[at] = mixed.mean;
+            }
+        }
+        Ok(found)
     }
 
     /// Predictive means and standard deviations: the trees' predictive variances averaged, plus the spread of
@@ -49,6 +78,15 @@ impl RegressionForest {
     /// Mean and variance, without noise, of the mixture over trees, and the trees' own variances on average: by row, then target.
     fn mixtures(&self, points: Points<'_>, gaussians: &[Gaussian]) -> Result<Vec<(Posterior, f64)>> {
         let (t, m) = (self.n_targets(), self.core.forest.n_trees() as f64);
+        if points.n_rows() == 1 {
+            let mut x = self.core.forest.coordinates(points)?;
+            let is_inside = self.core.forest.domain().clamp(&mut x) == 0.0;
+            if let (true, [gaussian]) = (is_inside, gaussians)
+                && let Some(mixtures) = self.mixtures_of_one(&x, &[*gaussian])
+            {
+                return Ok(mixtures.to_vec());
+            }
+        }
         let chunks = self.over_chunks(points, gaussians, LARGE, |rows| {
             let mut mixtures: Vec<(Mixture, f64)> =
                 (0..rows.len() * t).map(|at| (Mixture::about(gaussians[at % t].prior_mean), 0.0)).collect();

@@ -346,6 +346,16 @@ impl Targets {
         std::iter::successors(Some(self.last_row[point as usize]).filter(|row| *row != NONE), next).collect()
     }
 
+    /// Calls `each` with target and weight of a point's rows, in an order of their own.
+    pub(crate) fn each_value_of(&self, point: u32, target: usize, mut each: impl FnMut(f64, f64)) {
+        let row = self.last_row[point as usize];
+        if row != NONE && self.row_before[row as usize] == NONE {
+            // Nearly all points have one row.
+            return each(self.y_of(row)[target], self.weight_of(row as usize));
+        }
+        self.values_of(point, target).into_iter().for_each(|(y, weight)| each(y, weight));
+    }
+
     /// Targets and weights of a point's rows, in an order of their own.
     pub(crate) fn values_of(&self, point: u32, target: usize) -> Vec<(f64, f64)> {
         let value = |row: &u32| (self.y_of(*row)[target], self.weight_of(*row as usize));

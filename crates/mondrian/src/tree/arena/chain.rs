@@ -11,6 +11,7 @@
 //! runs.
 
 use crate::process::{Cell, Clock, Cut, Further, NarrowCell, NodeKey, Side};
+use crate::simd::prefetch::prefetch;
 use crate::tree::arena::id::ChainId;
 use crate::tree::arena::node::Node;
 use crate::tree::{Link, LinkKind};
@@ -221,6 +222,14 @@ impl Chains {
 
     fn n_words(&self, id: ChainId) -> usize {
         self.layout(id).places()[3]
+    }
+
+    /// Asks for the memory of a chain, if a link is one: its head and what follows.
+    #[inline]
+    pub(crate) fn prefetch(&self, link: Link) {
+        let place = link.as_chain_number().map_or(usize::MAX / 2, |number| 2 * number as usize);
+        prefetch(&self.words, place);
+        prefetch(&self.words, place + 8);
     }
 
     #[inline]

@@ -160,6 +160,12 @@ impl Link {
         (self.0 & TAG == 0).then_some(NodeId::new(self.0))
     }
 
+    /// The chain's number if it is one, or the number of nothing.
+    #[inline]
+    pub(crate) fn as_chain_number(self) -> Option<u32> {
+        (self.0 >= CHAIN).then_some(self.0 & !TAG)
+    }
+
     /// The same where nodes are numbered from `first` on.
     #[inline]
     pub(crate) fn after(self, first: u32) -> Self {

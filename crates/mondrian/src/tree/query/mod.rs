@@ -1,5 +1,6 @@
 //! Reading a tree: where a row lands, one row at a time or many together.
 
+pub(crate) mod descent;
 pub(crate) mod frontier;
 pub(crate) mod frozen;
 pub(crate) mod locate;

@@ -1,77 +1,58 @@
-//! One row after the other down trees in a single pass, cuts that no node stores included.
+//! Where one row after the other leaves the training points, by cuts that no node stores included.
 
 use crate::process::Side;
 use crate::tree::arena::node::LinkKind;
 use crate::tree::query::replay::Replay;
-use crate::tree::{Child, Domain, Landing, Node, PointStore, Tree};
+use crate::tree::{Descent, Domain, Link, PointStore, Tree};
 
 /// Room for single rows: kept from row to row and from tree to tree, so that the next one allocates nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Tracer(Option<Box<Replay>>);
 
 impl Tracer {
-    /// Where a point of the root box lands at a lifetime of at most the domain's: what [`crate::tree::Locator::locate`] says. Calls
-    /// `pass` with each node whose cut it passes towards training points, and what lies on its side.
-    pub(crate) fn trace(
+    /// When a point of the root box left the training points, within the lifetime of a way down that has ended: by the cut with an
+    /// empty side that it came to last, or by one that no node stores. None if it did not.
+    pub(crate) fn time_of_leaving(
         &mut self,
         (tree, domain, store): (&Tree, &Domain, &PointStore),
         x: &[f64],
         lifetime: f64,
-        mut pass: impl FnMut(&Node, Child),
-    ) -> Landing {
-        let walk = self.0.get_or_insert_with(|| Box::new(Replay::on(domain.root_cell(tree.key()))));
-        domain.restart(&mut walk.cell, tree.key());
-        let (mut link, mut above) = (tree.root, Child::EMPTY);
-        let mut time = 0.0;
-        loop {
-            match link.kind() {
-                LinkKind::Inner(id) => {
-                    let node = tree.node(id);
-                    if node.time > lifetime {
-                        return Landing::Seen(Child::of(link));
-                    }
-                    let side = node.side_of(x);
-                    (above, time) = (Child::of(link), node.time);
-                    link = node.link(side);
-                    if !link.is_empty() {
-                        walk.cell.sink(&node.cut(), side);
-                        pass(node, tree.end_of(link));
-                    }
+        way: &Descent<'_>,
+    ) -> Option<f64> {
+        match way.link.kind() {
+            LinkKind::Empty => Some(way.time),
+            LinkKind::Leaf(_) | LinkKind::Inner(_) => None,
+            LinkKind::Chain(id) => {
+                if tree.chain(id).first_time() > lifetime || tree.chain_holds(id, x) {
+                    return None;
                 }
-                LinkKind::Chain(id) if tree.chain_holds(id, x) => {
-                    link = tree.chain(id).end();
-                    if tree.chain(id).last_time() > lifetime {
-                        return Landing::Seen(Child::of(link));
-                    }
-                    walk.cell.sink_far(tree.arena.chains.further(id));
+                let walk = self.walk_to(tree, domain, x, way.link);
+                walk.start_here(tree, id);
+                walk.time_of_leaving(x, lifetime)
+            }
+            LinkKind::Single(point) => {
+                let frozen = store.point(point);
+                if frozen == x {
+                    return None;
                 }
-                LinkKind::Chain(id) => {
-                    let (chain, parent) = (tree.chain(id), Child::of(tree.chain(id).end()));
-                    if chain.first_time() <= lifetime {
-                        walk.cell.settle();
-                        walk.start_here(tree, id);
-                        if let Some(time) = walk.time_of_leaving(x, lifetime) {
-                            return Landing::Unseen { time, parent };
-                        }
-                    }
-                    return Landing::Seen(parent);
-                }
-                LinkKind::Single(point) => {
-                    let (frozen, child) = (store.point(point), Child::of(link));
-                    let left = if frozen == x { None } else { time_of_parting(walk, x, frozen, lifetime) };
-                    return left.map_or(Landing::Seen(child), |time| Landing::Unseen { time, parent: child });
-                }
-                LinkKind::Leaf(_) => return Landing::Seen(Child::of(link)),
-                LinkKind::Empty => return Landing::Unseen { time, parent: above },
+                time_of_parting(self.walk_to(tree, domain, x, way.link), x, frozen, lifetime)
             }
         }
+    }
+
+    /// A walk that has come to what a link on the way of a point leads to, settled.
+    fn walk_to(&mut self, tree: &Tree, domain: &Domain, x: &[f64], link: Link) -> &mut Replay {
+        let walk = self.0.get_or_insert_with(|| Box::new(Replay::on(domain.root_cell(tree.key()))));
+        domain.restart(&mut walk.cell, tree.key());
+        tree.sink_to(&mut walk.cell, x, link);
+        walk.cell.settle();
+        walk
     }
 }
 
 /// When the cuts of a frozen cell, which the walk has come to, part a row from its point; none within the lifetime.
 fn time_of_parting(walk: &mut Replay, x: &[f64], frozen: &[f64], lifetime: f64) -> Option<f64> {
     let cell = &mut walk.cell;
-    cell.settle();
     while let Some(cut) = cell.next_cut_until(lifetime) {
         let dim = cut.dim as usize;
         let side = Side::of(x[dim], cut.location);
@@ -88,10 +69,10 @@ mod tests {
     use super::*;
     use crate::Lifetime;
     use crate::process::{Bounds, NodeKey};
-    use crate::tree::Locator;
+    use crate::tree::{DescentStep, Landing, Locator};
 
     #[test]
-    fn one_pass_lands_where_the_locator_does() {
+    fn ways_end_where_the_locator_ends() {
         let mut tracer = Tracer::default();
         for (n_points, n_dims, close) in [(1, 1, 1.0), (60, 2, 1.0), (80, 3, 1e-4), (40, 12, 1e-3)] {
             let draw = |what: u64, at: usize| NodeKey::root(11, what).draw(at as u32).uniform();
@@ -114,12 +95,25 @@ mod tests {
                     // Queries, and the points themselves.
                     for query in (0..60).map(|at| x(7, at)).chain((0..n_points).map(|at| x(0, at))) {
                         let (mut passed, mut expected) = (Vec::new(), Vec::new());
-                        let landing = tracer.trace((&tree, &domain, &store), &query, lifetime, |node, child| {
-                            passed.push((node.time(), child));
+                        let mut way = Descent::new(&tree, lifetime);
+                        loop {
+                            match way.step(&query) {
+                                DescentStep::Block(node, child) => passed.push((node.time(), child)),
+                                DescentStep::Passed => {}
+                                DescentStep::Left | DescentStep::Stayed | DescentStep::Unclear => break,
+                            }
+                        }
+                        let left = tracer.time_of_leaving((&tree, &domain, &store), &query, lifetime, &way);
+                        let expected_time = match locator.locate(&query) {
+                            Landing::Seen(_) => None,
+                            Landing::Unseen { time, .. } => Some(time),
+                        };
+                        assert_eq!(left, expected_time);
+                        locator.follow(&query, |node, child| {
+                            if node.separates() {
+                                expected.push((node.time(), child));
+                            }
                         });
-                        assert_eq!(landing, locator.locate(&query));
-                        locator.follow(&query, |node, child| expected.push((node.time(), child)));
-                        expected.retain(|(_, child)| *child != Child::EMPTY);
                         assert_eq!(passed, expected);
                     }
                 }

@@ -26,7 +26,7 @@ impl Tree {
         match points {
             [] => return,
             [point] => return self.insert_one(domain, store, *point, touched),
-            _ => {}
+            _ => touched.is_path = false,
         }
         let mut tasks = vec![Task { child: self.root, parent: None, start: 0, end: points.len() }];
         while let Some(Task { child, parent, start, end }) = tasks.pop() {
@@ -231,13 +231,16 @@ impl<'a> Way<'a> {
                 self.touched.nodes.push(id);
                 let side = node.side_of(x);
                 self.child = node.link(side);
-                self.walk.cell.sink(&node.cut(), side);
+                let cut = node.cut();
+                self.tree.prefetch(self.child);
+                self.walk.cell.sink(&cut, side);
                 self.parent = Some((id, side));
                 true
             }
             LinkKind::Chain(id) if self.tree.chain_holds(id, x) => {
                 self.walk.cell.sink_far(self.tree.arena.chains.further(id));
                 self.child = self.tree.chain(id).end();
+                self.tree.prefetch(self.child);
                 true
             }
             _ => false,
@@ -282,6 +285,8 @@ pub struct Touched {
     pub nodes: Vec<NodeId>,
     /// Numbers of leaves.
     pub leaves: Vec<LeafId>,
+    /// Whether the nodes lie on one path, so that where one has what it had, so have all above it.
+    pub(crate) is_path: bool,
     /// A walk to use again, so that learning a row allocates nothing.
     pub(crate) walk: Option<Box<Replay>>,
 }
@@ -290,6 +295,7 @@ impl Touched {
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
         self.leaves.clear();
+        self.is_path = true;
     }
 
     /// A walk at the root of a tree, unsettled.

@@ -110,6 +110,7 @@ impl Tree {
             }
         }
         let first_time = first_time.filter(|_| n_cuts as usize >= LEAST_CUTS)?;
+        cell.wind();
         self.n_dead += dead_nodes;
         dead_chains.into_iter().for_each(|id| self.arena.chains.free(id));
         Some(self.arena.chains.add(Run { first_time, last_time, n_cuts, end: child }, bounds.into_iter(), &*cell))
