@@ -4,15 +4,15 @@
 //! vectorises, and gives the same bits everywhere.
 
 /// ln 2 in two parts, the first with enough trailing zeros that k·`LN2_HIGH` is exact for |k| < 2^11.
-const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
-const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+pub(crate) const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
+pub(crate) const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 /// Adding it rounds to an integer, which is then found in the low bits.
-const SHIFT: f64 = 6_755_399_441_055_744.0;
+pub(crate) const SHIFT: f64 = 6_755_399_441_055_744.0;
 /// Beyond it the result is below the normal numbers and taken to be zero.
 const LARGEST: f64 = 708.0;
 
 /// 1/k!, highest first: on |r| ≤ ln(2)/2 the polynomial's error is 4e-18, well below rounding.
-const TAYLOR: [f64; 14] = [
+pub(crate) const TAYLOR: [f64; 14] = [
     1.0 / 6_227_020_800.0,
     1.0 / 479_001_600.0,
     1.0 / 39_916_800.0,

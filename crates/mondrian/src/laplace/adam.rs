@@ -66,7 +66,7 @@ pub(crate) struct Chain {
     second: Vec<f64>,
     sum: Vec<f64>,
     n_summed: usize,
-    /// Whether it goes on: a run that falls clearly behind another ends half-way.
+    /// Whether it goes on: a run that falls behind another ends half-way.
     pub(crate) is_active: bool,
     values: Vec<f64>,
 }
@@ -208,10 +208,11 @@ pub(crate) fn run(
 
 /// Steps that runs are compared on half-way.
 const COMPARED: usize = 20;
-/// Standard errors of the difference by which a run must be behind to end.
-const BEHIND: f64 = 4.0;
+/// Standard errors of the difference by which a run must be behind to end. Runs that are nearer than that go on, and are
+/// compared by leave-one-out at the end.
+const BEHIND: f64 = 1.0;
 
-/// Ends runs whose values on the last steps, which saw the same rows, are clearly worse than those of the best.
+/// Ends runs whose values on the last steps, which saw the same rows, are worse than those of the best.
 fn drop_those_behind(chains: &mut [Chain]) {
     let last: Vec<Vec<f64>> =
         chains.iter().map(|chain| chain.values[chain.values.len().saturating_sub(COMPARED)..].to_vec()).collect();

@@ -19,7 +19,7 @@ use crate::progress::{FitOptions, Progress};
 use crate::select::Trajectory;
 use crate::{Error, Result};
 
-/// What a fitted classifier is worth by leave-one-out on all rows.
+/// What a fitted classifier is worth by leave-one-out on all rows, or a sample of 8000 (2000 without one factorisation).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LeaveOneOutClasses {
     /// The mean log loss.
@@ -225,12 +225,12 @@ impl LaplaceClassifier {
     /// Those of [`crate::laplace::LaplaceRegressor::at_factor`].
     pub fn at_factor(&self, factor: f64, most_rows: usize, threads: Threads) -> Result<Self> {
         let (model, residuals) = self.model.scaled(factor, most_rows, threads)?;
-        let (n, c) = (model.n_rows(), self.n_classes());
+        let (n, c) = (residuals.n_rows(), self.n_classes());
         // One-hot targets again: what was centred comes back up to rounding.
         let targets = Matrix::from_fn(n, c, |i, k| (model.targets[(i, k)] + model.centre[k]).round());
         let scores = Matrix::from_fn(n, c, |i, k| targets[(i, k)] - residuals[(i, k)]);
-        let link = Link::fit(&scores, &targets, &model.weights);
-        let worth = worth(link, &scores, &targets, &model.weights);
+        let link = Link::fit(&scores, &targets, &model.weights[..n]);
+        let worth = worth(link, &scores, &targets, &model.weights[..n]);
         Ok(Self { model, link, worth })
     }
 

@@ -105,7 +105,10 @@ pub fn conjugate_solve(
     let mut residual = largest(&rest);
     while residual > options.tolerance && products < options.max_products {
         let before = residual;
-        products += descend(&system, &preconditioner, &mut x, rest, &norms, options, products)?;
+        // A little beyond the goal, so that the true residual is within it.
+        let (goal, most) = (0.7 * options.tolerance, options.max_products - products - 1);
+        let (multiply, precondition) = (|x: &Matrix| system.product(x), |x: &Matrix| preconditioner.apply(x));
+        products += descend(multiply, precondition, &mut x, rest, &norms, goal, most)?.0;
         rest = right.clone();
         system.subtract_product(&x, &mut rest)?;
         products += 1;
@@ -123,25 +126,22 @@ pub fn conjugate_solve(
     Ok(ConjugateSolution { dual, products, residual, n_centres: preconditioner.n_centres() })
 }
 
-/// One run of conjugate gradients on a residual, all right-hand sides side by side; gives the number of products.
-fn descend(
-    system: &System,
-    preconditioner: &Preconditioner,
+/// One run of conjugate gradients on a residual, all right-hand sides side by side, until each residual is at most `goal` of
+/// its norm or after `most` products; gives the number of products and whether the goal was reached.
+pub(crate) fn descend(
+    multiply: impl Fn(&Matrix) -> Result<Matrix>,
+    precondition: impl Fn(&Matrix) -> Result<Matrix>,
     x: &mut Matrix,
     mut rest: Matrix,
     norms: &[f64],
-    options: ConjugateOptions,
-    products_before: usize,
-) -> Result<usize> {
+    goal: f64,
+    most: usize,
+) -> Result<(usize, bool)> {
     let outputs = rest.n_columns();
-    let mut direction = preconditioner.apply(&rest)?;
+    let mut direction = precondition(&rest)?;
     let mut energy: Vec<f64> = (0..outputs).map(|c| dot(rest.column(c), direction.column(c))).collect();
-    let mut products = 0;
-    // A little beyond the goal, so that the true residual is within it.
-    let goal = 0.7 * options.tolerance;
-    while products_before + products + 1 < options.max_products {
-        let image = system.product(&direction)?;
-        products += 1;
+    for products in 1..=most {
+        let image = multiply(&direction)?;
         for (c, energy) in energy.iter().enumerate() {
             let curvature = dot(direction.column(c), image.column(c));
             if !(curvature > 0.0 && *energy > 0.0) {
@@ -152,9 +152,9 @@ fn descend(
             rest.column_mut(c).iter_mut().zip(image.column(c)).for_each(|(r, q)| *r -= step * q);
         }
         if (0..outputs).all(|c| dot(rest.column(c), rest.column(c)).sqrt() <= goal * norms[c]) {
-            break;
+            return Ok((products, true));
         }
-        let mut next = preconditioner.apply(&rest)?;
+        let mut next = precondition(&rest)?;
         for (c, energy) in energy.iter_mut().enumerate() {
             let new = dot(rest.column(c), next.column(c));
             let turn = if *energy > 0.0 { new / *energy } else { 0.0 };
@@ -163,7 +163,7 @@ fn descend(
         }
         direction = next;
     }
-    Ok(products)
+    Ok((most, false))
 }
 
 /// K + diag(noise), rows in the order of the leaves.

@@ -24,17 +24,27 @@ const SHIFT: f32 = 12_582_912.0;
 /// (2^f − 1)/f on |f| ≤ 1/2, highest power first; 2^f is within 2e-7 of it, and 1 at f = 0.
 const POWER: [f32; 5] = [1.338_130_3e-3, 9.666_369e-3, 5.550_381e-2, 2.402_235e-1, std::f32::consts::LN_2];
 
+/// A polynomial of an even number of coefficients, highest power first: odd and even powers side by side, so that half as
+/// many operations wait for each other.
+#[inline(always)]
+fn polynomial<S: Simd, const N: usize>(simd: S, coefficients: [f32; N], x: S::f32s) -> S::f32s {
+    let square = simd.mul_f32s(x, x);
+    let (mut odd, mut even) = (simd.splat_f32s(coefficients[0]), simd.splat_f32s(coefficients[1]));
+    for k in 1..N / 2 {
+        odd = simd.add_f32s(simd.mul_f32s(odd, square), simd.splat_f32s(coefficients[2 * k]));
+        even = simd.add_f32s(simd.mul_f32s(even, square), simd.splat_f32s(coefficients[2 * k + 1]));
+    }
+    simd.add_f32s(simd.mul_f32s(odd, x), even)
+}
+
 /// 1 + x·(POWER at x), the polynomial's 2^x, times 2^whole: `shifted` holds the whole number in its low bits.
 #[inline(always)]
 fn powers<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let shift = simd.splat_f32s(SHIFT);
     let shifted = simd.add_f32s(x, shift);
     let f = simd.sub_f32s(x, simd.sub_f32s(shifted, shift));
-    let mut sum = simd.splat_f32s(POWER[0]);
-    for c in &POWER[1..] {
-        sum = simd.add_f32s(simd.mul_f32s(sum, f), simd.splat_f32s(*c));
-    }
-    let sum = simd.add_f32s(simd.mul_f32s(sum, f), simd.splat_f32s(1.0));
+    let [a, b, c, d, e] = POWER;
+    let sum = polynomial(simd, [a, b, c, d, e, 1.0], f);
     let bits = simd.add_u32s(simd.transmute_u32s_f32s(shifted), simd.splat_u32s(127));
     let scale = simd.wrapping_dyn_shl_u32s(bits, simd.splat_u32s(23));
     simd.mul_f32s(sum, simd.transmute_f32s_u32s(scale))
@@ -78,10 +88,7 @@ fn half_powers<S: Simd>(simd: S, s: S::f32s, exponent: f32) -> S::f32s {
     let whole = simd.sub_f32s(whole, simd.splat_f32s(8_388_608.0 + 128.0));
     let mantissa = simd.add_u32s(simd.and_u32s(bits, simd.splat_u32s(0x007F_FFFF)), root);
     let t = simd.sub_f32s(simd.transmute_f32s_u32s(mantissa), simd.splat_f32s(1.0));
-    let mut sum = simd.splat_f32s(LOGARITHM[0]);
-    for c in &LOGARITHM[1..] {
-        sum = simd.add_f32s(simd.mul_f32s(sum, t), simd.splat_f32s(*c));
-    }
+    let sum = polynomial(simd, LOGARITHM, t);
     let log = simd.add_f32s(whole, simd.mul_f32s(sum, t));
     let x = simd.mul_f32s(simd.splat_f32s(0.5 * exponent), log);
     let x = simd.max_f32s(simd.min_f32s(x, simd.splat_f32s(100.0)), simd.splat_f32s(-100.0));

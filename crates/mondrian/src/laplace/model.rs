@@ -174,12 +174,10 @@ impl KernelModel {
     ) -> Result<Vec<T>> {
         let (tiles, n) = (self.tiles(), queries.n_rows());
         let block = |first: usize| -> Result<Vec<T>> {
-            let mut kernel = vec![0.0; tiles.n_rows()];
-            let one = |q: usize, kernel: &mut [f64]| {
-                tiles.fill_column(queries.row(q), 0, kernel);
-                work(q, kernel)
-            };
-            (first..(first + QUERIES).min(n)).map(|q| one(q, &mut kernel)).collect()
+            let numbers = first..(first + QUERIES).min(n);
+            let mut kernels = vec![0.0; tiles.n_rows() * numbers.len()];
+            tiles.fill_columns(&queries.rows_of(numbers.clone()), 0, &mut kernels);
+            numbers.zip(kernels.chunks_exact_mut(tiles.n_rows())).map(|(q, kernel)| work(q, kernel)).collect()
         };
         let starts: Vec<usize> = (0..n).step_by(QUERIES).collect();
         let parts: Vec<Result<Vec<T>>> = if starts.len() < 2 {

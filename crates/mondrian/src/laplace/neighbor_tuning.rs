@@ -283,7 +283,17 @@ impl<'a> NeighborTuning<'a> {
         if layout.metric != Metric::None {
             let batch =
                 Batch { columned, targets: Matrix::zeros(m + 1, 0), weights: vec![1.0; m + 1], is_centred: false };
-            metric_gradient(layout, theta, &values.metric, &batch, pairs, &squares, &powers, &mut gradient);
+            metric_gradient(
+                layout,
+                theta,
+                &values.metric,
+                &batch,
+                pairs,
+                &squares,
+                &powers,
+                &mut gradient,
+                Threads::ONE,
+            );
         }
         Ok(RowSlope { residuals, gradient })
     }

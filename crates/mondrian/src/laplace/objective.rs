@@ -10,7 +10,9 @@ use crate::laplace::Slope;
 use crate::laplace::columns::Columned;
 use crate::laplace::tiles::{Tiles, metric_weights};
 use crate::laplace::values::{Layout, Metric};
-use crate::linalg::{Cholesky, Into, Matrix, Threads, factor_blocks, gemm, gemm_lower, inverse_blocks, product_lower};
+use crate::linalg::{
+    Cholesky, Into, Matrix, Threads, each, factor_blocks, gemm, gemm_lower, inverse_blocks, product_lower,
+};
 use crate::{Error, Result};
 
 /// What is minimised.
@@ -94,9 +96,8 @@ pub(crate) fn slope(layout: &Layout, theta: &[f64], batch: &Batch, loss: Loss, t
     if layout.alpha.is_none() {
         gradient[layout.alpha_at()] = values.alpha * (0..n).map(|i| g[(i, i)] / batch.weights[i]).sum::<f64>();
     }
-    for j in 0..n {
-        g.column_mut(j).iter_mut().zip(kernel.column(j)).for_each(|(g, k)| *g *= k);
-    }
+    let entries = g.as_mut_slice().chunks_mut(n).zip(kernel.as_slice().chunks(n)).collect();
+    each(entries, threads, |(g, k): (&mut [f64], &[f64])| g.iter_mut().zip(k).for_each(|(g, k)| *g *= k));
     // Only one triangle is summed over.
     if !layout.has_fixed_axes {
         for (at, sum) in tiles.contract_on(&g, threads).into_iter().enumerate() {
@@ -104,7 +105,7 @@ pub(crate) fn slope(layout: &Layout, theta: &[f64], batch: &Batch, loss: Loss, t
         }
     }
     if layout.metric != Metric::None {
-        metric_gradient(layout, theta, &values.metric, batch, g, &squares, &powers, &mut gradient);
+        metric_gradient(layout, theta, &values.metric, batch, g, &squares, &powers, &mut gradient, threads);
     }
     Ok(Slope { value, gradient })
 }
@@ -122,17 +123,14 @@ fn gradient_matrix(
     let w = Matrix::from_fn(n, c, |i, c| slopes[(i, c)] / diagonal[i]);
     let mut pw = Matrix::zeros(n, c);
     gemm(1.0, p, &w, Into::Replace, pw.view_mut(), Threads::ONE);
-    let mut scaled = p.clone();
-    for j in 0..n {
-        let v: f64 = (0..c).map(|c| w[(j, c)] * residuals[(j, c)]).sum();
-        scaled.column_mut(j).iter_mut().for_each(|x| *x *= v);
-    }
+    let v: Vec<f64> = (0..n).map(|j| (0..c).map(|c| w[(j, c)] * residuals[(j, c)]).sum()).collect();
     let mut g = if n < BLOCKED {
+        let scaled = Matrix::from_fn(n, n, |i, j| p[(i, j)] * v[j]);
         let mut g = Matrix::zeros(n, n);
         gemm_lower(1.0, &scaled, p, Into::Replace, g.view_mut(), Threads::ONE);
         g
     } else {
-        product_lower(&scaled, p, threads)
+        product_lower(p, &v, p, threads)
     };
     gemm_lower(-0.5, &pw, dual.view().t(), Into::Add, g.view_mut(), Threads::ONE);
     gemm_lower(-0.5, dual, pw.view().t(), Into::Add, g.view_mut(), Threads::ONE);
@@ -149,10 +147,11 @@ pub(crate) fn metric_gradient(
     squares: &Matrix,
     powers: &Matrix,
     gradient: &mut [f64],
+    threads: Threads,
 ) {
     let (n, d) = (batch.n_rows(), layout.n_linear);
     let p = layout.exponent_of(theta);
-    let logarithmic = metric_weights(&mut weights, squares, powers);
+    let logarithmic = metric_weights(&mut weights, squares, powers, threads);
     if layout.exponent.is_none() {
         gradient[layout.exponent_at()] = -logarithmic * p * (1.0 - 0.5 * p);
     }

@@ -1,6 +1,6 @@
 //! Powers and logarithms of many numbers at once: plain arithmetic that vectorises, the same bits everywhere.
 
-use crate::kernel::exp::exp_minus;
+use crate::kernel::exp::{LN2_HIGH, LN2_LOW, SHIFT, TAYLOR};
 
 /// 2^52: a small whole number added to it stands in its low bits.
 const BIG: f64 = 4_503_599_627_370_496.0;
@@ -31,22 +31,40 @@ pub(crate) fn log(x: f64) -> f64 {
     let e = f64::from_bits((exponent.wrapping_add(1024) & 0xFFF) | BIG.to_bits()) - BIG - 1024.0;
     let z = f64::from_bits((bits & 0x000F_FFFF_FFFF_FFFF).wrapping_add(0x3FE6_A09E_667F_3BCD));
     let s = (z - 1.0) / (z + 1.0);
-    let square = s * s;
-    let mut sum = ARTANH[0];
-    for c in &ARTANH[1..] {
-        sum = sum * square + c;
+    e * std::f64::consts::LN_2 + 2.0 * s * polynomial(ARTANH, s * s)
+}
+
+/// A polynomial of an even number of coefficients, highest power first: odd and even powers side by side, so that half as
+/// many operations wait for each other.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+fn polynomial<const N: usize>(coefficients: [f64; N], x: f64) -> f64 {
+    let square = x * x;
+    let (mut odd, mut even) = (coefficients[0], coefficients[1]);
+    for k in 1..N / 2 {
+        odd = odd * square + coefficients[2 * k];
+        even = even * square + coefficients[2 * k + 1];
     }
-    e * std::f64::consts::LN_2 + 2.0 * s * sum
+    odd * x + even
+}
+
+/// e^t for |t| < 708.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+fn exp(t: f64) -> f64 {
+    let shifted = t * std::f64::consts::LOG2_E + SHIFT;
+    let k = shifted - SHIFT;
+    let r = (t - k * LN2_HIGH) - k * LN2_LOW;
+    // 2^k, its exponent taken from the low bits of `shifted`.
+    polynomial(TAYLOR, r) * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
 }
 
 /// s^h for s ≥ 0 and 0 < h ≤ 1; 0 for an s below the normal numbers.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 pub(crate) fn power(s: f64, h: f64) -> f64 {
-    let t = h * log(s.max(f64::MIN_POSITIVE));
-    // One of the two is e^{−|t|}; the other its inverse.
-    let small = exp_minus(t.abs());
-    let value = if t <= 0.0 { small } else { 1.0 / small };
+    // At most 710·h: beyond that a power is as good as infinite, and below 1e-307 as good as 0.
+    let value = exp((h * log(s.max(f64::MIN_POSITIVE))).clamp(-707.0, 707.0));
     if s < f64::MIN_POSITIVE { 0.0 } else { value }
 }
 

@@ -19,7 +19,8 @@ use crate::ridge::by_column;
 use crate::select::Trajectory;
 use crate::{Error, Prediction, Result};
 
-/// What a fitted regression is worth by leave-one-out on all rows, in the target's units.
+/// What a fitted regression is worth by leave-one-out on all rows, or a sample of 8000 (2000 without one factorisation), in the
+/// target's units.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LeaveOneOut {
     /// The root mean squared error.

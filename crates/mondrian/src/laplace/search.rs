@@ -118,8 +118,9 @@ impl KernelTuning {
     }
 }
 
-/// Rows of the start.
+/// Rows of the start, and where there are many: its three parameters need no more.
 const START_ROWS: usize = 1000;
+const START_ROWS_OF_MANY: usize = 700;
 /// Up to this many rows the quasi-Newton point of the axes alone is a candidate too: below about 1500 a metric ties with it.
 const FEW_ROWS: usize = 2000;
 /// Last steps, on more rows and at a slower pace, where there are more than twice as many rows as in a step.
@@ -262,7 +263,8 @@ impl<'a, 'p> Search<'a, 'p> {
 
     /// One common factor per term (or one for both) and α, by quasi-Newton steps on the first rows.
     fn starts(&mut self, targets: &Matrix) -> Result<Vec<Start>> {
-        let n = self.cells.n_rows().min(START_ROWS);
+        let n = self.cells.n_rows();
+        let n = if n > FEW_ROWS { START_ROWS_OF_MANY } else { n.min(START_ROWS) };
         let first: Vec<usize> = (0..n).collect();
         let given_units = self.params.lifetimes.is_some();
         let mut jobs: Vec<(usize, Layout, bool)> = Vec::new();

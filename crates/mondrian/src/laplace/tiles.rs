@@ -6,13 +6,15 @@ use crate::parallel::prelude::*;
 use crate::kernel::exp::exp_minus;
 use crate::laplace::KernelRows;
 use crate::laplace::power::{log, power};
-use crate::linalg::{Matrix, Threads};
+use crate::linalg::{Into, Matrix, Threads, gemm};
 use crate::simd::vectorise;
 
 /// Rows of a tile.
 pub(crate) const TILE: usize = 128;
 /// Columns filled by one task.
 const STRIP: usize = 16;
+/// Sums of a product, each of every so many-th tile.
+const GROUPS: usize = 4;
 
 /// Some columns of three matrices.
 type Strips<'a> = ((&'a mut [f64], &'a mut [f64]), &'a mut [f64]);
@@ -140,21 +142,34 @@ impl Tiles {
 
     /// Kernel values of all rows from the tile of row `first` on against one other row.
     pub(crate) fn fill_column(&self, other: &[f64], first: usize, out: &mut [f64]) {
+        self.fill_columns(&[other], first, out);
+    }
+
+    /// Kernel values of all rows from the tile of row `first` on against some other rows, one column of as many numbers as
+    /// there are rows for each. A tile is looked at by all of them while it is in the cache.
+    pub(crate) fn fill_columns(&self, others: &[&[f64]], first: usize, out: &mut [f64]) {
         vectorise(
             #[inline(always)]
             || {
                 let mut squares = [0.0; TILE];
                 for tile in first / TILE..self.n_tiles() {
                     let n = TILE.min(self.n_rows - tile * TILE);
-                    let out = &mut out[tile * TILE..][..n];
-                    self.distances(tile, other, out, &mut squares);
-                    self.raise(&mut squares[..n]);
-                    for (o, r) in out.iter_mut().zip(&squares) {
-                        *o = exp_minus(*o + r);
+                    for (k, other) in others.iter().enumerate() {
+                        let out = &mut out[k * self.n_rows + tile * TILE..][..n];
+                        self.distances(tile, other, out, &mut squares);
+                        self.raise(&mut squares[..n]);
+                        for (o, r) in out.iter_mut().zip(&squares) {
+                            *o = exp_minus(*o + r);
+                        }
                     }
                 }
             },
         );
+    }
+
+    /// Some rows, one after the other.
+    pub(crate) fn rows_of(&self, range: std::ops::Range<usize>) -> Vec<&[f64]> {
+        range.map(|i| self.row(i)).collect()
     }
 
     /// The lower triangle of the Gram matrix (a little of the upper one too).
@@ -162,10 +177,8 @@ impl Tiles {
         let n = self.n_rows;
         let mut gram = Matrix::zeros(n, n);
         let strip = |(k, strip): (usize, &mut [f64])| {
-            for (j, column) in strip.chunks_exact_mut(n).enumerate() {
-                let j = k * STRIP + j;
-                self.fill_column(self.row(j), j, column);
-            }
+            let first = k * STRIP;
+            self.fill_columns(&self.rows_of(first..first + strip.len() / n), first, strip);
         };
         let size = (n * STRIP).max(1);
         if threads == Threads::ONE {
@@ -174,6 +187,79 @@ impl Tiles {
             gram.as_mut_slice().par_chunks_mut(size).enumerate().for_each(strip);
         }
         gram
+    }
+
+    /// The same in single precision, column after column.
+    pub(crate) fn gram_lower_single(&self, threads: Threads) -> Vec<f32> {
+        let n = self.n_rows;
+        let mut gram = vec![0.0; n * n];
+        let strip = |(k, strip): (usize, &mut [f32])| {
+            let first = k * STRIP;
+            let mut columns = vec![0.0; strip.len()];
+            self.fill_columns(&self.rows_of(first..first + strip.len() / n), first, &mut columns);
+            for (out, x) in strip.chunks_exact_mut(n).zip(columns.chunks_exact(n)) {
+                out[first..].iter_mut().zip(&x[first..]).for_each(|(out, x)| *out = *x as f32);
+            }
+        };
+        let size = (n * STRIP).max(1);
+        if threads == Threads::ONE {
+            gram.chunks_mut(size).enumerate().for_each(strip);
+        } else {
+            gram.par_chunks_mut(size).enumerate().for_each(strip);
+        }
+        gram
+    }
+
+    /// K·x, entries made on the fly and each used twice. Sums are added up in the order of the groups, whichever thread made
+    /// them.
+    pub(crate) fn product(&self, x: &Matrix, threads: Threads) -> Matrix {
+        let group = |g: usize| {
+            let mut sum = Matrix::zeros(self.n_rows, x.n_columns());
+            (g..self.n_tiles()).step_by(GROUPS).for_each(|tile| self.add_product(tile, x, &mut sum));
+            sum
+        };
+        let sums: Vec<Matrix> = if threads == Threads::ONE {
+            (0..GROUPS).map(group).collect()
+        } else {
+            (0..GROUPS).into_par_iter().map(group).collect()
+        };
+        let mut out = Matrix::zeros(self.n_rows, x.n_columns());
+        for sum in &sums {
+            out.as_mut_slice().iter_mut().zip(sum.as_slice()).for_each(|(o, s)| *o += s);
+        }
+        out
+    }
+
+    /// Adds what the columns of one tile, from its own rows on, and those below them as rows, contribute to K·x.
+    fn add_product(&self, tile: usize, x: &Matrix, sum: &mut Matrix) {
+        let (n, c, start) = (self.n_rows, x.n_columns(), tile * TILE);
+        let width = TILE.min(n - start);
+        let mut columns = Matrix::zeros(n, width);
+        for (k, strip) in columns.as_mut_slice().chunks_mut(n * STRIP).enumerate() {
+            let first = start + k * STRIP;
+            self.fill_columns(&self.rows_of(first..first + strip.len() / n), start, strip);
+        }
+        let part = |rows: std::ops::Range<usize>| Matrix::from_fn(rows.len(), c, |i, k| x[(rows.start + i, k)]);
+        let below = start + width..n;
+        let mut down = Matrix::zeros(n - start, c);
+        gemm(
+            1.0,
+            columns.view().rows_from(start),
+            &part(start..below.start),
+            Into::Replace,
+            down.view_mut(),
+            Threads::ONE,
+        );
+        let mut across = Matrix::zeros(width, c);
+        if !below.is_empty() {
+            let rows = columns.view().rows_from(below.start).t();
+            gemm(1.0, rows, &part(below), Into::Replace, across.view_mut(), Threads::ONE);
+        }
+        for k in 0..c {
+            let out = &mut sum.column_mut(k)[start..];
+            out.iter_mut().zip(down.column(k)).for_each(|(o, d)| *o += d);
+            out.iter_mut().zip(across.column(k)).for_each(|(o, a)| *o += a);
+        }
     }
 
     /// K, squared distances and their powers p/2 in lower triangles; the last two are empty without directions.
@@ -192,12 +278,14 @@ impl Tiles {
         }
         let size = (n * STRIP).max(1);
         let strip = |(k, ((kernel, squares), powers)): (usize, Strips<'_>)| {
-            let columns = kernel.chunks_exact_mut(n).zip(squares.chunks_exact_mut(n)).zip(powers.chunks_exact_mut(n));
             vectorise(
                 #[inline(always)]
                 || {
-                    for (j, ((kernel, squares), powers)) in columns.enumerate() {
-                        self.parts_of_column(k * STRIP + j, kernel, squares, powers);
+                    for tile in k * STRIP / TILE..self.n_tiles() {
+                        let columns = kernel.chunks_exact_mut(n).zip(squares.chunks_exact_mut(n));
+                        for (j, ((kernel, squares), powers)) in columns.zip(powers.chunks_exact_mut(n)).enumerate() {
+                            self.parts_of_column(tile, k * STRIP + j, kernel, squares, powers);
+                        }
                     }
                 },
             );
@@ -215,20 +303,17 @@ impl Tiles {
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
-    fn parts_of_column(&self, j: usize, kernel: &mut [f64], squares: &mut [f64], powers: &mut [f64]) {
-        let n = self.n_rows;
+    fn parts_of_column(&self, tile: usize, j: usize, kernel: &mut [f64], squares: &mut [f64], powers: &mut [f64]) {
         let mut buffer = [0.0; TILE];
-        for tile in j / TILE..self.n_tiles() {
-            let range = tile * TILE..tile * TILE + TILE.min(n - tile * TILE);
-            let length = range.len();
-            let out = &mut kernel[range.clone()];
-            self.distances(tile, self.row(j), out, &mut buffer);
-            squares[range.clone()].copy_from_slice(&buffer[..length]);
-            self.raise(&mut buffer[..length]);
-            powers[range].copy_from_slice(&buffer[..length]);
-            for (o, r) in out.iter_mut().zip(&buffer) {
-                *o = exp_minus(*o + r);
-            }
+        let length = TILE.min(self.n_rows - tile * TILE);
+        let range = tile * TILE..tile * TILE + length;
+        let out = &mut kernel[range.clone()];
+        self.distances(tile, self.row(j), out, &mut buffer);
+        squares[range.clone()].copy_from_slice(&buffer[..length]);
+        self.raise(&mut buffer[..length]);
+        powers[range].copy_from_slice(&buffer[..length]);
+        for (o, r) in out.iter_mut().zip(&buffer) {
+            *o = exp_minus(*o + r);
         }
     }
 
@@ -330,28 +415,62 @@ fn four_distances(x: &[f64], weights: &[[f64; TILE]; 4], y: [f64; 4]) -> f64 {
 }
 
 /// h ← h∘r/s (0 where s is 0) below the diagonal, and Σ_{i>j} h·r·ln s of what h was: what derivatives of the metric and of
-/// its exponent need.
-pub(crate) fn metric_weights(h: &mut Matrix, squares: &Matrix, powers: &Matrix) -> f64 {
+/// its exponent need. The same bits for any number of threads.
+pub(crate) fn metric_weights(h: &mut Matrix, squares: &Matrix, powers: &Matrix, threads: Threads) -> f64 {
     let n = h.n_rows();
-    let mut total = 0.0;
-    vectorise(
-        #[inline(always)]
-        || {
-            for j in 0..n {
-                let column = &mut h.column_mut(j)[j + 1..];
-                let (squares, powers) = (&squares.column(j)[j + 1..], &powers.column(j)[j + 1..]);
-                let mut strands = [0.0; 8];
-                for (k, ((h, s), r)) in column.iter_mut().zip(squares).zip(powers).enumerate() {
-                    let safe = s.max(f64::MIN_POSITIVE);
-                    let product = *h * r;
-                    strands[k % 8] += product * log(safe);
-                    *h = if *s < f64::MIN_POSITIVE { 0.0 } else { product / safe };
+    let mut sums = vec![0.0; n.div_ceil(STRIP)];
+    let strip = |(first, (strip, sum)): (usize, (&mut [f64], &mut f64))| {
+        vectorise(
+            #[inline(always)]
+            || {
+                for (j, column) in strip.chunks_exact_mut(n).enumerate() {
+                    let below = first * STRIP + j + 1;
+                    *sum += column_weights(
+                        &mut column[below..],
+                        &squares.column(below - 1)[below..],
+                        &powers.column(below - 1)[below..],
+                    );
                 }
-                total += strands.iter().sum::<f64>();
-            }
-        },
-    );
-    total
+            },
+        );
+    };
+    let parts = h.as_mut_slice().chunks_mut((n * STRIP).max(1)).zip(&mut sums).enumerate();
+    if threads == Threads::ONE {
+        parts.for_each(strip);
+    } else {
+        parts.collect::<Vec<_>>().into_par_iter().for_each(strip);
+    }
+    sums.iter().sum()
+}
+
+/// One column of [`metric_weights`], in eight strands of fixed shape.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+fn column_weights(h: &mut [f64], squares: &[f64], powers: &[f64]) -> f64 {
+    let mut strands = [0.0; 8];
+    let (groups, rest) = h.as_chunks_mut::<8>();
+    let ((s_groups, s_rest), (r_groups, r_rest)) = (squares.as_chunks::<8>(), powers.as_chunks::<8>());
+    for ((h, s), r) in groups.iter_mut().zip(s_groups).zip(r_groups) {
+        for k in 0..8 {
+            let (weight, part) = weight(h[k], s[k], r[k]);
+            h[k] = weight;
+            strands[k] += part;
+        }
+    }
+    for ((h, s), r) in rest.iter_mut().zip(s_rest).zip(r_rest) {
+        let (weight, part) = weight(*h, *s, *r);
+        *h = weight;
+        strands[0] += part;
+    }
+    strands.iter().sum()
+}
+
+/// h·r/s (0 where s is 0) and h·r·ln s.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+fn weight(h: f64, s: f64, r: f64) -> (f64, f64) {
+    let (safe, product) = (s.max(f64::MIN_POSITIVE), h * r);
+    (if s < f64::MIN_POSITIVE { 0.0 } else { product / safe }, product * log(safe))
 }
 
 #[cfg(test)]
@@ -374,6 +493,15 @@ mod tests {
             for threads in [Threads::ONE, Threads::up_to(2)] {
                 let gram = tiles.gram_lower(threads);
                 assert!((0..n).all(|j| (j..n).all(|i| (gram[(i, j)] - rows.entry(i, j)).abs() < 1e-14)));
+            }
+            let single = tiles.gram_lower_single(Threads::up_to(2));
+            let x = Matrix::from_fn(n, 2, |i, c| ((i + 3 * c) as f64).sin());
+            let product = tiles.product(&x, Threads::ONE);
+            assert_eq!(product, tiles.product(&x, Threads::up_to(2)));
+            for i in 0..n {
+                assert!((0..=i).all(|j| (f64::from(single[j * n + i]) - rows.entry(i, j)).abs() < 1e-7));
+                let slow = |c: usize| (0..n).map(|j| rows.entry(i, j) * x[(j, c)]).sum::<f64>();
+                assert!((0..2).all(|c| (product[(i, c)] - slow(c)).abs() < 1e-12));
             }
             let (kernel, squares, powers) = tiles.parts_on(Threads::up_to(2));
             assert_eq!(kernel, tiles.gram_lower(Threads::ONE));

@@ -9,12 +9,24 @@ use crate::linalg::cholesky::factor_in_place;
 use crate::linalg::{Matrix, Threads};
 use crate::{Error, Result};
 
-/// Columns of a block.
+/// Columns of a block, and of one of a large matrix: by products of more columns at once less is moved.
 const BLOCK: usize = 256;
+const LARGE_BLOCK: usize = 512;
+/// Rows from which on a matrix is large.
+const LARGE: usize = 4096;
 /// Rows of a panel solved by one task.
 const PANEL: usize = 512;
-/// Columns of the inverse solved for by one task.
+/// Columns of a panel stored by one task: a cache line's worth.
+const STORE: usize = 16;
+/// Columns of the inverse solved for by one task, and of a large one.
 const SOLVE: usize = 128;
+const LARGE_SOLVE: usize = 256;
+
+/// Numbers that matrices are factored in.
+pub(crate) trait Real: faer::traits::RealField + Copy + Send + Sync + std::convert::Into<f64> {}
+
+impl Real for f64 {}
+impl Real for f32 {}
 
 /// Overwrites the lower triangle of `a` with L, LLᵀ = a.
 ///
@@ -22,94 +34,136 @@ const SOLVE: usize = 128;
 /// [`Error::NotPositiveDefinite`].
 pub(crate) fn factor_blocks(a: &mut Matrix, threads: Threads) -> Result<()> {
     let n = a.n_rows();
-    for first in (0..n).step_by(BLOCK) {
-        let width = BLOCK.min(n - first);
+    factor_columns(a.as_mut_slice(), n, threads)
+}
+
+/// The same for the columns of a matrix of n rows in either precision.
+pub(crate) fn factor_columns<T: Real>(a: &mut [T], n: usize, threads: Threads) -> Result<()> {
+    let size = if n < LARGE { BLOCK } else { LARGE_BLOCK };
+    for first in (0..n).step_by(size) {
+        let width = size.min(n - first);
         let end = first + width;
-        let mut diagonal = Matrix::from_fn(width, width, |i, j| a[(first + i, first + j)]);
-        factor_in_place(diagonal.view_mut(), Threads::ONE).map_err(|error| match error {
-            Error::NotPositiveDefinite { row } => Error::NotPositiveDefinite { row: row + first },
-            other => other,
-        })?;
-        // A pivot that is NaN is not "≤ 0", so it passes faer's test.
-        if let Some(row) = (0..width).find(|&i| !(diagonal[(i, i)] > 0.0 && diagonal[(i, i)].is_finite())) {
-            return Err(Error::NotPositiveDefinite { row: row + first });
-        }
-        for j in 0..width {
-            a.column_mut(first + j)[first + j..end].copy_from_slice(&diagonal.column(j)[j..]);
-        }
+        let diagonal = factor_diagonal(a, n, first, width)?;
         if end == n {
             return Ok(());
         }
-        let panel = solve_panel(a, &diagonal, first, threads);
-        for j in 0..width {
-            a.column_mut(first + j)[end..].copy_from_slice(panel.column(j));
-        }
-        let update = |(k, block): (usize, &mut [f64])| {
-            let start = end + k * BLOCK;
+        let panel = solve_panel(a, n, &diagonal, first, threads);
+        each(a[first * n..end * n].chunks_mut(n * STORE).enumerate().collect(), threads, |(k, columns)| {
+            store(&panel, width, k * STORE, columns, n);
+        });
+        let panel: MatRef<'_, T> = MatRef::from_column_major_slice(&panel, width, n - end);
+        let update = |(k, block): (usize, &mut [T])| {
+            let start = end + k * size;
             let columns = block.len() / n;
             let out = MatMut::from_column_major_slice_with_stride_mut(&mut block[start..], n - start, columns, n);
-            let rows = panel.view().faer().subrows(start - end, n - start);
-            let own = rows.subrows(0, columns).transpose();
-            matmul::matmul(out, Accum::Add, rows, own, -1.0, Par::Seq);
+            let rows = panel.subcols(start - end, n - start).transpose();
+            let own = panel.subcols(start - end, columns);
+            matmul::matmul(out, Accum::Add, rows, own, -T::one(), Par::Seq);
         };
-        let rest = &mut a.as_mut_slice()[end * n..];
-        if threads == Threads::ONE {
-            rest.chunks_mut(n * BLOCK).enumerate().for_each(update);
-        } else {
-            rest.par_chunks_mut(n * BLOCK).enumerate().for_each(update);
-        }
+        each(a[end * n..].chunks_mut(n * size).enumerate().collect(), threads, update);
     }
     Ok(())
 }
 
-/// The rows below a diagonal block times the inverse transpose of its factor.
-fn solve_panel(a: &Matrix, diagonal: &Matrix, first: usize, threads: Threads) -> Matrix {
-    let (n, width) = (a.n_rows(), diagonal.n_rows());
-    let end = first + width;
-    let solve = |k: usize| {
-        let start = end + k * PANEL;
-        let rows = PANEL.min(n - start);
-        // Transposed, so that the triangle is solved from the left.
-        let mut part = Matrix::from_fn(width, rows, |j, i| a[(start + i, first + j)]);
-        let right = part.view_mut().faer();
-        triangular_solve::solve_lower_triangular_in_place(diagonal.view().faer(), right, Par::Seq);
-        part
+/// Factors a block on the diagonal, in place and in a copy of its own.
+fn factor_diagonal<T: Real>(a: &mut [T], n: usize, first: usize, width: usize) -> Result<Vec<T>> {
+    let mut copy: Vec<T> = (0..width * width).map(|k| a[(first + k / width) * n + first + k % width]).collect();
+    let block = MatMut::from_column_major_slice_mut(&mut copy, width, width);
+    // A pivot that is NaN is not "≤ 0", so it passes faer's test.
+    let bad = match factor_in_place(block, Par::Seq) {
+        Err(row) => Some(row),
+        Ok(()) => (0..width).find(|i| {
+            let pivot: f64 = copy[i * width + i].into();
+            !(pivot > 0.0 && pivot.is_finite())
+        }),
     };
-    let count = (n - end).div_ceil(PANEL);
-    let parts: Vec<Matrix> = if threads == Threads::ONE {
-        (0..count).map(solve).collect()
-    } else {
-        (0..count).into_par_iter().map(solve).collect()
-    };
-    let mut panel = Matrix::zeros(n - end, width);
-    for (k, part) in parts.iter().enumerate() {
-        for j in 0..width {
-            for (i, out) in panel.column_mut(j)[k * PANEL..].iter_mut().take(part.n_columns()).enumerate() {
-                *out = part[(j, i)];
-            }
-        }
+    if let Some(row) = bad {
+        return Err(Error::NotPositiveDefinite { row: row + first });
     }
+    for j in 0..width {
+        a[(first + j) * n..][first + j..first + width].copy_from_slice(&copy[j * width..][j..width]);
+    }
+    Ok(copy)
+}
+
+/// The rows below a diagonal block times the inverse transpose of its factor, transposed: one column per row.
+fn solve_panel<T: Real>(a: &[T], n: usize, diagonal: &[T], first: usize, threads: Threads) -> Vec<T> {
+    let width = diagonal.len().isqrt();
+    let end = first + width;
+    let mut panel = vec![T::zero(); width * (n - end)];
+    let diagonal: MatRef<'_, T> = MatRef::from_column_major_slice(diagonal, width, width);
+    let solve = |(k, part): (usize, &mut [T])| {
+        let start = end + k * PANEL;
+        for j in 0..width {
+            let column = &a[(first + j) * n + start..];
+            part[j..].iter_mut().step_by(width).zip(column).for_each(|(out, x)| *out = *x);
+        }
+        let rows = part.len() / width;
+        let right = MatMut::from_column_major_slice_mut(part, width, rows);
+        triangular_solve::solve_lower_triangular_in_place(diagonal, right, Par::Seq);
+    };
+    each(panel.chunks_mut(width * PANEL).enumerate().collect(), threads, solve);
     panel
 }
 
-/// The diagonal of (LLᵀ)⁻¹: squared lengths of the columns of L⁻¹, a block of which is one triangular solve.
-pub(crate) fn inverse_diagonal(lower: &Matrix, threads: Threads) -> Vec<f64> {
-    let n = lower.n_rows();
-    let lengths = |k: usize| {
-        let start = k * SOLVE;
-        let columns = SOLVE.min(n - start);
-        let mut x = Matrix::from_fn(n - start, columns, |i, j| f64::from(u8::from(i == j)));
-        let triangle: MatRef<'_, f64> = lower.view().faer().submatrix(start, start, n - start, n - start);
-        triangular_solve::solve_lower_triangular_in_place(triangle, x.view_mut().faer(), Par::Seq);
-        (0..columns).map(|j| crate::linalg::dot(x.column(j), x.column(j))).collect::<Vec<f64>>()
-    };
-    let count = n.div_ceil(SOLVE);
-    let parts: Vec<Vec<f64>> = if threads == Threads::ONE {
-        (0..count).map(lengths).collect()
+/// Writes some columns of a transposed panel, the first of them number `from`, below the diagonal block.
+fn store<T: Real>(panel: &[T], width: usize, from: usize, columns: &mut [T], n: usize) {
+    let (rows, count) = (panel.len() / width, columns.len() / n);
+    for (i, row) in panel.chunks_exact(width).enumerate() {
+        for (j, x) in row[from..from + count].iter().enumerate() {
+            columns[j * n + n - rows + i] = *x;
+        }
+    }
+}
+
+/// Calls `work` with every part, on several threads if there are.
+pub(crate) fn each<P: Send>(parts: Vec<P>, threads: Threads, work: impl Fn(P) + Sync + Send) {
+    if threads == Threads::ONE {
+        parts.into_iter().for_each(work);
     } else {
-        (0..count).into_par_iter().map(lengths).collect()
+        parts.into_par_iter().for_each(work);
+    }
+}
+
+/// The diagonal of (LLᵀ)⁻¹: squared lengths of the columns of L⁻¹, a block of which is one triangular solve.
+///
+/// Of the last `count` rows: those need the last rows of L alone, and the time of a matrix of their number.
+pub(crate) fn inverse_diagonal(lower: &Matrix, count: usize, threads: Threads) -> Vec<f64> {
+    diagonal_of_inverse(lower.as_slice(), lower.n_rows(), count, threads)
+}
+
+/// The same for the columns of L in either precision.
+pub(crate) fn diagonal_of_inverse<T: Real>(lower: &[T], n: usize, count: usize, threads: Threads) -> Vec<f64> {
+    let lower: MatRef<'_, T> = MatRef::from_column_major_slice(lower, n, n);
+    let size = if count < LARGE { SOLVE } else { LARGE_SOLVE };
+    let mut lengths = vec![0.0; count];
+    let block = |(k, lengths): (usize, &mut [f64])| {
+        let start = n - count + k * size;
+        let rows = n - start;
+        let mut x = vec![T::zero(); rows * lengths.len()];
+        (0..lengths.len()).for_each(|j| x[j * rows + j] = T::one());
+        let triangle = lower.submatrix(start, start, rows, rows);
+        let right = MatMut::from_column_major_slice_mut(&mut x, rows, lengths.len());
+        triangular_solve::solve_lower_triangular_in_place(triangle, right, Par::Seq);
+        for (length, column) in lengths.iter_mut().zip(x.chunks_exact(rows)) {
+            *length = square_of(column);
+        }
     };
-    parts.concat()
+    each(lengths.chunks_mut(size).enumerate().collect(), threads, block);
+    lengths
+}
+
+/// Σx² in double precision, in eight strands of fixed shape.
+fn square_of<T: Real>(x: &[T]) -> f64 {
+    let mut strands = [0.0; 8];
+    let (groups, rest) = x.as_chunks::<8>();
+    for group in groups.iter().map(|group| group.as_slice()).chain([rest]) {
+        for (strand, x) in strands.iter_mut().zip(group) {
+            let x: f64 = (*x).into();
+            *strand += x * x;
+        }
+    }
+    strands.iter().sum()
 }
 
 /// (LLᵀ)⁻¹ in the lower triangle, zeros above it: blocks of columns of L⁻¹, then products of two of them each.
@@ -146,15 +200,16 @@ pub(crate) fn inverse_blocks(lower: &Matrix, threads: Threads) -> Matrix {
     out
 }
 
-/// a·b in the lower triangle (a little of the upper one too), a strip of columns at a time.
-pub(crate) fn product_lower(a: &Matrix, b: &Matrix, threads: Threads) -> Matrix {
+/// a·diag(v)·b in the lower triangle (a little of the upper one too), a strip of columns at a time.
+pub(crate) fn product_lower(a: &Matrix, v: &[f64], b: &Matrix, threads: Threads) -> Matrix {
     let n = a.n_rows();
     let mut out = Matrix::zeros(n, n);
-    let (a, b) = (a.view().faer(), b.view().faer());
+    let a = a.view().faer();
     strips(&mut out, SOLVE, threads, |(k, strip)| {
         let (start, width) = (k * SOLVE, strip.len() / n);
+        let right = Matrix::from_fn(n, width, |i, j| v[i] * b[(i, start + j)]);
         let block = MatMut::from_column_major_slice_with_stride_mut(&mut strip[start..], n - start, width, n);
-        matmul::matmul(block, Accum::Replace, a.subrows(start, n - start), b.subcols(start, width), 1.0, Par::Seq);
+        matmul::matmul(block, Accum::Replace, a.subrows(start, n - start), right.view().faer(), 1.0, Par::Seq);
     });
     out
 }
@@ -162,11 +217,7 @@ pub(crate) fn product_lower(a: &Matrix, b: &Matrix, threads: Threads) -> Matrix 
 /// Calls `work` with the number and the columns of each strip of so many columns.
 fn strips(out: &mut Matrix, width: usize, threads: Threads, work: impl Fn((usize, &mut [f64])) + Sync + Send) {
     let size = (out.n_rows() * width).max(1);
-    if threads == Threads::ONE {
-        out.as_mut_slice().chunks_mut(size).enumerate().for_each(work);
-    } else {
-        out.as_mut_slice().par_chunks_mut(size).enumerate().for_each(work);
-    }
+    each(out.as_mut_slice().chunks_mut(size).enumerate().collect(), threads, work);
 }
 
 /// `b` ← (LLᵀ)⁻¹`b`, one column after the other on one thread each.
@@ -195,16 +246,19 @@ mod tests {
             factor_blocks(&mut two, Threads::up_to(2)).unwrap();
             assert_eq!(one, two);
             assert!((0..n).all(|j| (j..n).all(|i| (one[(i, j)] - whole.lower()[(i, j)]).abs() < 1e-12)));
-            let diagonal = inverse_diagonal(&one, Threads::ONE);
-            assert_eq!(diagonal, inverse_diagonal(&one, Threads::up_to(2)));
+            let diagonal = inverse_diagonal(&one, n, Threads::ONE);
+            assert_eq!(diagonal, inverse_diagonal(&one, n, Threads::up_to(2)));
+            let last = inverse_diagonal(&one, n.div_ceil(3), Threads::ONE);
+            assert!(last.iter().rev().zip(diagonal.iter().rev()).all(|(a, b)| (a - b).abs() < 1e-12));
             let inverse = whole.inverse();
             assert!((0..n).all(|i| (diagonal[i] - inverse[(i, i)]).abs() < 1e-11));
             let whole_inverse = inverse_blocks(&one, Threads::ONE);
             assert_eq!(whole_inverse, inverse_blocks(&one, Threads::up_to(2)));
             assert!((0..n).all(|j| (j..n).all(|i| (whole_inverse[(i, j)] - inverse[(i, j)]).abs() < 1e-11)));
-            let product = product_lower(&inverse, &a, Threads::ONE);
-            assert_eq!(product, product_lower(&inverse, &a, Threads::up_to(2)));
-            let identity = |i: usize, j: usize| f64::from(u8::from(i == j));
+            let halves = vec![0.5; n];
+            let product = product_lower(&inverse, &halves, &a, Threads::ONE);
+            assert_eq!(product, product_lower(&inverse, &halves, &a, Threads::up_to(2)));
+            let identity = |i: usize, j: usize| 0.5 * f64::from(u8::from(i == j));
             assert!((0..n).all(|j| (j..n).all(|i| (product[(i, j)] - identity(i, j)).abs() < 1e-10)));
             let mut b = Matrix::from_fn(n, 2, |i, j| (i + j) as f64);
             let expected = whole.solve(b.column(1)).unwrap();

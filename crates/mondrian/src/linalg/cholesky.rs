@@ -3,7 +3,9 @@
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
 use faer::linalg::triangular_solve;
+use faer::{MatMut, Par};
 
+use crate::linalg::blocked::Real;
 use crate::linalg::{Matrix, MatrixMut, Threads};
 use crate::{Error, Result};
 
@@ -38,7 +40,7 @@ impl Cholesky {
                 found: a.n_columns(),
             });
         }
-        factor_in_place(a.view_mut(), threads)?;
+        factor_in_place(a.view_mut().faer(), threads.par()).map_err(|row| Error::NotPositiveDefinite { row })?;
         // A pivot that is NaN is not "≤ 0", so it passes faer's test.
         match (0..n).find(|&i| !(a[(i, i)] > 0.0 && a[(i, i)].is_finite())) {
             Some(row) => Err(Error::NotPositiveDefinite { row }),
@@ -129,19 +131,18 @@ impl Cholesky {
     }
 }
 
-/// Overwrites the lower triangle of a square block with its Cholesky factor.
-pub(crate) fn factor_in_place(a: MatrixMut<'_>, threads: Threads) -> Result<()> {
-    let (n, par) = (a.n_rows(), threads.par());
-    let mut memory = MemBuffer::new(llt::factor::cholesky_in_place_scratch::<f64>(n, par, faer::Spec::default()));
+/// Overwrites the lower triangle of a square block with its Cholesky factor; the number of a pivot that is not positive.
+pub(crate) fn factor_in_place<T: Real>(a: MatMut<'_, T>, par: Par) -> std::result::Result<(), usize> {
+    let mut memory = MemBuffer::new(llt::factor::cholesky_in_place_scratch::<T>(a.nrows(), par, faer::Spec::default()));
     llt::factor::cholesky_in_place(
-        a.faer(),
+        a,
         llt::factor::LltRegularization::default(),
         par,
         MemStack::new(&mut memory),
         faer::Spec::default(),
     )
     .map(|_| ())
-    .map_err(|llt::factor::LltError::NonPositivePivot { index }| Error::NotPositiveDefinite { row: index })
+    .map_err(|llt::factor::LltError::NonPositivePivot { index }| index)
 }
 
 #[cfg(test)]

@@ -217,7 +217,13 @@ impl<'a> MatrixRef<'a> {
     pub fn columns(&self, range: std::ops::Range<usize>) -> Self {
         let data = &self.data[(range.start * self.stride).min(self.data.len())..];
         let n_columns = range.len();
-        Self { data: &data[..n_columns * self.stride], n_columns, ..*self }
+        Self { data: &data[..(n_columns * self.stride).min(data.len())], n_columns, ..*self }
+    }
+
+    /// The rows from `first` on.
+    #[must_use]
+    pub(crate) fn rows_from(&self, first: usize) -> Self {
+        Self { data: &self.data[first.min(self.data.len())..], n_rows: self.n_rows - first, ..*self }
     }
 
     /// The transpose, for a product; nothing is moved.

@@ -24,10 +24,11 @@ mod factor;
 mod inverse;
 mod matrix;
 mod product;
+mod single;
 mod symmetric;
 
 pub(crate) use crate::simd::{axpy, dot};
-pub(crate) use blocked::{factor_blocks, inverse_blocks, inverse_diagonal, product_lower, solve_blocks};
+pub(crate) use blocked::{each, factor_blocks, inverse_blocks, inverse_diagonal, product_lower, solve_blocks};
 pub use cholesky::Cholesky;
 pub use deferred::{DeferredInverse, Merge};
 pub use drift::Drift;
@@ -35,4 +36,5 @@ pub use factor::Factor;
 pub use inverse::Inverse;
 pub use matrix::{Matrix, MatrixMut, MatrixRef, Operand};
 pub use product::{Into, Threads, gemm, gemm_lower, gemv, syrk_lower};
+pub(crate) use single::SingleFactor;
 pub use symmetric::Symmetric;
