@@ -68,9 +68,10 @@ impl RegressionForest {
         if core.params.leaf_model != LeafModel::Hierarchical || self.n_targets() != 1 {
             return None;
         }
-        let reader = |(tree, sums)| Reader { tree, sums, targets: &core.targets };
-        let trees = core.forest.trees().iter().map(|(tree, sums)| (tree, sums));
-        let mut ways: Vec<Way<'_, K>> = trees.map(|tree| Way::new(reader(tree), self.view.get(), gaussians)).collect();
+        let mut ways: Vec<Way<'_, K>> = Vec::with_capacity(core.forest.n_trees());
+        for (tree, sums) in core.forest.trees() {
+            ways.push(Way::new(Reader { tree, sums, targets: &core.targets }, self.view.get(), gaussians));
+        }
         let mut going: Vec<u32> = (0..ways.len() as u32).collect();
         while !going.is_empty() {
             let mut at = 0;
