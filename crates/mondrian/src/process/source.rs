@@ -86,7 +86,7 @@ impl Source {
     /// A walk that starts at the whole box, at time 0.
     pub(crate) fn walker(&self) -> Walker {
         let mut level = self.boxes.len() as u32;
-        let mut walker = Walker::Keyed(Cell::root(&self.boxes, self.key));
+        let mut walker = Walker::Keyed(Box::new(Cell::root(&self.boxes, self.key)));
         for layer in &self.layers {
             walker = match layer {
                 Layer::Restricted { window } => Walker::restricted(walker, window.clone()),

@@ -11,7 +11,7 @@ use crate::process::{Bounds, Cell, Cut, NodeKey, Side, Sides};
 #[derive(Debug, Clone)]
 pub(crate) enum Walker {
     /// A keyed process on its own boxes.
-    Keyed(Cell),
+    Keyed(Box<Cell>),
     /// A process restricted to a window.
     Restricted(Box<Restricted>),
     /// A process extended to a larger box.

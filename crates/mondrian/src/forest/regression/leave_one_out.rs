@@ -266,7 +266,7 @@ fn shared<const K: usize, const VARIANCES: bool>(
             let last = way[way.len() - 1];
             let mut leave_out = |range: std::ops::Range<usize>| {
                 for (slot, (_, y, _)) in sums[range.clone()].iter_mut().zip(&rows.values[range]) {
-                    if !VARIANCES && !(n_left <= 0.0 && depth <= 2) {
+                    if !(VARIANCES || n_left <= 0.0 && depth <= 2) {
                         slot.add_means(&std::array::from_fn(|at| last.a[at] + last.b[at] * y));
                         continue;
                     }
