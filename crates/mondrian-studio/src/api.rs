@@ -357,6 +357,8 @@ pub struct View {
     pub train_loss: Option<f64>,
     /// On the held-out rows.
     pub score: Score,
+    /// Of the shown rows one in so many is predicted: all of them at rest, fewer while the slider moves.
+    pub every: usize,
     /// Predictions of the shown rows: means, or the probability of the predicted class.
     pub predicted: Vec<f64>,
     /// Standard deviations of the shown rows' targets, where the model has them.

@@ -109,9 +109,10 @@ function showView(view) {
   $("p-residuals").hidden = density || !!classes || !judged;
   $("p-calibration").hidden = density || !view.calibration.length;
   if (!density && !classes && judged) {
-    dots.set({ predicted: view.predicted, observed: data.observed, std: view.std }, `predicted against observed for ${view.predicted.length} held-out rows, RMSE ${number(s.rmse)}`);
+    const observed = data.observed.filter((_, i) => i % view.every === 0);
+    dots.set({ predicted: view.predicted, observed, std: view.std }, `predicted against observed for ${view.predicted.length} held-out rows, RMSE ${number(s.rmse)}`);
     $("scatter-note").textContent = `${number(view.predicted.length)} held-out rows${view.std.length ? ", each with its 90 % interval" : ""}`;
-    showResiduals(view.predicted.map((p, i) => data.observed[i] - p));
+    showResiduals(view.predicted.map((p, i) => observed[i] - p));
   }
   if (view.calibration.length) {
     $("calibration-h").textContent = classes ? "Reliability" : "Calibration of intervals";

@@ -26,9 +26,22 @@ function error(model, task) {
   return (model.request.kind === "density" ? Infinity : task === "classification" ? s.log_loss : s.rmse) ?? Infinity;
 }
 
+/** Progress alone changes no row: a button that is replaced while it is pressed would lose the click. */
+function showProgress(table, models) {
+  for (const model of models) {
+    const row = table.querySelector(`tr[data-model="${model.id}"]`), bar = row.querySelector("progress");
+    if (bar) bar.value = model.progress;
+    if (bar) row.querySelector(".stage").textContent = ` ${model.stage} `;
+    row.querySelector(".seconds").textContent = `${model.seconds.toFixed(1)} s`;
+  }
+}
+
 export function showBoard(state, active, activate) {
   const { models, data } = state, task = data?.task;
   const table = $("board");
+  const shape = JSON.stringify([task, active, models.map((m) => [m.id, m.status, m.file, m.score, m.problem])]);
+  if (models.length && table.dataset.shape === shape) { showProgress(table, models); return; }
+  table.dataset.shape = shape;
   if (!models.length) { table.replaceChildren(); return; }
   const ordered = [...models].sort((a, b) => error(a, task) - error(b, task) || a.id - b.id);
   const best = ordered.find((m) => Number.isFinite(error(m, task)));
@@ -37,7 +50,7 @@ export function showBoard(state, active, activate) {
   const rows = ordered.map((model) => {
     const s = model.score || {}, name = model.file ?? (model.request.lifetimes ? `${model.request.kind}, moved` : model.request.kind);
     const status = {
-      running: () => [h("progress", { max: 1, value: model.progress, "aria-label": `progress of ${name}` }), ` ${model.stage} `, h("button", { class: "link", type: "button", onclick: () => attempt(() => post(`models/${model.id}/cancel`)), text: "cancel", "aria-label": `cancel ${name}` })],
+      running: () => [h("progress", { max: 1, value: model.progress, "aria-label": `progress of ${name}` }), h("span", { class: "stage", text: ` ${model.stage} ` }), h("button", { class: "link", type: "button", onclick: () => attempt(() => post(`models/${model.id}/cancel`)), text: "cancel", "aria-label": `cancel ${name}` })],
       ready: () => [h("label", {}, h("input", { type: "radio", name: "active", value: model.id, checked: model.id === active, onchange: () => activate(model.id) }), " shown", h("span", { class: "soft", text: "" }))],
       cancelled: () => ["cancelled"],
       failed: () => [h("span", { text: model.problem ? model.problem.message : "failed" })],
@@ -50,7 +63,7 @@ export function showBoard(state, active, activate) {
       cell(classes ? percent(s.error_rate) : s.r2 === null || s.r2 === undefined ? "–" : s.r2.toFixed(3)),
       cell(classes ? "" : density ? number(s.log_loss, 3) : number(s.log_loss, 3)),
       cell(percent(s.coverage)),
-      cell(`${model.seconds.toFixed(1)} s`),
+      h("td", { class: "n seconds", text: `${model.seconds.toFixed(1)} s` }),
       cell(model.score ? `${number(s.predict_micros, 2)} µs` : ""),
       h("td", { class: "n" }, h("button", { class: "link", type: "button", "aria-label": `remove ${name}`, onclick: () => attempt(() => del(`models/${model.id}`)), text: "remove" })));
   });

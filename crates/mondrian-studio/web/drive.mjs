@@ -297,6 +297,12 @@ async function tests() {
     await page.fill("#forget-row", "3");
     await page.click("#forget");
     await page.waitForFunction(() => document.getElementById("stream-note").textContent.includes("1 forgotten"));
+    // A click on the picture forgets the row that is nearest: another each time.
+    const box = await (await page.$("#growing")).boundingBox();
+    for (const n of [2, 3]) {
+      await page.mouse.click(box.x + box.width * 0.4, box.y + box.height * 0.5);
+      await page.waitForFunction((n) => document.getElementById("stream-note").textContent.includes(`${n} forgotten`), n);
+    }
     await page.screenshot({ path: path.join(shots, "stream-1280.png"), fullPage: true });
     if ((await page.textContent("#play")) === "Pause") await page.click("#play");
     await accessible(page, "stream");

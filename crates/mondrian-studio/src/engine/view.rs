@@ -11,6 +11,8 @@ use crate::tables::Data;
 
 /// Nominal coverages in the calibration chart.
 const LEVELS: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
+/// While the slider moves so many of the shown rows are predicted, where the path knows the error over all of them.
+const MOVING_ROWS: usize = 250;
 /// Places of a surface per side, at rest and while the slider moves.
 const LATTICE: [usize; 2] = [40, 24];
 
@@ -35,7 +37,12 @@ impl Model {
         let at = at.unwrap_or(Lifetime::INFINITE);
         let said = match self {
             Self::Laplace(_) | Self::LaplaceClasses(_) => unreachable!("these take cells"),
-            Self::Forest { model, .. } => model.at(at).and_then(|m| m.predict_with_std(points)).map(spread),
+            Self::Forest { model, .. } => model.at(at).and_then(|model| {
+                if with_std {
+                    return model.predict_with_std(points).map(spread);
+                }
+                Ok(Said::Numbers { mean: model.predict(points)?, std: Vec::new() })
+            }),
             Self::Classifier { model, .. } => model.at(at).and_then(|m| m.predict_proba(points)).map(Said::Classes),
             Self::Density { model, .. } => model.at(at).and_then(|view| view.log_density(points)).map(Said::LogDensity),
             Self::Axes(model) if with_std => model.predict_with_std(points).map(spread),
@@ -75,13 +82,18 @@ impl Model {
     ) -> Result<View, Problem> {
         let started = Instant::now();
         let at = self.lifetime(asked)?;
+        // A forest's deviations cost little more than its means; others wait for the slider to rest.
+        let with_std = settled || matches!(self, Self::Forest { .. });
         let which = shown(&data.held_out);
+        let every = if !settled && self.knows_losses() { which.len().div_ceil(MOVING_ROWS).max(1) } else { 1 };
+        let which: Vec<usize> = which.into_iter().step_by(every).collect();
         let x = rows_of(&data.held_out, &which, data.width());
         let truth: Vec<f64> = which.iter().filter_map(|&row| data.held_out.y.get(row)).copied().collect();
-        let mut view = View { lifetime: at.map(Lifetime::get).filter(|l| l.is_finite()), ..View::default() };
+        let lifetime = at.map(Lifetime::get).filter(|l| l.is_finite());
+        let mut view = View { lifetime, every, ..View::default() };
         if !which.is_empty() {
             let asked = Instant::now();
-            match self.say(&x, data, at, settled)? {
+            match self.say(&x, data, at, with_std)? {
                 Said::Numbers { mean, std } => numbers(&mut view, &truth, mean, std),
                 Said::Classes(p) => classes(&mut view, &truth, &p, Classified::of(data).n_classes),
                 Said::LogDensity(logs) => {
@@ -97,6 +109,12 @@ impl Model {
         }
         view.millis = started.elapsed().as_secs_f64() * 1e3;
         Ok(view)
+    }
+
+    /// Whether a path knows the error over all held-out rows at any lifetime.
+    fn knows_losses(&self) -> bool {
+        let has_curve = self.path().is_some_and(|path| !path.validation().is_empty());
+        has_curve && matches!(self, Self::Forest { .. } | Self::Kernel { .. } | Self::Density { .. })
     }
 
     /// What the path knows exactly, over all held-out rows.
