@@ -63,48 +63,55 @@ fn integer_and_exponent(term: f64) -> (u64, u64) {
 
 /// What the terms in a bucket add to it.
 fn sum_in(bucket: u64, terms: &[f64]) -> i128 {
-    let mut sums = [0_i64; 3];
-    vectorise(
+    let sums = vectorise(
         #[inline(always)]
         || {
+            // The closure's own, so that they stay in registers.
+            let mut sums = [0_i64; 3];
             for term in terms {
                 let (integer, exponent) = integer_and_exponent(*term);
                 let place = exponent + 1075;
                 let integer = if place / u64::from(EXACT_BITS) == bucket { integer } else { 0 };
                 let (sign, shift) = (term.to_bits() as i64 >> 63, place % u64::from(EXACT_BITS));
-                for (k, sum) in sums.iter_mut().enumerate() {
+                for k in 0..3 {
                     let piece = ((integer >> (18 * k) & 0x3_FFFF) << shift) as i64;
-                    *sum += (piece ^ sign) - sign;
+                    sums[k] += (piece ^ sign) - sign;
                 }
             }
+            sums
         },
     );
-    sums.iter().enumerate().map(|(k, sum)| i128::from(*sum) << (18 * k)).sum()
+    let [a, b, c] = sums.map(i128::from);
+    a + (b << 18) + (c << 36)
 }
 
 /// What the squares of the terms in a bucket add to it and to the second one after it.
 fn squares_in(bucket: u64, terms: &[f64]) -> (i128, i128) {
     const HALF: u64 = (1 << 26) - 1;
     const PIECE: u64 = (1 << 22) - 1;
-    let mut sums = [0_u64; 5];
-    vectorise(
+    let sums = vectorise(
         #[inline(always)]
         || {
+            let mut sums = [0_u64; 5];
             for term in terms {
                 let (integer, exponent) = integer_and_exponent(*term);
                 let place = 2 * exponent;
                 let integer = if place / u64::from(EXACT_BITS) == bucket { integer } else { 0 };
                 let shift = place % u64::from(EXACT_BITS);
-                // The square in 106 bits by halves of the integer: below 2^52, and in units of it.
-                let (low, high) = (integer & HALF, integer >> 26);
+                // The square in 106 bits by halves of the integer, 26 and 27 bits: below 2^52, and in units of it.
+                let (low, high) = (integer & HALF, integer >> 26 & (2 * HALF + 1));
                 let first = low * low;
-                let middle = 2 * low * high + (first >> 26);
+                let middle = 2 * (low * high) + (first >> 26);
                 let above = high * high + (middle >> 26);
                 let word = first & HALF | (middle & HALF) << 26 | above << 52;
                 let upper = above >> 12;
-                let pieces = [word & PIECE, word >> 22 & PIECE, word >> 44, upper & PIECE, upper >> 22];
-                sums.iter_mut().zip(pieces).for_each(|(sum, piece)| *sum += piece << shift);
+                sums[0] += (word & PIECE) << shift;
+                sums[1] += (word >> 22 & PIECE) << shift;
+                sums[2] += (word >> 44) << shift;
+                sums[3] += (upper & PIECE) << shift;
+                sums[4] += (upper >> 22) << shift;
             }
+            sums
         },
     );
     let [a, b, c, d, e] = sums.map(i128::from);

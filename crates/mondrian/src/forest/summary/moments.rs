@@ -52,10 +52,10 @@ impl ColumnMoments {
 
 /// The least and the greatest number, in eight strands.
 fn range_of(values: &[f64]) -> (f64, f64) {
-    let (mut least, mut greatest) = ([f64::INFINITY; 8], [f64::NEG_INFINITY; 8]);
-    vectorise(
+    let (least, greatest) = vectorise(
         #[inline(always)]
         || {
+            let (mut least, mut greatest) = ([f64::INFINITY; 8], [f64::NEG_INFINITY; 8]);
             let (chunks, rest) = values.as_chunks::<8>();
             for chunk in chunks {
                 for k in 0..8 {
@@ -64,6 +64,7 @@ fn range_of(values: &[f64]) -> (f64, f64) {
                 }
             }
             rest.iter().for_each(|x| (least[0], greatest[0]) = (least[0].min(*x), greatest[0].max(*x)));
+            (least, greatest)
         },
     );
     (least.into_iter().fold(f64::INFINITY, f64::min), greatest.into_iter().fold(f64::NEG_INFINITY, f64::max))
