@@ -477,7 +477,7 @@ fn several_targets_are_each_solved_as_alone_and_judged_together() -> Result<()> 
         for (pair, (a, b)) in both.validation_predictions().chunks(2).zip(apart) {
             assert!((pair[0] - a).abs() < 1e-9 && (pair[1] - b).abs() < 1e-9, "step {step}");
         }
-        let together = ((one.validation_error().powi(2) + other.validation_error().powi(2)) / 2.0).sqrt();
+        let together = f64::midpoint(one.validation_error().powi(2), other.validation_error().powi(2)).sqrt();
         assert!((both.validation_error() - together).abs() < 1e-9);
     }
     // A fresh solve far away, and one of the same configuration by moves.

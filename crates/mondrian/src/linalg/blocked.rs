@@ -157,7 +157,7 @@ pub(crate) fn diagonal_of_inverse<T: Real>(lower: &[T], n: usize, count: usize, 
 fn square_of<T: Real>(x: &[T]) -> f64 {
     let mut strands = [0.0; 8];
     let (groups, rest) = x.as_chunks::<8>();
-    for group in groups.iter().map(|group| group.as_slice()).chain([rest]) {
+    for group in groups.iter().map(<[_; 8]>::as_slice).chain([rest]) {
         for (strand, x) in strands.iter_mut().zip(group) {
             let x: f64 = (*x).into();
             *strand += x * x;

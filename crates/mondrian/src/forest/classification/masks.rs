@@ -133,6 +133,32 @@ pub struct ClassMasks {
     leaves: Vec<u64>,
 }
 
+/// The rows of each class below every node, node by node, from the leaves up: for those who ask about many nodes.
+pub(crate) fn counts_of_nodes(tree: &Tree, classes: &PointClasses) -> Vec<u32> {
+    let n_classes = classes.n_classes();
+    let mut counts = vec![0; tree.n_nodes() * n_classes];
+    for id in tree.children_first() {
+        let at = id.index() * n_classes;
+        for child in tree.children(tree.node(id)) {
+            match child.kind() {
+                Kind::Inner(child) => {
+                    let from = child.index() * n_classes;
+                    for k in 0..n_classes {
+                        counts[at + k] += counts[from + k];
+                    }
+                }
+                Kind::Leaf(leaf) => {
+                    let counts = &mut counts[at..at + n_classes];
+                    tree.leaf(leaf).points().iter().for_each(|point| classes.add_to(*point, counts));
+                }
+                Kind::Single(point) => classes.add_to(point, &mut counts[at..at + n_classes]),
+                Kind::Empty => {}
+            }
+        }
+    }
+    counts
+}
+
 impl ClassMasks {
     /// The classes below and above a node's cut.
     #[inline]
@@ -183,32 +209,6 @@ impl ClassMasks {
                 Kind::Empty => {}
             }
         }
-    }
-
-    /// The rows of each class below every node, node by node, from the leaves up: for those who ask about many nodes.
-    pub(crate) fn counts_of_nodes(&self, tree: &Tree, classes: &PointClasses) -> Vec<u32> {
-        let n_classes = classes.n_classes();
-        let mut counts = vec![0; tree.n_nodes() * n_classes];
-        for id in tree.children_first() {
-            let at = id.index() * n_classes;
-            for child in tree.children(tree.node(id)) {
-                match child.kind() {
-                    Kind::Inner(child) => {
-                        let from = child.index() * n_classes;
-                        for k in 0..n_classes {
-                            counts[at + k] += counts[from + k];
-                        }
-                    }
-                    Kind::Leaf(leaf) => {
-                        let counts = &mut counts[at..at + n_classes];
-                        tree.leaf(leaf).points().iter().for_each(|point| classes.add_to(*point, counts));
-                    }
-                    Kind::Single(point) => classes.add_to(point, &mut counts[at..at + n_classes]),
-                    Kind::Empty => {}
-                }
-            }
-        }
-        counts
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 
-use crate::forest::classification::masks::{ClassMasks, PointClasses};
+use crate::forest::classification::masks::{ClassMasks, PointClasses, counts_of_nodes};
 use crate::forest::classification::stable::{discount, exit_into, inner_into, leaf_into, leaving_weights, survival};
 use crate::forest::{Forest, Unseen};
 use crate::process::Side;
@@ -131,7 +131,7 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
         };
         let is_path = lifetimes.len() > 1 && tree.n_nodes() * n_classes <= MOST_COUNTS;
         Self {
-            counts: is_path.then(|| masks.counts_of_nodes(tree, model.classes)),
+            counts: is_path.then(|| counts_of_nodes(tree, model.classes)),
             model,
             tree,
             masks,
@@ -226,15 +226,12 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
             let cache = &mut self.leaf;
             cache.block = Some(block);
             cache.known.clear();
-            match (&self.counts, block.child.kind()) {
-                (Some(counts), Kind::Inner(id)) => {
-                    cache.counts.copy_from_slice(&counts[id.index() * n_classes..][..n_classes]);
-                }
-                _ => {
-                    cache.counts.fill(0);
-                    let (tree, classes) = (self.tree, self.model.classes);
-                    self.masks.count_below(tree, classes, block.child, &mut cache.counts, &mut cache.todo);
-                }
+            if let (Some(counts), Kind::Inner(id)) = (&self.counts, block.child.kind()) {
+                cache.counts.copy_from_slice(&counts[id.index() * n_classes..][..n_classes]);
+            } else {
+                cache.counts.fill(0);
+                let (tree, classes) = (self.tree, self.model.classes);
+                self.masks.count_below(tree, classes, block.child, &mut cache.counts, &mut cache.todo);
             }
         }
         let at = number - self.leaf.first;

@@ -53,7 +53,6 @@ fn exponents(terms: &[f64]) -> (u64, u64) {
 
 /// The integer of a term, and its exponent, as [`parts_of`] gives them.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 fn integer_and_exponent(term: f64) -> (u64, u64) {
     const LEADING: u64 = 1 << 52;
     let bits = term.to_bits();
@@ -73,10 +72,10 @@ fn sum_in(bucket: u64, terms: &[f64]) -> i128 {
                 let place = exponent + 1075;
                 let integer = if place / u64::from(EXACT_BITS) == bucket { integer } else { 0 };
                 let (sign, shift) = (term.to_bits() as i64 >> 63, place % u64::from(EXACT_BITS));
-                for k in 0..3 {
-                    let piece = ((integer >> (18 * k) & 0x3_FFFF) << shift) as i64;
-                    sums[k] += (piece ^ sign) - sign;
-                }
+                let piece = |bit: u32| ((((integer >> bit) & 0x3_FFFF) << shift) as i64 ^ sign) - sign;
+                sums[0] += piece(0);
+                sums[1] += piece(18);
+                sums[2] += piece(36);
             }
             sums
         },
