@@ -80,7 +80,7 @@ fn squared_errors_of_several_targets_are_added() -> Result<()> {
     let value = |targets: &[f64]| {
         Objective::new(points, targets, true, Criterion::LeaveOneOut, Threads::ONE)?.value(&[0.7, 0.2, -3.0])
     };
-    let mean = (value(&y)?.exp().powi(2) + value(&other)?.exp().powi(2)) / 2.0;
+    let mean = f64::midpoint(value(&y)?.exp().powi(2), value(&other)?.exp().powi(2));
     assert!((value(&both)? - 0.5 * mean.ln()).abs() < 1e-12);
     let ragged = tune(points, &both[1..], &TuningParams::default(), &mut Progress::none());
     assert!(matches!(ragged, Err(Error::LengthMismatch { .. })), "{ragged:?}");
