@@ -302,3 +302,28 @@ def repeated(X, y, weights):
         return X, y, None
     counts = weights.astype(np.int64)
     return np.repeat(X, counts, axis=0), np.repeat(y, counts, axis=0), None
+
+
+class SeveralTargets:
+    """For estimators of one or several targets per row: predictions have the shape of the targets."""
+
+    def _take(self, model):
+        self._n_targets = model.n_targets
+        return super()._take(model)
+
+    def _state(self):
+        return {"single": self._single}
+
+    def _restore(self, model, state, target):
+        self._single = bool(state.get("single", model.n_targets == 1))
+        return super()._restore(model, state, target)
+
+    def _program_target(self, name):
+        return super()._program_target(name) if self._n_targets == 1 else False
+
+    def _shaped(self, numbers, *more):
+        """One number per row, or one per row and target; then further dimensions."""
+        if self._single and not more:
+            return numbers
+        targets = () if self._single else (self._n_targets,)
+        return numbers.reshape((-1, *targets, *more))

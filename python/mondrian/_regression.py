@@ -12,14 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from . import _adaptive as adaptive
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import FLOAT64, all_or_nothing, levels_to_the_caller, repeated, sample_weights
+from ._base import FLOAT64, SeveralTargets, all_or_nothing, levels_to_the_caller, repeated, sample_weights
 from ._docs import documented
 from ._retention import refuse_weights
 from ._trees import ForestEstimator, ViewedRegressor
 
 
 @documented
-class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
+class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, ForestEstimator):
     """A Mondrian forest for regression that learns online, forgets and merges exactly.
 
     Trees are a function of ``random_state``, root box and measure alone: rows in any order, in any batches and on any
@@ -180,27 +180,6 @@ class MondrianForestRegressor(RegressorMixin, ViewedRegressor, ForestEstimator):
         model = _mondrian.RegressionForest.fit((X, y.ravel(), weights), arguments, self._work())
         self._single = y.ndim == 1
         return self._take(model)
-
-    def _take(self, model):
-        self._n_targets = model.n_targets
-        return super()._take(model)
-
-    def _state(self):
-        return {"single": self._single}
-
-    def _restore(self, model, state, target):
-        self._single = bool(state.get("single", model.n_targets == 1))
-        return super()._restore(model, state, target)
-
-    def _program_target(self, name):
-        return super()._program_target(name) if self._n_targets == 1 else False
-
-    def _shaped(self, numbers, *more):
-        """One number per row, or one per row and target; then further dimensions."""
-        if self._single and not more:
-            return numbers
-        targets = () if self._single else (self._n_targets,)
-        return numbers.reshape((-1, *targets, *more))
 
     def predict_quantiles(self, X, quantiles):
         """Quantiles of the predictive distribution, calibrated on rows that were left out; a given noise is taken at its word.

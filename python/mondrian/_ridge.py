@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._base import MondrianEstimator, all_or_nothing
+from ._base import MondrianEstimator, SeveralTargets, all_or_nothing
 from ._docs import documented
 
 
@@ -23,7 +23,7 @@ class RidgeEstimator(MondrianEstimator):
 
 
 @documented
-class SeveralTargetsRidge(RidgeEstimator):
+class SeveralTargetsRidge(SeveralTargets, RidgeEstimator):
     """The same with one or several targets per row, which share every automatic value."""
 
     @all_or_nothing
@@ -42,20 +42,3 @@ class SeveralTargetsRidge(RidgeEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-    def _take(self, model):
-        self._n_targets = model.n_targets
-        return super()._take(model)
-
-    def _state(self):
-        return {"single": self._single}
-
-    def _restore(self, model, state, target):
-        self._single = bool(state.get("single", model.n_targets == 1))
-        return super()._restore(model, state, target)
-
-    def _program_target(self, name):
-        return super()._program_target(name) if self._n_targets == 1 else False
-
-    def _shaped(self, numbers):
-        return numbers if self._single else numbers.reshape(-1, self._n_targets)
