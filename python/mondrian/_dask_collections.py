@@ -97,6 +97,19 @@ def total(parts):
     return np.sum(parts, axis=0)
 
 
+def squares_of(y, predicted, about):
+    """Number, Σy, Σy², and Σ of squared errors of a partition, about a place that all share."""
+    y = np.asarray(y, dtype=np.float64)
+    away, error = y - about, y - predicted
+    return np.array([away.size, away.sum(), (away**2).sum(), (error**2).sum()])
+
+
+def r2_of(squares):
+    """The coefficient of determination of added up :func:`squares_of`."""
+    n, away, squares, errors = squares
+    return float(1.0 - errors / (squares - away**2 / n))
+
+
 class DaskEstimator(BaseEstimator):
     """What all estimators on Dask collections share."""
 

@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _parameters as parameters
-from ._dask_collections import AT_ONCE, DaskEstimator, is_array, pairs_of, parts_of, reduced, total
+from ._dask_collections import AT_ONCE, DaskEstimator, is_array, pairs_of, parts_of, r2_of, reduced, squares_of, total
 from ._dask_laplace import _BITS, Geometry, KernelRows, kriged, merged_nearest
 from ._laplace import LaplaceKernelRidge
 from ._summary import Moments
@@ -195,9 +195,8 @@ class DaskLaplaceKernelRidge(RegressorMixin, DaskEstimator):
         score : float
         """
         check_is_fitted(self)
-        parts = [delayed(_errors, pure=True)(self._predicted(x), y, self.intercept_) for x, y in pairs_of(X, y)]
-        n, away, squares, errors = self._result(delayed(total, pure=True)(parts))
-        return float(1.0 - errors / (squares - away**2 / n))
+        parts = [delayed(squares_of, pure=True)(y, self._predicted(x), self.intercept_) for x, y in pairs_of(X, y)]
+        return r2_of(self._result(delayed(total, pure=True)(parts)))
 
     def to_local(self):
         """The kernel tuned and solved on the sample alone, without Dask.
@@ -208,9 +207,3 @@ class DaskLaplaceKernelRidge(RegressorMixin, DaskEstimator):
         """
         check_is_fitted(self)
         return copy.copy(self._local)
-
-
-def _errors(predicted, y, about):
-    y = np.asarray(y, dtype=np.float64)
-    away, error = y - about, y - predicted
-    return np.array([away.size, away.sum(), (away**2).sum(), (error**2).sum()])

@@ -18,7 +18,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _parameters as parameters
-from ._dask_collections import DaskEstimator, dask, delayed, is_array, is_frame, pairs_of, reduced, tokenize, total
+from ._dask_collections import DaskEstimator, dask, delayed, is_array, is_frame, pairs_of, r2_of, reduced, squares_of, tokenize, total
 from ._dask_kernel import DaskLaplaceKernelRidge
 from ._summary import Domain, Moments, summarize
 
@@ -138,14 +138,7 @@ def _asked(X, model, method):
 
 
 def _squares(X, y, model):
-    """Number, Σy, Σy², and Σ of squared errors of a partition, about a place that all share."""
-    if len(X) == 0:
-        return np.zeros(4)
-    y = np.asarray(y, dtype=np.float64)
-    about = np.atleast_1d(model.prior_mean_)[0]
-    error = y - model.predict(X)
-    away = y - about
-    return np.array([away.size, away.sum(), (away**2).sum(), (error**2).sum()])
+    return squares_of(y, model.predict(X), np.atleast_1d(model.prior_mean_)[0]) if len(X) else np.zeros(4)
 
 
 def _hits(X, y, model):
@@ -254,8 +247,7 @@ random_state
         -------
         score : float
         """
-        n, away, squares, errors = self._scored(X, y, _squares)
-        return float(1.0 - errors / (squares - away**2 / n))
+        return r2_of(self._scored(X, y, _squares))
 
 
 class DaskMondrianForestClassifier(ClassifierMixin, _DaskForest):
