@@ -539,3 +539,21 @@ fn a_straight_line_is_found_with_an_automatic_alpha() -> Result<()> {
     }
     Ok(())
 }
+
+/// Planes without noise: the exact kernel is tuned to lifetimes at which few grids have a cut, and a few cuts may be worse than none.
+#[test]
+fn several_planes_are_found_with_an_automatic_alpha() -> Result<()> {
+    for seed in 0..6 {
+        let x = uniform(seed, 900);
+        let y: Vec<f64> = x.chunks(3).flat_map(|row| [row[0], row[1] - row[0], row[0] + row[1] + row[2]]).collect();
+        let points = Points::row_major(&x, 3)?;
+        let params = GridRidgeParams { n_grids: 20, alpha: None, seed, ..GridRidgeParams::default() };
+        let model = params.fit(points, &y)?;
+        let squares: f64 = model.predict(points)?.iter().zip(&y).map(|(p, y)| (p - y).powi(2)).sum();
+        let mean = |target: usize| y.iter().skip(target).step_by(3).sum::<f64>() / 300.0;
+        let means = [mean(0), mean(1), mean(2)];
+        let total: f64 = y.iter().enumerate().map(|(at, y)| (y - means[at % 3]).powi(2)).sum();
+        assert!(1.0 - squares / total > 0.95, "seed {seed}: R² {}", 1.0 - squares / total);
+    }
+    Ok(())
+}

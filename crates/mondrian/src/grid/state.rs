@@ -395,9 +395,9 @@ impl GridState {
         Ok(())
     }
 
-    /// Whether a cut separates rows at these lifetimes.
-    pub(crate) fn has_cuts(&mut self, lifetimes: &[f64]) -> Result<bool> {
-        Ok(self.targets(lifetimes)?.iter().any(|count| *count > 0))
+    /// Whether there are fewer cuts between rows than grids at these lifetimes.
+    pub(crate) fn is_sparse(&mut self, lifetimes: &[f64]) -> Result<bool> {
+        Ok(self.targets(lifetimes)?.iter().sum::<usize>() < self.partition.n_grids())
     }
 
     fn targets(&mut self, lifetimes: &[f64]) -> Result<Vec<usize>> {

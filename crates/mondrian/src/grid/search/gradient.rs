@@ -55,9 +55,10 @@ impl Optimizer for Gradient {
         let factor = if self.halving { 0.5 } else { 2.0 };
         let trial: Vec<f64> = lifetimes.iter().map(|lifetime| lifetime * factor).collect();
         let error = bench.evaluate(&trial)?;
-        // Lifetimes so short that no grid has a cut say nothing yet: an exact kernel that is nearly constant is tuned to them.
-        let is_uncut = !self.halving && lifetimes.iter().any(|l| *l > 0.0) && !bench.state.has_cuts(&trial)?;
-        if error < *least || is_uncut {
+        // With fewer cuts than grids the error says little yet, and a few cuts may be worse than none: an exact kernel that is nearly
+        // constant is tuned to such lifetimes.
+        let is_sparse = !self.halving && lifetimes.iter().any(|l| *l > 0.0) && bench.state.is_sparse(&trial)?;
+        if error < *least || is_sparse {
             (*lifetimes, *least) = (trial, error);
             return Ok(true);
         }
