@@ -344,6 +344,10 @@ impl Session {
             }
         });
         self.tell(event);
+        // After the model is shown, for moves to come; until then they have no deviations.
+        if let Some(model) = slot.model.get() {
+            let _ = guarded(|| model.prepare_moves(&slot.prepared.data, &|| slot.is_cancelled()));
+        }
     }
 
     pub(crate) fn slot(&self, id: u64) -> Result<Arc<Slot>, Problem> {

@@ -72,27 +72,31 @@ async function ask(settled) {
   wish = { model: app.model.id, lifetime: app.lifetime, settled: settled || (wish?.settled ?? false) };
   if (asking) return;
   asking = true;
-  while (wish) {
-    const now = wish;
-    wish = null;
-    const query = new URLSearchParams({ settled: now.settled });
-    if (now.lifetime !== null) query.set("lifetime", now.lifetime);
-    if (app.plane) { query.set("x", app.axes[0]); query.set("y", app.axes[1]); }
-    const started = performance.now();
-    const view = await attempt(() => get(`models/${now.model}/view?${query}`));
-    if (view && app.model && now.model === app.model.id) {
-      window.studio.timings.views.push({ trip: performance.now() - started, library: view.millis });
-      showView(view);
+  try {
+    while (wish) {
+      const now = wish;
+      wish = null;
+      const query = new URLSearchParams({ settled: now.settled });
+      if (now.lifetime !== null) query.set("lifetime", now.lifetime);
+      if (app.plane) { query.set("x", app.axes[0]); query.set("y", app.axes[1]); }
+      const started = performance.now();
+      const view = await attempt(() => get(`models/${now.model}/view?${query}`));
+      if (view && app.model && now.model === app.model.id) {
+        window.studio.timings.views.push({ trip: performance.now() - started, library: view.millis });
+        showView(view, now.settled);
+      }
     }
+  } finally {
+    // A view that cannot be drawn must not be the last one that is asked for.
+    asking = false;
   }
-  asking = false;
 }
 
 // ---- one view -----------------------------------------------------------------------------------------------------
 function figure(label, value) {
   return h("div", {}, h("dt", { text: label }), h("dd", { text: value }));
 }
-function showView(view) {
+function showView(view, settled) {
   app.view = view;
   const { data } = app.state, s = view.score, judged = data.n_held_out > 0, kind = app.model.request.kind, density = kind === "density", classes = !density && data.task === "classification" ? data.classes : null;
   const figures = [];
@@ -107,7 +111,8 @@ function showView(view) {
 
   $("p-scatter").hidden = density || !!classes || !judged;
   $("p-residuals").hidden = density || !!classes || !judged;
-  $("p-calibration").hidden = density || !view.calibration.length;
+  // A view while the slider moves may have no deviations: the panel stays as it is until the slider rests.
+  if (settled || view.calibration.length || density) $("p-calibration").hidden = density || !view.calibration.length;
   if (!density && !classes && judged) {
     const observed = data.observed.filter((_, i) => i % view.every === 0);
     dots.set({ predicted: view.predicted, observed, std: view.std }, `predicted against observed for ${view.predicted.length} held-out rows, RMSE ${number(s.rmse)}`);
@@ -118,7 +123,7 @@ function showView(view) {
     $("calibration-h").textContent = classes ? "Reliability" : "Calibration of intervals";
     const x = view.calibration.map((c) => c[0]), y = view.calibration.map((c) => c[1]);
     calibration.set({
-      x, xLabel: classes ? "probability of the predicted class" : "interval meant to hold", yLabel: classes ? "share right" : "share held", xRange: [0, 1], yRange: [0, 1],
+      x, xLabel: classes ? "probability of the predicted class" : "interval meant to hold", yLabel: classes ? "share right" : "share held", xRange: [0, 1], yRange: [0, 1], keep: true,
       series: [{ label: "observed", colour: "--blue", y, points: true }, { label: "ideal", colour: "--soft", y: x, dash: [4, 5], width: 1.2 }],
     });
   }
@@ -132,7 +137,7 @@ function showResiduals(all) {
   const spread = Math.max(...all.map(Math.abs)) || 1, bins = 31, counts = new Array(bins).fill(0);
   for (const r of all) counts[clamp(Math.floor(((r / spread + 1) / 2) * bins), 0, bins - 1)] += 1;
   residuals.set({
-    x: counts.map((_, i) => ((2 * (i + 0.5)) / bins - 1) * spread), xLabel: "observed − predicted", yLabel: "rows", legend: false,
+    x: counts.map((_, i) => ((2 * (i + 0.5)) / bins - 1) * spread), xLabel: "observed − predicted", yLabel: "rows", legend: false, keep: true,
     series: [{ label: "rows", colour: "--blue", y: counts, bars: true, width: 0 }],
   });
 }
@@ -244,6 +249,7 @@ async function pick(which, feature) {
 const recipe = () => ({ kind: app.model.request.kind, lifetime: app.lifetime, lifetimes: app.model.request.lifetimes, trees: app.model.request.trees, seed: app.model.request.seed });
 async function showTake() {
   $("take").hidden = !app.model;
+  $("take-note").textContent = "";
   if (!app.model) return;
   const { file } = app.model;
   for (const id of ["take-model", "take-report"]) $(id).hidden = !!file;

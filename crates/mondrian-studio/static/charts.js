@@ -10,7 +10,8 @@ const axis = (label, log) => ({
 
 /**
  * A curve chart that is made anew when its data change and keeps its size. `spec()` gives
- * { x, series: [{ label, colour, y, dash, steps, bars, points }], xLabel, yLabel, logX, yRange, mark }.
+ * { x, series: [{ label, colour, y, dash, steps, bars, points }], xLabel, yLabel, logX, yRange, mark }; with `keep`, other values under
+ * the same labels are drawn into the chart that is there.
  */
 export function chart(node, height, describe) {
   let plot = null, spec = null, mark = null;
@@ -54,7 +55,7 @@ export function chart(node, height, describe) {
   const redraw = keepDrawn(node, draw);
   return {
     set(next) {
-      const same = spec && plot && next.keep && spec.series.length === next.series.length && plot.width === node.clientWidth;
+      const same = spec && plot && next.keep && spec.series.length === next.series.length && spec.xLabel === next.xLabel && spec.yLabel === next.yLabel && plot.width === node.clientWidth;
       spec = next;
       node.setAttribute("aria-label", describe(next));
       if (same) plot.setData([spec.x, ...spec.series.map((one) => one.y)]);

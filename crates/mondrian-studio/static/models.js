@@ -64,7 +64,7 @@ export function showBoard(state, active, activate) {
       cell(classes ? "" : density ? number(s.log_loss, 3) : number(s.log_loss, 3)),
       cell(percent(s.coverage)),
       h("td", { class: "n seconds", text: `${model.seconds.toFixed(1)} s` }),
-      cell(model.score ? `${number(s.predict_micros, 2)} µs` : ""),
+      cell(!model.score ? "" : s.predict_micros ? `${number(s.predict_micros, 2)} µs` : "–"),
       h("td", { class: "n" }, h("button", { class: "link", type: "button", "aria-label": `remove ${name}`, onclick: () => attempt(() => del(`models/${model.id}`)), text: "remove" })));
   });
   // The focused control survives the new rows.

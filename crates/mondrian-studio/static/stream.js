@@ -13,6 +13,7 @@ export function streamView() {
     const classes = data?.task === "classification";
     $("play").textContent = info.playing ? "Pause" : info.seen && info.seen < info.of ? "Go on" : "Play";
     $("play").setAttribute("aria-pressed", info.playing);
+    $("stream-panels").hidden = !info.seen;
     const error = info.error.at(-1);
     $("stream-note").textContent = info.problem ? info.problem.message : info.seen ? `${number(info.seen)} of ${number(info.of)} rows; ${classes ? `wrong ${percent(error)}` : `RMSE ${number(error)}`}${info.forgotten.length ? `; ${info.forgotten.length} forgotten` : ""}` : "";
     if (info.at.length > 1) {
@@ -54,6 +55,7 @@ export function streamView() {
       data = nextData;
       info = null;
       errors.clear();
+      $("stream-panels").hidden = true;
       $("stream-note").textContent = "";
       $("play").textContent = "Play";
     },

@@ -356,6 +356,22 @@ fn a_model_is_fitted_once_and_seen_at_every_lifetime() {
             view.predicted.iter().zip(&studio.state().data.unwrap().observed).map(|(p, y)| (p - y).powi(2)).sum();
         assert!(((squares / 100.0).sqrt() / held_out[at] - 1.0).abs() < 1e-9, "at {}", lifetimes[at]);
     }
+    // Deviations of moves, once they are found: at the lifetimes where they are kept, those of a slider at rest.
+    let (from, to) = (curve["from"].as_f64().unwrap(), curve["to"].as_f64().unwrap());
+    for step in [0, 12, 24] {
+        let lifetime = from * (to / from).powf(f64::from(step) / 24.0);
+        let std = |settled: bool| -> Vec<f64> {
+            let name = format!("models/{id}/view?lifetime={lifetime}&settled={settled}");
+            serde_json::from_value(studio.ask("GET", &name, b"").1["std"].clone()).unwrap()
+        };
+        let moving = (0..600).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            Some(std(false)).filter(|std| !std.is_empty())
+        });
+        let (moving, rest) = (moving.expect("deviations are found within half a minute"), std(true));
+        assert_eq!((moving.len(), rest.len()), (100, 100));
+        assert!(moving.iter().zip(&rest).all(|(a, b)| (a / b - 1.0).abs() < 1e-9), "at {lifetime}");
+    }
     let row = studio.post(&format!("models/{id}/row"), &json!({ "cells": { "a": 0.3, "b": -0.2 } })).1;
     let mean = row["mean"].as_f64().unwrap();
     assert!((mean - 0.8).abs() < 0.5, "{row}");

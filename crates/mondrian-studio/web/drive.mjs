@@ -81,11 +81,15 @@ async function accessible(page, where) {
   }
   await page.evaluate(() => { if (document.documentElement.dataset.theme !== "light") document.getElementById("theme").click(); });
 }
+/** Pictures of a view at three widths, in both themes. */
 async function pictures(page, name) {
   for (const [width, height] of [[390, 844], [1280, 900], [1920, 1080]]) {
     await page.setViewportSize({ width, height });
-    await page.waitForTimeout(250);
-    await page.screenshot({ path: path.join(shots, `${name}-${width}.png`), fullPage: true });
+    for (const suffix of ["", "-dark"]) {
+      await page.waitForTimeout(250);
+      await page.screenshot({ path: path.join(shots, `${name}${suffix}-${width}.png`), fullPage: true });
+      await page.evaluate(() => document.getElementById("theme").click());
+    }
   }
   await page.setViewportSize({ width: 1280, height: 900 });
 }
@@ -190,6 +194,7 @@ async function tests() {
     await page.waitForFunction(() => document.getElementById("title").textContent === "heights.csv");
     assert.equal(await page.inputValue("input[name=target]:checked"), "height");
     await accessible(page, "table");
+    await pictures(page, "table");
     await page.click("#choose");
     await page.waitForSelector("#models:not([hidden])");
   });
@@ -239,14 +244,11 @@ async function tests() {
     await page.waitForTimeout(600);
     await accessible(page, "forest");
     await pictures(page, "forest");
-    await page.evaluate(() => document.getElementById("theme").click());
-    await pictures(page, "forest-dark");
-    await page.evaluate(() => document.getElementById("theme").click());
     await page.setViewportSize({ width: 390, height: 844 });
     await page.waitForTimeout(400);
     assert.ok(await noSideways(page), "no sideways scrolling on a phone");
     await page.setViewportSize({ width: 1280, height: 900 });
-    for (const kind of ["laplace", "density"]) {
+    for (const kind of ["laplace", "kernel", "grid", "density"]) {
       await page.click(`#board tr:has(td.name:text-is("${kind}")) input[type=radio]`);
       await page.waitForFunction((k) => window.studio.app.model.request.kind === k && !document.getElementById("life").hidden, kind);
       if (kind === "laplace") await page.waitForSelector("#refit");
@@ -303,9 +305,9 @@ async function tests() {
       await page.mouse.click(box.x + box.width * 0.4, box.y + box.height * 0.5);
       await page.waitForFunction((n) => document.getElementById("stream-note").textContent.includes(`${n} forgotten`), n);
     }
-    await page.screenshot({ path: path.join(shots, "stream-1280.png"), fullPage: true });
     if ((await page.textContent("#play")) === "Pause") await page.click("#play");
     await accessible(page, "stream");
+    await pictures(page, "stream");
   });
 
   await step("what is taken away is what the command writes, byte for byte", async () => {
@@ -489,7 +491,9 @@ async function bench() {
   fs.writeFileSync(file, table(10000));
   const { child, address } = await start(file);
   const browser = await openBrowser();
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  await overlay(context, address);
+  const page = await context.newPage();
   await page.goto(address);
   await page.click("#choose");
   await page.click("[data-fit=forest]");

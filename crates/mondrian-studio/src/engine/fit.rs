@@ -101,7 +101,7 @@ fn forest(
     let params = RegressionParams { forest, ..RegressionParams::default() };
     let model = staged(&mut watch, "growing trees", |p| params.fit_with(train, &data.train.y, watched(p)))?;
     let path = staged(&mut watch, "path", |p| model.path(&[(held_out, data.held_out.y.as_slice())], p))?;
-    Ok(Model::Forest { model, path })
+    Ok(Model::forest(model, path))
 }
 
 /// Targets as class numbers.

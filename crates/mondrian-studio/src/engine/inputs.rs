@@ -18,7 +18,7 @@ impl Model {
     pub(crate) fn inputs(&self, data: &Data, cancelled: &dyn Fn() -> bool) -> std::result::Result<Inputs, Problem> {
         let mut found = Inputs { names: data.features.clone(), ..Inputs::default() };
         match self {
-            Self::Forest { model, path } => {
+            Self::Forest { model, path, .. } => {
                 let best = if path.validation().is_empty() { model.lifetime() } else { path.best_lifetime() };
                 found.relevance = model.at(best).map_err(|e| problem(&e))?.relevance();
             }

@@ -2,6 +2,7 @@
 
 mod fit;
 mod inputs;
+mod moving;
 mod open;
 mod plane;
 mod row;
@@ -12,6 +13,8 @@ pub(crate) use fit::{Watch, fit};
 pub(crate) use open::{n_trees, open};
 pub(crate) use plane::plane_of_stream;
 pub(crate) use stream::Stream;
+
+use std::sync::OnceLock;
 
 use mondrian::internals::tree::Domain;
 use mondrian::process::BuiltInMeasure;
@@ -37,6 +40,7 @@ pub(crate) enum Model {
     Forest {
         model: RegressionForest,
         path: RegularizationPath,
+        deviations: OnceLock<moving::Deviations>,
     },
     Classifier {
         model: Box<ClassificationForest>,
@@ -61,6 +65,11 @@ impl Model {
             Self::Classifier { path, .. } => Some(path.log_loss()),
             Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Grid(_) => None,
         }
+    }
+
+    /// A forest of numbers.
+    fn forest(model: RegressionForest, path: RegularizationPath) -> Self {
+        Self::Forest { model, path, deviations: OnceLock::new() }
     }
 
     /// The curve for the page.
@@ -156,6 +165,7 @@ pub(crate) fn problem(error: &Error) -> Problem {
         Error::NotFinite { .. } => Some("choose what to do about missing cells"),
         Error::Empty { .. } => Some("give at least one row and one input"),
         Error::ZeroWidth { .. } => Some("leave that constant column out"),
+        Error::TooLarge { what, .. } if what.starts_with("bytes of the rows") => Some("take fewer rows or columns"),
         Error::TooLarge { .. } => Some("take a smaller lifetime or fewer trees"),
         Error::Cancelled => Some("fit it again to go on"),
         _ => None,

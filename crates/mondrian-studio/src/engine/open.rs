@@ -32,7 +32,7 @@ pub(crate) fn open(saved: SavedModel, data: &Data, mut watch: Watch<'_>) -> std:
         SavedModel::Axes(model) => Ok(Model::Axes(model)),
         SavedModel::Grid(model) => Ok(Model::Grid(model)),
         SavedModel::Forest(model) => {
-            staged(&mut watch, "path", |p| model.path(&sets, p)).map(|path| Model::Forest { model: *model, path })
+            staged(&mut watch, "path", |p| model.path(&sets, p)).map(|path| Model::forest(*model, path))
         }
         SavedModel::Classifier(model) => {
             let classes = Classified::of(data).held_out;

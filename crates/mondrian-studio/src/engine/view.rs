@@ -11,8 +11,8 @@ use crate::tables::Data;
 
 /// Nominal coverages in the calibration chart.
 const LEVELS: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
-/// While the slider moves so many of the shown rows are predicted, where the path knows the error over all of them.
-const MOVING_ROWS: usize = 250;
+/// While the slider moves so many of the shown rows are predicted, where the path knows the error over all of them and where not.
+const MOVING_ROWS: [usize; 2] = [250, 500];
 /// Places of a surface per side, at rest and while the slider moves.
 const LATTICE: [usize; 2] = [40, 24];
 
@@ -21,6 +21,17 @@ pub(super) enum Said {
     Numbers { mean: Vec<f64>, std: Vec<f64> },
     Classes(Vec<f64>),
     LogDensity(Vec<f64>),
+}
+
+impl Said {
+    /// Keeps what is said of the first rows and gives the rest; without deviations.
+    fn split_off(&mut self, n_rows: usize, n_classes: usize) -> Self {
+        match self {
+            Self::Numbers { mean, .. } => Self::Numbers { mean: mean.split_off(n_rows), std: Vec::new() },
+            Self::Classes(p) => Self::Classes(p.split_off(n_rows * n_classes)),
+            Self::LogDensity(logs) => Self::LogDensity(logs.split_off(n_rows)),
+        }
+    }
 }
 
 fn spread(p: Prediction) -> Said {
@@ -82,33 +93,61 @@ impl Model {
     ) -> Result<View, Problem> {
         let started = Instant::now();
         let at = self.lifetime(asked)?;
-        // A forest's deviations cost little more than its means; others wait for the slider to rest.
-        let with_std = settled || matches!(self, Self::Forest { .. });
+        let moving = if settled { None } else { self.deviations_at(at) };
         let which = shown(&data.held_out);
-        let every = if !settled && self.knows_losses() { which.len().div_ceil(MOVING_ROWS).max(1) } else { 1 };
+        let most = if settled { usize::MAX } else { MOVING_ROWS[usize::from(!self.knows_losses())] };
+        let every = which.len().div_ceil(most).max(1);
         let which: Vec<usize> = which.into_iter().step_by(every).collect();
         let x = rows_of(&data.held_out, &which, data.width());
         let truth: Vec<f64> = which.iter().filter_map(|&row| data.held_out.y.get(row)).copied().collect();
         let lifetime = at.map(Lifetime::get).filter(|l| l.is_finite());
         let mut view = View { lifetime, every, ..View::default() };
-        if !which.is_empty() {
-            let asked = Instant::now();
-            match self.say(&x, data, at, with_std)? {
-                Said::Numbers { mean, std } => numbers(&mut view, &truth, mean, std),
-                Said::Classes(p) => classes(&mut view, &truth, &p, Classified::of(data).n_classes),
-                Said::LogDensity(logs) => {
-                    view.score.log_loss = Some(-logs.iter().filter(|l| l.is_finite()).sum::<f64>() / logs.len() as f64);
-                    view.predicted = logs;
-                }
+        let n = LATTICE[usize::from(!settled)];
+        let lattice = plane.map(|plane| self.lattice(data, plane, n)).transpose()?;
+        let (said, of_lattice, micros) = self.say_both(&x, lattice.as_deref(), data, at, settled)?;
+        match said.filter(|_| !which.is_empty()) {
+            Some(Said::Numbers { mean, std }) => {
+                let std = moving.map_or(std, |all| all.into_iter().step_by(every).collect());
+                numbers(&mut view, &truth, mean, std);
             }
-            view.score.predict_micros = asked.elapsed().as_secs_f64() * 1e6 / which.len() as f64;
+            Some(Said::Classes(p)) => classes(&mut view, &truth, &p, Classified::of(data).n_classes),
+            Some(Said::LogDensity(logs)) => {
+                view.score.log_loss = Some(-logs.iter().filter(|l| l.is_finite()).sum::<f64>() / logs.len() as f64);
+                view.predicted = logs;
+            }
+            None => {}
         }
+        view.score.predict_micros = if which.is_empty() { 0.0 } else { micros };
         self.exact_losses(&mut view, data, at);
-        if let Some(plane) = plane {
-            view.surface = Some(self.surface(data, plane, at, LATTICE[usize::from(!settled)])?);
-        }
+        view.surface = of_lattice.map(|said| surface(said, n, Classified::of(data).n_classes));
         view.millis = started.elapsed().as_secs_f64() * 1e3;
         Ok(view)
+    }
+
+    /// Answers for the shown rows and for a lattice, with the microseconds that one row took: in one call where neither needs more
+    /// than the other, since a kernel is solved anew for each and rows share the nodes of trees.
+    fn say_both(
+        &self,
+        x: &[f64],
+        lattice: Option<&[f64]>,
+        data: &Data,
+        at: Option<Lifetime>,
+        with_std: bool,
+    ) -> Result<(Option<Said>, Option<Said>, f64), Problem> {
+        let started = Instant::now();
+        let n_rows = x.len() / data.width();
+        let micros = |n: usize| started.elapsed().as_secs_f64() * 1e6 / n.max(1) as f64;
+        let (true, Some(lattice)) = (!with_std, lattice) else {
+            let said = (n_rows > 0).then(|| self.say(x, data, at, with_std)).transpose()?;
+            let micros = micros(n_rows);
+            let of_lattice = lattice.map(|lattice| self.say(lattice, data, at, false)).transpose()?;
+            return Ok((said, of_lattice, micros));
+        };
+        let all = [x, lattice].concat();
+        let mut said = self.say(&all, data, at, false)?;
+        let micros = micros(all.len() / data.width());
+        let of_lattice = said.split_off(n_rows, Classified::of(data).n_classes);
+        Ok((Some(said), Some(of_lattice), micros))
     }
 
     /// Whether a path knows the error over all held-out rows at any lifetime.
@@ -137,8 +176,8 @@ impl Model {
         }
     }
 
-    /// The model on a lattice of the plane, all other inputs at their medians.
-    fn surface(&self, data: &Data, plane: PlaneRequest, at: Option<Lifetime>, n: usize) -> Result<Surface, Problem> {
+    /// The places of a surface: a lattice of the plane, all other inputs at their medians.
+    fn lattice(&self, data: &Data, plane: PlaneRequest, n: usize) -> Result<Vec<f64>, Problem> {
         let (x, y) = self.sides(data, plane)?;
         let mut lattice = Vec::with_capacity(n * n * data.width());
         let place = |i: usize, (low, high): (f64, f64)| low + (i as f64 + 0.5) / n as f64 * (high - low);
@@ -150,25 +189,30 @@ impl Model {
                 lattice[start + plane.y] = place(j, y);
             }
         }
-        let mut surface = Surface { n, ..Surface::default() };
-        match self.say(&lattice, data, at, false)? {
-            Said::Numbers { mean, .. } => surface.values = mean,
-            Said::LogDensity(logs) => surface.values = logs.into_iter().map(|l| l.max(-1e6)).collect(),
-            Said::Classes(p) => {
-                for row in p.chunks(Classified::of(data).n_classes.max(1)) {
-                    let best = most_probable(row);
-                    surface.classes.push(best as u32);
-                    surface.values.push(row[best]);
-                }
-            }
-        }
-        Ok(surface)
+        Ok(lattice)
     }
 
     /// How it does on the held-out rows at its best lifetime.
     pub(crate) fn score(&self, data: &Data) -> Result<Score, Problem> {
         Ok(self.view(data, None, None, true)?.score)
     }
+}
+
+/// The model on a lattice of the plane.
+fn surface(said: Said, n: usize, n_classes: usize) -> Surface {
+    let mut surface = Surface { n, ..Surface::default() };
+    match said {
+        Said::Numbers { mean, .. } => surface.values = mean,
+        Said::LogDensity(logs) => surface.values = logs.into_iter().map(|l| l.max(-1e6)).collect(),
+        Said::Classes(p) => {
+            for row in p.chunks(n_classes.max(1)) {
+                let best = most_probable(row);
+                surface.classes.push(best as u32);
+                surface.values.push(row[best]);
+            }
+        }
+    }
+    surface
 }
 
 fn numbers(view: &mut View, truth: &[f64], mean: Vec<f64>, std: Vec<f64>) {
