@@ -32,8 +32,6 @@ def likelihood_shares(losses):
 class Adaptive:
     """The members of a fitted estimator, the one of all rows last."""
 
-    is_mergeable = False
-
     def __init__(self, members, shares_of, losses_of):
         self._members, self._shares_of, self._losses_of = members, shares_of, losses_of
         self._losses = np.zeros(len(members))
@@ -73,9 +71,6 @@ class Adaptive:
                 return np.log(_mixed(shares, [np.exp(logs) for logs in said]))
         return _mixed(shares, said)
 
-    def copy(self):
-        raise ValueError('a forest with window="adaptive" has no view: its windows are forests of their own')
-
 
 def _mixed(shares, said):
     """The weighted mean of what members say, added up in their order."""
@@ -103,6 +98,6 @@ def negative_logs(members, X):
     return -np.maximum([member.score_samples(X) for member in members], _LEAST_LOG)
 
 
-def members_of(estimator, **fixed):
+def members_of(estimator):
     """Unfitted members of an estimator, the one of all rows last."""
-    return [clone(estimator).set_params(window=window, verbose=False, **fixed) for window in WINDOWS]
+    return [clone(estimator).set_params(window=window, verbose=False) for window in WINDOWS]

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 
 from . import _files
 from . import _parameters as parameters
+from ._categories import text_in
 from ._dates import with_days
 from ._docs import documented
 from ._progress import listener_of
@@ -60,14 +61,27 @@ class MondrianEstimator(BaseEstimator):
         prepared = self._prepared(X, reset)
         if prepared is not None:
             return check_array(prepared, dtype=np.float64, ensure_all_finite=False, **options)
-        return validate_data(self, with_days(X), reset=reset, dtype=np.float64, ensure_all_finite=False, **options)
+        return self._validated(X, reset=reset, **options)
 
     def _labelled_rows(self, X, y, *, reset=False, **options):
         """The same with targets."""
         prepared = self._prepared(X, reset)
         if prepared is not None:
             return check_X_y(prepared, y, dtype=np.float64, ensure_all_finite=False, **options)
-        return validate_data(self, with_days(X), y, reset=reset, dtype=np.float64, ensure_all_finite=False, **options)
+        return self._validated(X, y, reset=reset, **options)
+
+    def _validated(self, X, *y, **options):
+        """What scikit-learn makes of rows; of text in a frame it does not say where."""
+        X = with_days(X)
+        try:
+            return validate_data(self, X, *y, dtype=np.float64, ensure_all_finite=False, **options)
+        except ValueError as error:
+            found = text_in(X) if "could not convert string" in str(error) else None
+            if found is None:
+                raise
+            name, text = found
+            hint = "leave it out or encode it as numbers; LaplaceKernelRidge and LaplaceKernelClassifier take columns of the type category"
+            raise ValueError(f"column {name!r} of X holds text such as {text!r}: {hint} (could not convert string to float)") from error
 
     def _rows_and_targets(self, X, y, *, reset=False, **options):
         """The same with numbers as targets."""
@@ -149,8 +163,8 @@ class MondrianEstimator(BaseEstimator):
             fitted on, else ``column1``, ``column2`` and so on, as the program calls columns without names.
         """
         check_is_fitted(self)
-        if "_retention" in self.__dict__:
-            raise ValueError("a file has no place for the order of rows: pickle a forest with window or max_rows instead")
+        if "_members" in self.__dict__:
+            raise ValueError('a file holds one model: pickle a forest with window="adaptive", which is several, instead')
         _files.write_whole(path, self._model.to_bytes(_files.notes_of(self, target)))
 
     def _state(self):

@@ -58,6 +58,23 @@ class Categories:
         return made
 
 
+def text_in(X):
+    """The name of the first column of a frame that holds a text which is no number, and that text; None if there is none."""
+    for number in range(X.shape[1]) if is_frame(X) else ():
+        for value in _values(_column(X, number)):
+            if isinstance(value, str) and not _is_number(value):
+                return str(X.columns[number]), value
+    return None
+
+
+def _is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _column(X, number):
     return X.to_series(number) if is_polars(X) else X.iloc[:, number]
 

@@ -13,7 +13,6 @@ from . import _parameters as parameters
 from ._base import Classifier, all_or_nothing, numbers_of, sample_weights
 from ._docs import documented
 from ._path import RegularizationPath
-from ._retention import refuse_weights
 from ._trees import ForestEstimator, labelled_sets
 
 
@@ -72,9 +71,9 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
             # Classes of rows that do not count are unknown, as if the rows were not there.
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         classes = np.unique(y)
+        self.__dict__.pop("_members", None)
         if self._is_adaptive():
-            return self._start_members(self._new_members(), X, y, weights)
-        X, y = self._first_rows(X, y, weights)
+            return self._start_members(self._new_members(), X, y)
         return self._plant(X, y, classes, weights, self._tree_arguments(X.shape[1]))
 
     def _new_members(self):
@@ -85,6 +84,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         return self._renamed(whole._model, whole.classes_)
 
     def _weighted(self, X, y, sample_weight, *, reset):
+        self._refuse_weights(sample_weight)
         X, y = self._labelled_rows(X, y, reset=reset)
         check_classification_targets(y)
         return X, y, sample_weights(sample_weight, X)
@@ -112,9 +112,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
 
         {self}
         """
-        if "_retention" in self.__dict__:
-            return self._learn_retained(X, y, classes, sample_weight)
-        if classes is None and sample_weight is None and self._is_plain(X) and len(X) == 1:
+        if "_members" not in self.__dict__ and classes is None and sample_weight is None and self._is_plain(X) and len(X) == 1:
             numbers = self._number_of_one(y)
             if numbers is not None:
                 # Learning row by row asks a million times: the core's own checks are enough, and it is all or nothing too.
@@ -144,25 +142,15 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         if classes is not None and not np.isin(y, known).all():
             raise ValueError(f"y contains {np.setdiff1d(y, known).tolist()}, not among the given classes")
         if first and self._is_adaptive():
-            return self._start_members(self._new_members(), X, y, weights)
+            return self._start_members(self._new_members(), X, y)
+        if "_members" in self.__dict__:
+            return self._learn_members(X, y)
         if first:
-            X, y = self._first_rows(X, y, weights)
             return self._plant(X, y, known, weights, self._online_tree_arguments(X.shape[1]))
         all_classes = np.union1d(self.classes_, known)
         model = self._numbered_for(all_classes)
         model.learn((X, numbers_of(y, all_classes), weights), self._work(len(X)))
         return self._renamed(model, all_classes)
-
-    @all_or_nothing
-    def _learn_retained(self, X, y, classes, sample_weight):
-        refuse_weights(sample_weight)
-        X, y, _ = self._weighted(X, y, None, reset=False)
-        if "_members" in self.__dict__:
-            return self._learn_members(X, y)
-        return self._learn_held(X, y, lambda X, y: self._learn(X, y, classes, None))
-
-    def _forget_rows(self, X, y):
-        self._model.forget(X, numbers_of(y, self.classes_), self._threads(len(X)))
 
     def _renamed(self, model, classes):
         self.classes_ = classes
@@ -231,8 +219,6 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         {self}
         """
         self._mergeable(other)
-        if self._merge_held(other):
-            return self
         classes = np.union1d(self.classes_, other.classes_)
         model = self._numbered_for(classes)
         model.merge(other._numbered_for(classes), self._threads())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import ClassifierMixin, DensityMixin, clone
+from sklearn.base import ClassifierMixin, DensityMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -85,22 +85,26 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         {self}
         """
         X = self._rows(X, reset=True, **self._fewest_rows())
+        self.__dict__.pop("_members", None)
         if self._is_adaptive():
-            return self._start_members(self._new_members(X), X, None)
-        X, _ = self._first_rows(X, np.zeros(len(X)), None)
+            return self._start_members(self._new_members(), X, None)
         arguments = self._arguments(X.shape[1])
         return self._take(_mondrian.DensityForest.fit(X, arguments, self._work()))
 
     def _take(self, model):
-        self.lower_, self.upper_ = (np.asarray(corner) for corner in model.bounds)
+        self._look_at_box(model)
         return super()._take(model)
+
+    def _look_at_box(self, model):
+        self.lower_, self.upper_ = (np.asarray(corner) for corner in model.bounds)
 
     def _program_target(self, name):
         return None
 
     @all_or_nothing
     def partial_fit(self, X, y=None):
-        """Learn more rows, which must lie in the box; it and the lifetime stay. If it fails, nothing has changed.
+        """Learn more rows; the lifetime stays. A box that came from the first rows widens for rows outside it, one that was
+        given refuses them. If it fails, nothing has changed.
 
         {only_rows}
 
@@ -111,24 +115,12 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         X = self._rows(X)
         if "_members" in self.__dict__:
             return self._learn_members(X, None)
-        if "_retention" in self.__dict__:
-            return self._learn_held(X, np.zeros(len(X)), lambda X, _: self._model.learn(X, self._work(len(X))))
         self._model.learn(X, self._work(len(X)))
+        self._look_at_box(self._model)
         return self
 
-    def _new_members(self, X):
-        # All on one box, or a row would be learned by some and refused by others.
-        lower, upper = self._first_box(X)
-        members = adaptive.members_of(self, lower=lower, upper=upper)
-        return adaptive.Adaptive(members, adaptive.likelihood_shares, adaptive.negative_logs)
-
-    def _first_box(self, X):
-        """The box that a first call fixes: the one given, or that of the rows with a margin."""
-        first = clone(self).set_params(window=None, n_estimators=1, lifetime=1.0, gamma=1.0).fit(X)
-        return first.lower_, first.upper_
-
-    def _forget_rows(self, X, _):
-        self._model.forget(X, self._threads(len(X)))
+    def _new_members(self):
+        return adaptive.Adaptive(adaptive.members_of(self), adaptive.likelihood_shares, adaptive.negative_logs)
 
     def forget(self, X):
         """Forget rows: the model that never saw them. If one was never learned, nothing changes.
@@ -140,8 +132,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         X = self._query(X)
         self._refuse_members("forget")
         self._model.forget(X, self._threads(len(X)))
-        if "_retention" in self.__dict__:
-            self._retention.remove(X, np.zeros(len(X)))
+        self._look_at_box(self._model)
         return self
 
     def score_samples(self, X):

@@ -14,7 +14,6 @@ from . import _mondrian
 from . import _parameters as parameters
 from ._base import FLOAT64, SeveralTargets, all_or_nothing, levels_to_the_caller, repeated, sample_weights
 from ._docs import documented
-from ._retention import refuse_weights
 from ._trees import ForestEstimator, ViewedRegressor
 
 
@@ -83,9 +82,9 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
         {self}
         """
         X, y, weights = self._weighted(X, y, sample_weight, reset=True)
+        self.__dict__.pop("_members", None)
         if self._is_adaptive():
-            return self._start_members(self._new_members(y), X, y, weights)
-        X, y = self._first_rows(X, y, weights)
+            return self._start_members(self._new_members(y), X, y)
         return self._plant(X, y, weights, self._tree_arguments(X.shape[1]))
 
     def _new_members(self, y):
@@ -99,9 +98,8 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
 
         {self}
         """
-        if "_retention" in self.__dict__:
-            return self._learn_retained(X, y, sample_weight)
-        if sample_weight is None and self._is_plain(X) and self._is_plain_target(y, len(X)):
+        is_plain = sample_weight is None and self._is_plain(X) and self._is_plain_target(y, len(X))
+        if is_plain and "_members" not in self.__dict__:
             # Learning row by row asks a million times: the core's own checks are enough, and it is all or nothing too.
             self._model.learn((X, y, None), self._work(len(X)))
             return self
@@ -112,31 +110,17 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
         first = not self.__sklearn_is_fitted__()
         X, y, weights = self._weighted(X, y, sample_weight, reset=first)
         if first and self._is_adaptive():
-            return self._start_members(self._new_members(y), X, y, weights)
+            return self._start_members(self._new_members(y), X, y)
         if first:
-            X, y = self._first_rows(X, y, weights)
             return self._plant(X, y, weights, self._online_tree_arguments(X.shape[1]))
         self._check_targets(y)
+        if "_members" in self.__dict__:
+            return self._learn_members(X, y)
         self._model.learn((X, y.ravel(), weights), self._work(len(X)))
         return self
 
-    @all_or_nothing
-    def _learn_retained(self, X, y, sample_weight):
-        refuse_weights(sample_weight)
-        if not (self._is_plain(X) and self._is_plain_target(y, len(X))):
-            X, y = self._learnable(X, y)
-            self._check_targets(y)
-        if "_members" in self.__dict__:
-            return self._learn_members(X, y)
-        return self._learn_held(X, y, self._learn_rows)
-
-    def _learn_rows(self, X, y):
-        self._model.learn((X, y.ravel(), None), self._work(len(X)))
-
-    def _forget_rows(self, X, y):
-        self._model.forget(X, y.ravel(), self._threads(len(X)))
-
     def _weighted(self, X, y, sample_weight, *, reset):
+        self._refuse_weights(sample_weight)
         X, y = self._learnable(X, y, reset=reset)
         return repeated(X, y, sample_weights(sample_weight, X))
 

@@ -159,6 +159,8 @@ class Moments:
                 "measure": parameters.measure_of(measure, n_dims),
                 "weights": parameters.weights_of(weights, n_dims),
                 "validation": "hold-out",
+                "window": None,
+                "max_rows": None,
             },
             "margin": parameters.real("margin", margin),
             "mean": parameters.auto_or_real("prior_mean", prior_mean, -np.inf),

@@ -12,7 +12,7 @@ from . import _parameters as parameters
 from ._base import MondrianEstimator, Regressor
 from ._docs import documented
 from ._path import RegularizationPath
-from ._retention import Retaining
+from ._retention import Retaining, rows_held
 
 
 class TreeEstimator(MondrianEstimator):
@@ -29,6 +29,7 @@ class TreeEstimator(MondrianEstimator):
             "measure": parameters.measure_of(self.measure, n_dims),
             "weights": parameters.weights_of(self.weights, n_dims),
             "validation": parameters.validation_of(getattr(self, "validation", "hold-out")),
+            **rows_held(self),
         }
 
     def _online_tree_arguments(self, n_dims):
@@ -78,9 +79,9 @@ class ViewedEstimator(TreeEstimator):
         lifetime = parameters.real("lifetime", lifetime, infinite=True)
         if lifetime > self._model.grown:
             raise ValueError(f"lifetime is {lifetime}, but the trees are grown to {self._model.grown} only")
+        if "_members" in self.__dict__:
+            raise ValueError('a forest with window="adaptive" has no view: its windows are forests of their own')
         view = copy.copy(self)
-        if "_retention" in self.__dict__:
-            view._retention = self._retention.copy()
         return view._take(self._model.at(lifetime))
 
 
@@ -123,9 +124,7 @@ class OnlineEstimator(Retaining, ViewedEstimator):
 
         {self}
         """
-        theirs = self._mergeable(other)
-        if not self._merge_held(other):
-            self._model.merge(theirs, self._threads())
+        self._model.merge(self._mergeable(other), self._threads())
         return self
 
     def _mergeable(self, other):
@@ -134,6 +133,7 @@ class OnlineEstimator(Retaining, ViewedEstimator):
         if not isinstance(other, type(self)):
             raise TypeError(f"cannot merge a {type(other).__name__} into a {type(self).__name__}")
         check_is_fitted(other)
+        self._refuse_members("merge"), other._refuse_members("merge")
         if self.n_features_in_ != other.n_features_in_:
             raise ValueError(f"cannot combine: {self.n_features_in_} and {other.n_features_in_} features")
         if self.__dict__.get("preparation_") != other.__dict__.get("preparation_"):
@@ -165,7 +165,7 @@ class ForestEstimator(OnlineEstimator):
 
         {self}
         """
-        if self._is_plain(X) and "_retention" not in self.__dict__:
+        if self._is_plain(X) and "_members" not in self.__dict__:
             # Windows that others keep forget row by row: the core's own checks are enough, and it is all or nothing too.
             numbers = self._plain_target(y, len(X))
             if numbers is not None:
@@ -173,11 +173,8 @@ class ForestEstimator(OnlineEstimator):
                 return self
         check_is_fitted(self)
         self._refuse_members("forget")
-        targets = np.asarray(y)
         X, y = self._known(X, y)
         self._model.forget(X, y, self._threads(len(X)))
-        if "_retention" in self.__dict__:
-            self._retention.remove(X, targets)
         return self
 
     @property

@@ -25,6 +25,8 @@ pub(crate) struct TreeArguments {
     measure: MeasureArgument,
     weights: WeightsArgument,
     validation: ValidationArgument,
+    window: Option<usize>,
+    max_rows: Option<usize>,
 }
 
 /// "hold-out", "leave-one-out", or a number of folds.
@@ -90,11 +92,11 @@ impl TreeArguments {
             (Some(lower), Some(upper)) => Bounds::new(lower, upper).map(Some),
             _ => Ok(None),
         };
-        let (n_trees, seed) = (self.n_trees, self.seed);
+        let Self { n_trees, seed, window, max_rows, .. } = self;
         let validation = self.validation.choice()?;
         let build = || {
             let (lifetime, bounds, weights, measure) = (lifetime?, bounds?, weights?, measure?);
-            Ok(ForestParams { n_trees, lifetime, seed, bounds, measure, weights, validation })
+            Ok(ForestParams { n_trees, lifetime, seed, bounds, measure, weights, validation, window, max_rows })
         };
         Ok(build())
     }

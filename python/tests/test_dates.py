@@ -69,3 +69,12 @@ def test_the_programs_models_take_dates_as_it_does(tmp_path):
         model.predict(frame.assign(when="soon"))
     with pytest.raises(ValueError, match="'x' holds something that is no number"):
         model.predict(frame.assign(x=frame["when"]))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("estimator", [mondrian.MondrianForestRegressor, mondrian.MondrianGridRidge, mondrian.LaplaceKernelRidge])
+def test_text_in_a_frame_is_named_with_its_column(library, estimator):
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame({"x": [0.1, 0.2, 0.3, 0.4], "number": ["1", "2", "3", "4"], "town": ["1", "Bonn", "2", "3"]})
+    with pytest.raises(ValueError, match="column 'town' of X holds text such as 'Bonn'"):
+        estimator().fit(frame, [1.0, 2.0, 3.0, 4.0])

@@ -72,13 +72,13 @@ def test_a_cancelled_partial_fit_changes_nothing(cls, rng):
 
 #: Work that would take minutes, and how to begin it.
 LONG = {
-    "forest": "mondrian.MondrianForestRegressor(2000, lifetime=float('inf')).fit(X, y)",
+    "forest": "mondrian.MondrianForestRegressor(600, lifetime=float('inf')).fit(X, y)",
     "automatic forest": "mondrian.MondrianForestRegressor(20000).fit(X, y)",
-    "classifier": "mondrian.MondrianForestClassifier(2000, lifetime=float('inf')).fit(X, y > 0)",
-    "automatic classifier": "mondrian.MondrianForestClassifier(2000).fit(X, y > 0)",
+    "classifier": "mondrian.MondrianForestClassifier(600, lifetime=float('inf')).fit(X, y > 0)",
+    "automatic classifier": "mondrian.MondrianForestClassifier(600).fit(X, y > 0)",
     "density": "mondrian.MondrianDensity(2000).fit(X)",
     "kernel": "mondrian.MondrianKernelRidge(2000, lifetime=50.0, alpha=1e-9, solver='cg').fit(X, y)",
-    "features": "mondrian.MondrianFeatures(5000, lifetime=100.0).fit(X)",
+    "features": "mondrian.MondrianFeatures(600, lifetime=100.0).fit(X)",
     "tuning": "mondrian.LaplaceKernelRidge(search='coordinate').fit(X[:5000], y[:5000])",
     "grid": "mondrian.MondrianGridRidge(50, search='bayes', budget=10**6, patience=10**6, search_rows=500).fit(X, y)",
     "online": "small.partial_fit(X, y)",

@@ -88,7 +88,7 @@ def test_progressive_predicts_before_it_learns(stream):
 
 
 @pytest.mark.parametrize("kind", ["regression", "classes", "density"])
-def test_windows_and_samples_are_batches_of_the_rows_held(stream, kind):
+def test_windows_and_samples_are_batches_of_the_rows_held(stream, kind, tmp_path):
     X, y = stream
     box = {"lower": X.min(0) - 1, "upper": X.max(0) + 1, "weights": None, "n_estimators": 4, "random_state": 3}
     make, ask, target = {
@@ -101,33 +101,40 @@ def test_windows_and_samples_are_batches_of_the_rows_held(stream, kind):
     def learn(model, rows):
         return model.partial_fit(X[rows]) if target is None else model.partial_fit(X[rows], target[rows])
 
-    def held(model):
-        return [int(np.flatnonzero((X == x[0]).all(axis=1))[0]) for x, _ in model._retention.rows()]
-
     windowed = make(window=60, **box)
     for i in range(150):
         learn(windowed, slice(i, i + 1))
         if i % 7 == 0:
             getattr(windowed, ask)(X[:1])
     learn(windowed, slice(150, 170))
-    assert held(windowed) == list(range(110, 170))
     sampled, other, parts = (make(max_rows=50, **box) for _ in range(3))
     for i in range(200):
         learn(sampled, slice(i, i + 1))
     learn(other, np.arange(200)[::-1])
     learn(parts, slice(0, 90)).merge(learn(make(max_rows=50, **box), slice(90, 200)))
-    assert sorted(held(sampled)) == sorted(held(other)) == sorted(held(parts)) and len(sampled._retention) == 50
-    for model in (windowed, sampled, other, parts):
-        rows = np.array(held(model))
-        classes = np.unique(target[:200]) if kind == "classes" else None
-        batch = make(**box)
-        batch = batch.partial_fit(X[rows], target[rows], classes) if kind == "classes" else learn(batch, rows)
-        assert np.array_equal(getattr(model, ask)(X), getattr(batch, ask)(X))
-        assert np.array_equal(getattr(pickle.loads(pickle.dumps(model)), ask)(X), getattr(batch, ask)(X))
-    with pytest.raises(ValueError, match="pickle"):
-        windowed.save("nowhere")
-    with pytest.raises(ValueError, match="window"):
+    said = {name: getattr(model, ask)(X) for name, model in {"sampled": sampled, "other": other, "parts": parts}.items()}
+    assert np.array_equal(said["sampled"], said["other"]) and np.array_equal(said["sampled"], said["parts"])
+    assert sampled._model.n_rows == other._model.n_rows == parts._model.n_rows == 50
+    classes = (np.unique(target[:200]),) if kind == "classes" else ()
+    rows = slice(110, 170)
+    batch = make(**box).partial_fit(X[rows], *(() if target is None else (target[rows], *classes)))
+    assert np.array_equal(getattr(windowed, ask)(X), getattr(batch, ask)(X))
+    for model in (windowed, sampled):
+        model.save(tmp_path / "model")
+        for again in (pickle.loads(pickle.dumps(model)), mondrian.load(tmp_path / "model")):
+            assert (again.window, again.max_rows) == (model.window, model.max_rows)
+            # They go on as the model itself does.
+            twin = pickle.loads(pickle.dumps(model))
+            assert np.array_equal(getattr(again, ask)(X), getattr(model, ask)(X))
+            learn(again, slice(200, 230)), learn(twin, slice(200, 230))
+            assert np.array_equal(getattr(again, ask)(X), getattr(twin, ask)(X)) and again._model.n_rows == model._model.n_rows
+    with pytest.raises(ValueError, match="rows held"):
         windowed.merge(sampled)
+    with pytest.raises(ValueError, match="windows"):
+        windowed.merge(pickle.loads(pickle.dumps(windowed)))
+    if target is not None:
+        with pytest.raises(ValueError, match="count once each"):
+            make(window=5, **box).fit(X, target, sample_weight=np.ones(len(X)))
 
 
 def test_river(stream):
@@ -263,3 +270,21 @@ def test_forgetting_plain_arrays_is_forgetting_lists(stream):
         for gone in (X[3:4], X[3:4].tolist()):
             with pytest.raises(ValueError, match="row 0"):
                 forests[0].forget(gone, target[3:4])
+
+
+def test_a_density_widens_a_box_that_was_not_given(rng):
+    X, far = rng.normal(size=(80, 2)), np.array([[40.0, 0.0], [0.0, -90.0]])
+    options = {"n_estimators": 4, "lifetime": 2.0, "gamma": 0.5, "random_state": 1}
+    density = mondrian.MondrianDensity(**options).fit(X)
+    before, box = density.score_samples(X), (density.lower_, density.upper_)
+    assert np.isneginf(density.score_samples(far)).all()
+    density.partial_fit(far)
+    assert (density.lower_ < far.min(axis=0)).all() and (density.upper_ > far.max(axis=0)).all()
+    assert np.isfinite(density.score_samples(far)).all()
+    again = pickle.loads(pickle.dumps(density))
+    assert np.array_equal(again.score_samples(X), density.score_samples(X)) and np.array_equal(again.upper_, density.upper_)
+    density.forget(far)
+    assert np.array_equal(density.score_samples(X), before) and np.array_equal(box, (density.lower_, density.upper_))
+    given = mondrian.MondrianDensity(**options, lower=[-9, -9], upper=[9, 9]).fit(X)
+    with pytest.raises(ValueError, match="outside the box"):
+        given.partial_fit(far)

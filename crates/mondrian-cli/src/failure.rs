@@ -129,6 +129,12 @@ impl From<mondrian::Error> for Failure {
             E::OutsideBox { .. } => "fit a new model on all the data",
             E::InvertedBox { .. } | E::NotInside { .. } => "check --lower and --upper",
             E::NoLeaveOneOut => "give --validation hold-out or a number of folds",
+            E::TooLarge { what, .. } if *what == "bytes of the trees" => {
+                "take fewer trees, a smaller lifetime or --max-rows, or allow more with --max-memory"
+            }
+            E::TooLarge { what, .. } if what.starts_with("bytes") => {
+                "allow more with --max-memory, or take fewer rows or columns"
+            }
             E::TooLarge { .. } => "take a smaller lifetime or fewer trees",
             E::Incompatible { .. } => "merge models fitted with the same seed, columns, box and parameters",
             E::UnknownRow { .. } => "give rows that were learned, with the targets they were learned with",

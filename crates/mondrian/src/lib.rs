@@ -191,4 +191,7 @@ mod pages {
 
     #[doc = include_str!("../../../docs/paths.md")]
     struct Paths;
+
+    #[doc = include_str!("../../../docs/streams.md")]
+    struct Streams;
 }

@@ -316,10 +316,72 @@ fn samples_follow_the_masses() {
     }
 }
 
+/// A box that came from the data widens for rows outside it; the density is that of all rows on the same first box, and
+/// forgetting the far rows gives the one before, bit for bit.
+#[test]
+fn rows_outside_widen_a_box_that_was_not_given() {
+    let data = cloud(40, 2, 3);
+    let far = [3.0, 0.2, -40.0, 0.5, 0.1, 7.0, 3.0, 0.2];
+    let all: Vec<f64> = [&data[..], &far[..]].concat();
+    for params in cases(2, 3.0) {
+        let first = params.fit(points(&data, 2)).unwrap();
+        let mut model = first.clone();
+        for row in far.chunks_exact(2) {
+            assert_eq!(
+                model.log_density(points(row, 2)).unwrap()[0] == f64::NEG_INFINITY,
+                !model.bounds().contains(row)
+            );
+            model.learn(points(row, 2)).unwrap();
+            assert!(model.log_density(points(row, 2)).unwrap()[0].is_finite());
+        }
+        let mut batch = first.without_rows().unwrap();
+        assert_eq!((batch.n_rows(), batch.bounds()), (0, first.bounds()));
+        batch.learn(points(&all, 2)).unwrap();
+        assert_eq!(bits(model.view(), &all, 2), bits(batch.view(), &all, 2));
+        let mut merged = first.clone();
+        let mut others = first.without_rows().unwrap();
+        others.learn(points(&far, 2)).unwrap();
+        merged.merge(&others).unwrap();
+        assert_eq!(bits(merged.view(), &all, 2), bits(batch.view(), &all, 2));
+        let loaded = DensityForest::from_bytes(&model.to_bytes().unwrap()).unwrap();
+        assert_eq!((bits(loaded.view(), &all, 2), loaded.bounds()), (bits(batch.view(), &all, 2), model.bounds()));
+        // By counting, on the wide box.
+        for x in all.chunks_exact(2).chain([[-20.0, 5.0].as_slice()]) {
+            let found = model.log_density(points(x, 2)).unwrap()[0];
+            let expected = slow_density(&model, &all, x, 3.0).ln();
+            assert!((found - expected).abs() < 1e-9, "{x:?}: {found} {expected}");
+        }
+        for tree in 0..4 {
+            let cells = model.cells(tree).unwrap();
+            let mass: f64 = cells.iter().map(|cell| cell.mass).sum();
+            let size = |lower: &[f64], upper: &[f64]| lower.iter().zip(upper).map(|(a, b)| b - a).product::<f64>();
+            let volume: f64 = cells.iter().map(|cell| size(&cell.lower, &cell.upper)).sum();
+            assert!((mass - 1.0).abs() < 1e-12 && (volume.ln() - model.log_volume()).abs() < 1e-9);
+        }
+        assert!(model.sample(200, 1).chunks_exact(2).all(|x| model.bounds().contains(x)));
+        model.forget(points(&far, 2)).unwrap();
+        assert_eq!((bits(model.view(), &data, 2), model.bounds()), (bits(first.view(), &data, 2), first.bounds()));
+        let before = bits(model.view(), &data, 2);
+        assert!(matches!(
+            model.learn(points(&[1e308, -1e308], 2)),
+            Err(Error::TooLarge { .. } | Error::NotFinite { .. })
+        ));
+        assert_eq!(bits(model.view(), &data, 2), before);
+    }
+    // A dimension of weight zero has no ladder.
+    let mut flat = params(3, 4.0, 1.0);
+    flat.forest.weights = WeightsChoice::Given(Weights::new(vec![1.0, 0.0]).unwrap());
+    let mut model = flat.fit(points(&data, 2)).unwrap();
+    model.learn(points(&[5.0, 0.5], 2)).unwrap();
+    assert!(matches!(model.learn(points(&[0.5, 5.0], 2)), Err(Error::OutsideBox { column: 1, .. })));
+}
+
 #[test]
 fn refuses_with_reasons_and_changes_nothing() {
     let data = cloud(30, 2, 1);
-    let mut model = params(3, 4.0, 1.0).fit(points(&data, 2)).unwrap();
+    let mut on_box = params(3, 4.0, 1.0);
+    unit_box(&mut on_box, 2);
+    let mut model = on_box.fit(points(&data, 2)).unwrap();
     let before = bits(model.view(), &data, 2);
     let far = [0.5, 0.5, 0.5, 9.0];
     let refused = model.learn(points(&far, 2)).unwrap_err();
@@ -335,7 +397,7 @@ fn refuses_with_reasons_and_changes_nothing() {
     assert!(matches!(model.cells(3), Err(Error::InvalidParameter { name: "tree", .. })));
     assert!(matches!(model.path(&[points(&far[2..], 2)], &mut Progress::none()), Err(Error::Empty { .. })));
     for (what, change) in [("seeds", 0), ("numbers of trees", 1), ("values of gamma", 2)] {
-        let mut other = params(3, 4.0, 1.0);
+        let mut other = on_box.clone();
         match change {
             0 => other.forest.seed = 6,
             1 => other.forest.n_trees = 4,

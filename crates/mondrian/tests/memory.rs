@@ -5,9 +5,9 @@
 use mondrian::internals::linalg::Threads;
 use mondrian::process::NodeKey;
 use mondrian::{
-    Cells, Error, FeatureMap, FeatureRidge, ForestParams, KernelRidge, LaplaceClassifier, LaplaceKernel,
-    LaplaceRegressor, Lifetime, PathMethod, Points, Progress, RandomFourier, RegressionParams, Solver, max_memory,
-    set_max_memory,
+    Cells, ClassificationForest, Error, FeatureMap, FeatureRidge, ForestParams, KernelRidge, LaplaceClassifier,
+    LaplaceKernel, LaplaceRegressor, Lifetime, LifetimeChoice, PathMethod, Points, Progress, RandomFourier,
+    RegressionForest, RegressionParams, Saved, Solver, max_memory, set_max_memory,
 };
 
 fn rows(n: usize) -> (Vec<f64>, Vec<f64>) {
@@ -57,6 +57,20 @@ fn what_does_not_fit_is_computed_another_way_or_refused() {
     assert!(is_refused("rows", &LaplaceRegressor::params().fit(cells, &targets)));
     let labels: Vec<u32> = targets.iter().map(|y| u32::from(*y > 0.0)).collect();
     assert!(is_refused("rows", &LaplaceClassifier::params().fit(cells, &labels)));
+    // After the first trees it is known what all will take; a file of such a forest is not read either.
+    let large = RegressionForest::params().n_trees(40).lifetime(Lifetime::INFINITE);
+    let table = Points::row_major(&rows, 2).unwrap();
+    assert!(is_refused("bytes of the trees", &large.fit(table, &targets)));
+    assert!(is_refused(
+        "bytes of the trees",
+        &large.clone().n_trees(400).lifetime(LifetimeChoice::Auto).fit(table, &targets)
+    ));
+    let classes = ClassificationForest::params().n_trees(40).lifetime(Lifetime::INFINITE);
+    assert!(is_refused("bytes of the trees", &classes.fit(table, &labels)));
+    set_max_memory(None);
+    let bytes = large.fit(table, &targets).unwrap().to_bytes().unwrap();
+    set_max_memory(Some(5_000_000));
+    assert!(is_refused("bytes of the trees", &RegressionForest::from_bytes(&bytes)));
     set_max_memory(None);
     assert!(fourier.transform(table).is_ok());
 }

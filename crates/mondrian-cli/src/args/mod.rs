@@ -280,12 +280,29 @@ pub(crate) struct LearnArgs {
     /// Share of targets that the interval is to hold
     #[arg(long, default_value_t = 0.9, value_name = "SHARE")]
     pub(crate) coverage: f64,
+    /// Hold the last N rows from now on and forget older ones, or all rows again: a number, or all [default: as the model does]
+    #[arg(long, value_name = "N", value_parser = window)]
+    pub(crate) window: Option<Window>,
     /// Write the model file after so many rows
     #[arg(long, default_value_t = 100_000, value_name = "N")]
     pub(crate) checkpoint_rows: u64,
     /// Write the model file after so many seconds, if there are new rows
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     pub(crate) checkpoint_seconds: u64,
+}
+
+/// How many rows a model is to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Window {
+    All,
+    Last(usize),
+}
+
+fn window(text: &str) -> Result<Window, String> {
+    if text == "all" {
+        return Ok(Window::All);
+    }
+    models::at_least_one(text).map(Window::Last).map_err(|hint| format!("{hint}, or all"))
 }
 
 impl LearnArgs {

@@ -226,15 +226,37 @@ pub(crate) struct ModelArgs {
     /// Steps without a smaller error after which the search ends
     #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Model")]
     pub(crate) patience: usize,
+    /// Rows that a forest or density holds, the last ones; `learn` and `update` forget older ones [default: all]
+    #[arg(long, value_name = "N", conflicts_with = "max_rows", value_parser = at_least_one, help_heading = "Model")]
+    pub(crate) window: Option<usize>,
+    /// Rows that a forest or density holds, a random sample that the order of the rows does not change [default: all]
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Model")]
+    pub(crate) max_rows: Option<usize>,
     /// Seed of all randomness: the same seed and data give the same model
     #[arg(long, default_value_t = 0, help_heading = "Model")]
     pub(crate) seed: u64,
+}
+
+/// A number of rows.
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "give a whole number from 1 on".to_owned())
 }
 
 impl ModelArgs {
     /// Whether a laplace model is the whole tuned kernel, not the report's with its lifetimes alone.
     pub(crate) fn tunes_whole_kernel(&self) -> bool {
         self.lifetime == LifetimeArg::Auto && self.search == SearchArg::Auto
+    }
+
+    /// Refuses a rule for the rows held for a model that holds all rows.
+    pub(crate) fn check_rows_held(&self, kind: ModelKind) -> Outcome<()> {
+        let is_given = self.window.is_some() || self.max_rows.is_some();
+        if is_given && !matches!(kind, ModelKind::Forest | ModelKind::Density) {
+            let problem =
+                format!("--window and --max-rows are options of forests and densities, not of a {} model", kind.name());
+            return Err(Failure::input(problem, "add --model forest"));
+        }
+        Ok(())
     }
 
     /// Refuses lifetimes per input that a model cannot take.

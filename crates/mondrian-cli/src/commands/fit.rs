@@ -94,7 +94,9 @@ fn anew(args: &FitArgs, screen: Screen) -> Outcome<Fitted> {
     let model = Model::fit(opened.kind, &opened.training(), &args.params, screen)?;
     drop(stage);
     let data = opened.source.place().to_owned();
-    Ok(Fitted { model, record: Record { preparation: opened.preparation, seed: args.params.seed, data } })
+    let mut fitted = Fitted { model, record: Record { preparation: opened.preparation, seed: args.params.seed, data } };
+    fitted.count(0);
+    Ok(fitted)
 }
 
 /// A model with the preparation, box, seed and parameters of another, on other rows: the two can be merged.
@@ -112,10 +114,12 @@ fn alike(args: &FitArgs, like: &std::path::Path, screen: Screen) -> Outcome<Fitt
         Ok(())
     })?;
     fed.warn(screen);
-    record.preparation.n_rows = fed.n_rows;
     source.place().clone_into(&mut record.data);
     let model = model.ok_or_else(|| Failure::input(format!("{}: no rows to learn", source.place()), "give some"))?;
-    Ok(Fitted { model, record })
+    record.preparation.n_rows = 0;
+    let mut fitted = Fitted { model, record };
+    fitted.count(fed.n_rows);
+    Ok(fitted)
 }
 
 /// The facts as lines.

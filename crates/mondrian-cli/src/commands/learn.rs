@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use mondrian::internals::forest::ForestCalibration;
 use serde_json::json;
 
-use crate::args::LearnArgs;
+use crate::args::{LearnArgs, Window};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt;
 use crate::journal::{Entry, Identity, Journal};
@@ -26,7 +26,7 @@ use crate::table::{Kind, RowStream, TextRow, raw_row};
 const WAITING: usize = 1024;
 /// Rows handled before their lines are printed, at most: as many as are there.
 const TURN: usize = 256;
-/// Intervals are calibrated anew when the rows have grown by one in so many.
+/// Intervals are calibrated anew when so many rows were learned: one in so many of those held.
 const CALIBRATED_AFTER: usize = 20;
 
 /// What the reader's thread sends.
@@ -52,8 +52,8 @@ struct Learner<'a> {
     n_learned: u64,
     n_seen: u64,
     n_dropped: u64,
-    /// That of intervals, and the number of rows until which it is held.
-    calibration: Option<(ForestCalibration, usize)>,
+    /// That of intervals, and the number of learned rows until which it is held.
+    calibration: Option<(ForestCalibration, u64)>,
     saved: Instant,
     args: &'a LearnArgs,
     json: bool,
@@ -62,8 +62,12 @@ struct Learner<'a> {
 pub(crate) fn run(args: &LearnArgs, screen: Screen) -> Outcome<()> {
     check_stdout()?;
     let lock = ModelLock::take(&args.model)?;
-    let (fitted, identity) = Fitted::load_with_identity(&args.model)?;
+    let (mut fitted, identity) = Fitted::load_with_identity(&args.model)?;
     fitted.model.check_online()?;
+    if let Some(window) = args.window {
+        fitted.model.set_window(if let Window::Last(n) = window { Some(n) } else { None })?;
+        fitted.count(0);
+    }
     let preparation = fitted.record.preparation.clone();
     let missing = args.missing.missing.unwrap_or(preparation.missing);
     let place = if is_standard(&args.rows) { "standard input".to_owned() } else { args.rows.display().to_string() };
@@ -97,6 +101,10 @@ pub(crate) fn run(args: &LearnArgs, screen: Screen) -> Outcome<()> {
         args,
         json: screen.json,
     };
+    if args.window.is_some() {
+        // Rows of the journal are learned by the model of the file: it must know the window before the first of them.
+        learner.checkpoint()?;
+    }
     let stop = Arc::new(AtomicBool::new(false));
     let rows = read_in_background(args, learner.names.clone(), &place, &stop)?;
     let outcome = learner.follow(&rows, &stop, &place);
@@ -235,10 +243,12 @@ impl Learner<'_> {
         let points = prepared.points(&self.fitted.record.preparation)?;
         let coverage = self.args.intervals.then_some(self.args.coverage);
         if let (Some(_), Model::Forest(model)) = (coverage, &self.fitted.model) {
-            let n_rows = model.n_rows();
             match &self.calibration {
-                Some((calibration, until)) if n_rows < *until => model.hold_calibration(calibration),
-                _ => self.calibration = Some((model.calibration(), n_rows + n_rows / CALIBRATED_AFTER + 1)),
+                Some((calibration, until)) if self.n_learned < *until => model.hold_calibration(calibration),
+                _ => {
+                    let until = self.n_learned + (model.n_rows() / CALIBRATED_AFTER) as u64 + 1;
+                    self.calibration = Some((model.calibration(), until));
+                }
             }
         }
         let answer = self.fitted.model.predict(prepared.inputs(&self.fitted.record.preparation), coverage)?;
@@ -248,7 +258,7 @@ impl Learner<'_> {
         if has_target {
             self.name_new_classes();
             self.fitted.model.learn(points, &prepared)?;
-            self.fitted.record.preparation.n_rows += 1;
+            self.fitted.count(1);
             self.n_learned += 1;
             self.keep(&prepared);
         }

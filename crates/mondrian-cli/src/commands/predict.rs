@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::args::{EvaluateArgs, PredictArgs};
 use crate::failure::{Failure, Outcome};
 use crate::model::{Answer, Fitted, Model, quoted};
-use crate::prepare::{Besides, Prepared, PreparedRows, TargetUse};
+use crate::prepare::{Besides, Prepared, PreparedRows, TargetUse, Unseen};
 use crate::save::{AtomicFile, check_not_input, is_standard};
 use crate::scores::{Scores, most_probable};
 use crate::screen::Screen;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &PredictArgs, screen: Screen) -> Outcome<()> {
     lines.write(&format!("{kept}{header}"))?;
     let coverage = (!args.mean_only).then_some(args.coverage);
     let mut progress = screen.progress("predicting", source.n_bytes());
-    let (mut n_rows, mut n_empty, mut n_unseen) = (0, 0, 0);
+    let (mut n_rows, mut n_empty, mut unseen) = (0, 0, Unseen::default());
     let mut scores = Scores::default();
     while let Some(batch) = rows.next_batch()? {
         let answer = fitted.model.predict(batch.inputs(preparation), coverage)?;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &PredictArgs, screen: Screen) -> Outcome<()> {
         lines.batch(&batch, n_rows, &answer)?;
         n_rows += batch.n_read as u64;
         n_empty += (batch.n_read - batch.rows.len()) as u64;
-        n_unseen += batch.n_unseen;
+        unseen.append(&batch.unseen);
         progress.set(rows.position());
     }
     progress.finish();
@@ -53,15 +53,14 @@ pub(crate) fn run(args: &PredictArgs, screen: Screen) -> Outcome<()> {
     if n_empty > 0 {
         screen.say(format!("{n_empty} rows with missing cells have empty predictions"));
     }
-    if n_unseen > 0 {
-        screen.say(format!("{n_unseen} cells have a category the model has never seen"));
-    }
+    unseen.warn(screen);
     if scores.n() > 0 {
         screen.say(scores.line(args.coverage));
     }
     if !is_standard(&args.out) {
         screen.say(format!("{n_rows} predictions in {}", args.out.display()));
-        let mut object = json!({ "rows": n_rows, "empty": n_empty, "unseen_categories": n_unseen, "out": args.out });
+        let mut object =
+            json!({ "rows": n_rows, "empty": n_empty, "unseen_categories": unseen.n_cells, "out": args.out });
         if scores.n() > 0 {
             object["scores"] = scores.figures(args.coverage, &lines_classes(&fitted));
         }
@@ -98,7 +97,7 @@ pub(crate) fn evaluate(args: &EvaluateArgs, screen: Screen) -> Outcome<()> {
     coverages.sort_unstable_by(f64::total_cmp);
     coverages.dedup();
     let mut scores = vec![Scores::default(); coverages.len()];
-    let (mut n_dropped, mut n_unseen) = (0, 0);
+    let (mut n_dropped, mut unseen) = (0, Unseen::default());
     let mut progress = screen.progress("evaluating", source.n_bytes());
     while let Some(batch) = rows.next_batch()? {
         let answers = fitted.model.predict_at(batch.inputs(preparation), &coverages)?;
@@ -106,7 +105,7 @@ pub(crate) fn evaluate(args: &EvaluateArgs, screen: Screen) -> Outcome<()> {
             scores.add(answer, &batch.y, density);
         }
         n_dropped += (batch.n_read - batch.rows.len()) as u64;
-        n_unseen += batch.n_unseen;
+        unseen.append(&batch.unseen);
         progress.set(rows.position());
     }
     progress.finish();
@@ -130,13 +129,11 @@ pub(crate) fn evaluate(args: &EvaluateArgs, screen: Screen) -> Outcome<()> {
         object["coverages"] = json!(shares.iter().map(|(c, s)| json!({"interval": c, "held": s})).collect::<Vec<_>>());
     }
     object["dropped"] = json!(n_dropped);
-    object["unseen_categories"] = json!(n_unseen);
+    object["unseen_categories"] = json!(unseen.n_cells);
     if n_dropped > 0 {
         screen.say(format!("{n_dropped} rows with missing cells were left out"));
     }
-    if n_unseen > 0 {
-        screen.say(format!("{n_unseen} cells have a category the model has never seen"));
-    }
+    unseen.warn(screen);
     screen.result(&text, &object)
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn update(args: &UpdateArgs, screen: Screen) -> Outcome<()> {
     let besides = Besides { new_classes: args.new_classes, ..Besides::learning() };
     let with = ("learn more rows", Model::learn);
     let (mut fitted, fed, lock) = change(&args.given, args.out.as_deref(), &besides, screen, with)?;
-    fitted.record.preparation.n_rows += fed.n_rows;
+    fitted.count(fed.n_rows);
     let n_new = add_classes(&mut fitted, fed.classes.as_deref());
     let (total, out) = (fitted.record.preparation.n_rows, lock.path().to_path_buf());
     fitted.save(&out)?;
@@ -26,7 +26,8 @@ pub(crate) fn update(args: &UpdateArgs, screen: Screen) -> Outcome<()> {
         screen.say(format!("{n_new} new classes"));
     }
     screen.say(format!("learned {} rows, {total} in all; wrote {}", fed.n_rows, out.display()));
-    let mut object = json!({ "learned": fed.n_rows, "rows": total, "unseen_categories": fed.n_unseen, "out": out });
+    let mut object =
+        json!({ "learned": fed.n_rows, "rows": total, "unseen_categories": fed.unseen.n_cells, "out": out });
     object["dropped"] = json!(fed.n_dropped);
     object["new_classes"] = json!(n_new);
     screen.result("", &object)
@@ -101,7 +102,7 @@ pub(crate) fn merge(args: &MergeArgs, screen: Screen) -> Outcome<()> {
             ));
         }
         first.model.merge(&other.model)?;
-        first.record.preparation.n_rows += other.record.preparation.n_rows;
+        first.count(other.record.preparation.n_rows);
     }
     let total = first.record.preparation.n_rows;
     first.save(&args.out)?;

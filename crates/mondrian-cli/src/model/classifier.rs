@@ -40,6 +40,8 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
         let _stage = Stage::new("choosing the lifetime");
         let points = rows.points(training.preparation)?;
         let labels = rows.classes();
+        // Of all rows, however few are held.
+        let params = params.clone().window(None).max_rows(None);
         let tuned = screen.watch("choosing", |progress| {
             params.fit_with(points, &labels, FitOptions::watched(progress.part(0.0, 1.0)))
         })?;

@@ -55,6 +55,8 @@ pub(crate) fn forest_params(training: &Training<'_>, args: &ModelArgs) -> Outcom
         bounds: Some(Bounds::new(&lower, &upper)?),
         weights: WeightsChoice::Raw,
         validation: args.validation.0,
+        window: args.window,
+        max_rows: args.max_rows,
         ..ForestParams::default()
     })
 }
@@ -119,6 +121,8 @@ fn choose_lifetime(
 ) -> Outcome<Lifetime> {
     let _stage = Stage::new("choosing the lifetime");
     let points = sample.points(training.preparation)?;
+    // Of all rows, however few are held.
+    let params = params.clone().window(None).max_rows(None);
     let model = screen.watch("choosing", |progress| {
         params.fit_with(points, &sample.y, FitOptions::watched(progress.part(0.0, 1.0)))
     })?;

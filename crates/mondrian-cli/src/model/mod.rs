@@ -23,7 +23,7 @@ use mondrian::Points;
 use mondrian::Saved;
 use mondrian::internals::model_file::Archive;
 use mondrian::internals::normal;
-use mondrian::{ClassificationForest, LifetimeChoice, RegressionForest};
+use mondrian::{ClassificationForest, ForestParams, RegressionForest};
 use mondrian::{LaplaceClassifier, LaplaceRegressor, Prediction};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -81,6 +81,16 @@ pub(crate) enum Answer {
 
 /// What is worth saying about a fitted model, for people and machines.
 pub(crate) struct Facts(pub(crate) Vec<(&'static str, Value)>);
+
+impl Facts {
+    /// With the number of rows that the model holds, where there is one.
+    fn rows_held(mut self, params: &ForestParams) -> Self {
+        for (name, n_rows) in [("window", params.window), ("max_rows", params.max_rows)] {
+            self.0.extend(n_rows.map(|n_rows| (name, json!(n_rows))));
+        }
+        self
+    }
+}
 
 impl Model {
     /// Fits a model of this kind.
@@ -239,15 +249,39 @@ impl Model {
                 Ok(Self::Classifier(fresh))
             }
             Self::Density(model) => {
-                let mut params = model.fitted_params().clone();
-                params.forest.bounds = Some(model.bounds().clone());
-                params.forest.lifetime = LifetimeChoice::Value(model.lifetime());
-                Ok(Self::Density(Box::new(params.fit(points)?)))
+                let mut fresh = model.without_rows()?;
+                fresh.learn(points)?;
+                Ok(Self::Density(Box::new(fresh)))
             }
             Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Kernel(_) | Self::Grid(_) => {
                 Err(self.not_online("be grown alike"))
             }
         }
+    }
+
+    /// Holds the last rows from now on and forgets older ones, or holds all rows.
+    pub(crate) fn set_window(&mut self, window: Option<usize>) -> Outcome<()> {
+        match self {
+            Self::Forest(model) => Ok(model.set_window(window)?),
+            Self::Classifier(model) => Ok(model.set_window(window)?),
+            Self::Density(model) => Ok(model.set_window(window)?),
+            Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Kernel(_) | Self::Grid(_) => {
+                Err(self.not_online("hold a window of rows"))
+            }
+        }
+    }
+
+    /// How many rows it holds where that is not all it has learned.
+    fn n_held(&self) -> Option<usize> {
+        let (params, n_rows) = match self {
+            Self::Forest(model) => (&model.fitted_params().forest, model.n_rows()),
+            Self::Classifier(model) => (&model.fitted_params().forest, model.n_rows()),
+            Self::Density(model) => (&model.fitted_params().forest, model.n_rows()),
+            Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Kernel(_) | Self::Grid(_) => {
+                return None;
+            }
+        };
+        (params.window.is_some() || params.max_rows.is_some()).then_some(n_rows)
     }
 
     /// Refuses a model that cannot learn more rows.
@@ -286,11 +320,11 @@ impl Model {
             Self::Laplace(model) => laplace::facts_of_numbers(model, features),
             Self::LaplaceClasses(model) => laplace::facts_of_classes(model, features),
             Self::Axes(model) => axes::facts(model, features),
-            Self::Forest(model) => forest::facts(model, features),
-            Self::Classifier(model) => classifier::facts(model, features),
+            Self::Forest(model) => forest::facts(model, features).rows_held(&model.fitted_params().forest),
+            Self::Classifier(model) => classifier::facts(model, features).rows_held(&model.fitted_params().forest),
             Self::Grid(model) => grid::facts(model, features),
             Self::Kernel(model) => kernel::facts(model),
-            Self::Density(model) => density::facts(model),
+            Self::Density(model) => density::facts(model).rows_held(&model.fitted_params().forest),
         }
     }
 
@@ -443,9 +477,16 @@ impl Fitted {
             return Ok(());
         }
         rows.n_classes = classifier::n_classes(&self.record.preparation);
-        self.record.preparation.n_rows += rows.y.len() as u64;
         let points = Points::row_major(&rows.x, width)?;
-        self.model.learn(points, &rows)
+        self.model.learn(points, &rows)?;
+        self.count(rows.y.len() as u64);
+        Ok(())
+    }
+
+    /// Takes note of rows that were learned.
+    pub(crate) fn count(&mut self, n_learned: u64) {
+        let n_rows = &mut self.record.preparation.n_rows;
+        *n_rows = self.model.n_held().map_or(*n_rows + n_learned, |n| n as u64);
     }
 
     /// The model of a file's bytes, which may come from anywhere.

@@ -43,6 +43,7 @@ impl Opened {
         let source = args.open()?;
         let selection = Selection::new(&source, &args.choice())?;
         let kind = kind_for(model, params, &source, &selection)?;
+        params.check_rows_held(kind)?;
         let rules = args.rules(kind, params)?;
         let stage = Stage::new("looking");
         let most_levels = if rules.categories == Categories::Codes { MOST_CODES } else { MOST_CLASSES };
@@ -71,14 +72,15 @@ impl Opened {
     }
 }
 
-/// The kind asked for, or the default, which needs a target: the tuned kernel, but a forest for classes with options that only
-/// a forest of classes has.
+/// The kind asked for, or the default, which needs a target: the tuned kernel, but a forest with a number of rows to hold, or for
+/// classes with options that only a forest of classes has.
 fn kind_for(
     asked: Option<ModelKind>,
     params: &ModelArgs,
     source: &Source,
     selection: &Selection,
 ) -> Outcome<ModelKind> {
+    let is_window = params.window.is_some() || params.max_rows.is_some();
     let is_forest = params.trees.is_some() || params.gamma.is_some() || params.lifetime != LifetimeArg::Auto;
     match (asked, &selection.target) {
         (Some(ModelKind::Density), _) => Ok(ModelKind::Density),
@@ -87,6 +89,7 @@ fn kind_for(
             format!("name the column to predict, one of {}", listed(source.columns().iter().map(|c| c.name.as_str()))),
         )),
         (Some(asked), Some(_)) => Ok(asked),
+        (None, Some(_)) if is_window => Ok(ModelKind::Forest),
         (None, Some((.., Task::Classification))) if is_forest => Ok(ModelKind::Forest),
         (None, Some(_)) => Ok(ModelKind::Laplace),
     }
@@ -100,10 +103,14 @@ fn say_dates(summary: &TableSummary, screen: Screen) {
     }
 }
 
-/// A target of a few whole numbers may be classes: say how to ask for that.
+/// A target of a few whole numbers may be classes: say how to ask for that. One of a single number leaves nothing to predict.
 fn hint_at_classes(selection: &Selection, summary: &TableSummary, args: &DataArgs, screen: Screen) {
     let Some((name, wanted, Task::Regression)) = &selection.target else { return };
     let column = &summary.columns[selection.inputs.len()];
+    if wanted.kind == Kind::Number && column.min == column.max {
+        screen.say(format!("the target {name} has one value only, {}", column.min));
+        return;
+    }
     if args.task.is_some() || wanted.kind != Kind::Number || column.sample.iter().any(|x| x.fract() != 0.0) {
         return;
     }

@@ -7,7 +7,7 @@ mod scale;
 mod select;
 mod summary;
 
-pub(crate) use rows::{Besides, Fed, Inputs, Prepared, PreparedRows, RowPreparer, TargetUse};
+pub(crate) use rows::{Besides, Fed, Inputs, Prepared, PreparedRows, RowPreparer, TargetUse, Unseen};
 pub(crate) use scale::Scaling;
 pub(crate) use select::{ColumnChoice, Selection};
 pub(crate) use summary::{ColumnSummary, TableSummary, summarise};

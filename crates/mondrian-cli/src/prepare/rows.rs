@@ -1,6 +1,6 @@
 //! Prepared rows, batch by batch: what the models see.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use mondrian::Points;
 
@@ -21,8 +21,7 @@ pub(crate) struct Prepared {
     pub(crate) rows: Vec<u64>,
     /// How many rows the file had there, dropped ones included.
     pub(crate) n_read: usize,
-    /// Cells with a category the model has never seen.
-    pub(crate) n_unseen: u64,
+    pub(crate) unseen: Unseen,
     /// Classes known so far, new ones included.
     pub(crate) n_classes: usize,
     /// The cells to be passed on, as they are: row-major, of all rows that were read.
@@ -51,8 +50,38 @@ impl Prepared {
         self.rows.append(&mut other.rows);
         self.kept.append(&mut other.kept);
         self.n_read += other.n_read;
-        self.n_unseen += other.n_unseen;
+        self.unseen.append(&other.unseen);
         self.n_classes = self.n_classes.max(other.n_classes);
+    }
+}
+
+/// Cells with a category that the model has never seen: how many, and in which columns.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Unseen {
+    pub(crate) n_cells: u64,
+    columns: BTreeSet<String>,
+}
+
+impl Unseen {
+    fn add(&mut self, column: &str) {
+        self.n_cells += 1;
+        if !self.columns.contains(column) {
+            self.columns.insert(column.to_owned());
+        }
+    }
+
+    /// Takes those of other rows.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.n_cells += other.n_cells;
+        self.columns.extend(other.columns.iter().cloned());
+    }
+
+    /// Says that there are some.
+    pub(crate) fn warn(&self, screen: Screen) {
+        if self.n_cells > 0 {
+            let columns = crate::table::listed(self.columns.iter().map(String::as_str));
+            screen.say(format!("{} cells have a category the model has never seen, in {columns}", self.n_cells));
+        }
     }
 }
 
@@ -244,7 +273,9 @@ impl<'a> RowPreparer<'a> {
                 (Encoding::Level { levels }, Cells::Texts(texts)) => {
                     let code = |text: &str| codes.get(text).copied().unwrap_or(levels.len());
                     let code = texts[row].as_deref().map(code);
-                    prepared.n_unseen += u64::from(code == Some(levels.len()));
+                    if code == Some(levels.len()) {
+                        prepared.unseen.add(&input.name);
+                    }
                     prepared.x.push(code.map_or(f64::NAN, |code| code as f64));
                 }
                 (Encoding::Number { fill, map }, Cells::Numbers(x)) => {
@@ -267,7 +298,9 @@ impl<'a> RowPreparer<'a> {
                 (Encoding::Category { levels }, Cells::Texts(texts)) => {
                     let text = texts[row].as_deref();
                     let seen = text.and_then(|t| levels.binary_search_by(|l| l.as_str().cmp(t)).ok());
-                    prepared.n_unseen += u64::from(text.is_some() && seen.is_none());
+                    if text.is_some() && seen.is_none() {
+                        prepared.unseen.add(&input.name);
+                    }
                     prepared.x.extend((0..levels.len()).map(|i| f64::from(u8::from(Some(i) == seen))));
                 }
                 _ => unreachable!("columns are read as the encoding asks"),
@@ -371,8 +404,7 @@ pub(crate) struct Fed {
     pub(crate) n_rows: u64,
     /// Rows left out for a missing cell.
     pub(crate) n_dropped: u64,
-    /// Cells with a category that the model has never seen.
-    pub(crate) n_unseen: u64,
+    pub(crate) unseen: Unseen,
     /// All classes, where the target has them.
     pub(crate) classes: Option<Vec<String>>,
 }
@@ -383,9 +415,7 @@ impl Fed {
         if self.n_dropped > 0 {
             screen.say(format!("{} rows with missing cells were left out", self.n_dropped));
         }
-        if self.n_unseen > 0 {
-            screen.say(format!("{} cells have a category the model has never seen", self.n_unseen));
-        }
+        self.unseen.warn(screen);
     }
 }
 
@@ -486,7 +516,7 @@ impl<'a> PreparedRows<'a> {
             }
             fed.n_rows += batch.rows.len() as u64;
             fed.n_dropped += (batch.n_read - batch.rows.len()) as u64;
-            fed.n_unseen += batch.n_unseen;
+            fed.unseen.append(&batch.unseen);
             progress.set(self.position());
         }
         progress.finish();

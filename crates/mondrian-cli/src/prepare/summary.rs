@@ -196,6 +196,10 @@ impl TableSummary {
             (missing, &selection.target, self.columns.get(selection.inputs.len()))
             && target.missing > 0
         {
+            if target.missing == self.n_rows {
+                let message = format!("{place}: the target {name:?} has no value");
+                return Err(Failure::input(message, "choose another column with --target"));
+            }
             return Err(Failure::input(
                 format!(
                     "{place}: the target {name:?} is missing in {} rows, first in row {}, and a target cannot be filled in",

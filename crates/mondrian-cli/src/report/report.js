@@ -183,7 +183,9 @@
       svg.append(drawn);
       for (const [row, mark] of [...marks.entries()].filter(([, mark]) => !state.zoom || (mark.x >= range[0] && mark.x <= range[1]))) {
         const p = clamp(x(mark.x), m.left, width - m.right), text = `${mark.label} ${number(mark.x)}`, room = 7.4 * text.length + 10;
-        const top = 14 + 18 * row, end = p + room > width - m.right;
+        // To the left where the words would leave the plot, or cross the line of a mark in a row above that lies to the right.
+        const crosses = marks.slice(0, row).some((above) => x(above.x) > p && x(above.x) < p + room) && p - room > 0;
+        const top = 14 + 18 * row, end = p + room > width - m.right || crosses;
         svg.append(
           s("line", { class: "mark", x1: p, x2: p, y1: top - 10, y2: height - m.bottom, stroke: css(mark.minor ? "--faint" : "--red"), "stroke-width": mark.minor ? 1 : 2, "stroke-dasharray": mark.minor ? "3 4" : null }),
           s("text", { x: p + (end ? -7 : 7), y: top, "text-anchor": end ? "end" : "start", fill: css(mark.minor ? "--faint" : "--red"), "font-size": 12.5, "font-weight": 600, "paint-order": "stroke", stroke: css("--paper"), "stroke-width": 5 }, text));

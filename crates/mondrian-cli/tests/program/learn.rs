@@ -75,6 +75,56 @@ fn bytes(place: &Place, name: &str) -> Vec<u8> {
     std::fs::read(place.path(name)).expect("a readable file")
 }
 
+/// A window over a stream: the forest of the last rows, also after a kill, and a number of rows that does not grow.
+#[test]
+fn a_window_holds_the_last_rows_of_a_stream() {
+    for options in
+        [FOREST, "--target colour --model forest --lifetime 4", "--model density --exclude target --lifetime 2"]
+    {
+        let (place, rest) = place_with_model(60, options);
+        let mut learning = Learning::start(&place, "--window 30");
+        learning.send(&format!("{NAMES}\n"));
+        learning.line();
+        for row in &rest[..50] {
+            learning.send(row);
+            learning.line().expect("a line per row");
+        }
+        learning.child.kill().unwrap();
+        learning.child.wait().unwrap();
+        // The journal's rows are learned by the model with the window, which the file knows.
+        let mut learning = Learning::start(&place, "");
+        learning.send(&format!("{NAMES}\n{}", rest[50..].concat()));
+        let (status, said) = learning.end();
+        assert_eq!(status, Some(0), "{said}");
+        assert!(said.contains("learned 10 of 10 rows, 30 in all"), "{said}");
+        assert_eq!(rows_held(&place), 30);
+        // Twins: the same rows after the first, of which all but the last are forgotten, and a fit of a table with a window.
+        place.write("older.csv", format!("{NAMES}\n{}", rest[..30].concat()));
+        place.run("forget batch first.csv --quiet").succeeded();
+        place.run("forget batch older.csv --quiet").succeeded();
+        let said = |model: &str| place.run(&format!("predict {model} rest.csv --quiet")).succeeded().stdout.clone();
+        assert_eq!(said("m"), said("batch"), "{options}");
+        let found = place.run("inspect m --json").succeeded().json();
+        assert!(found.to_string().contains("\"window\":30"), "{found}");
+        place.run("update m first.csv --quiet").succeeded();
+        assert_eq!(rows_held(&place), 30);
+        let mut learning = Learning::start(&place, "--window all");
+        learning.send(&format!("{NAMES}\n{}", rest.concat()));
+        assert!(learning.end().1.contains("90 in all"));
+    }
+    let place = Place::new();
+    place.write("t.csv", table(80));
+    place.run("fit t.csv --target target --window 25 --lifetime 3 --trees 3 --out w --quiet").succeeded();
+    place.run("fit t.csv --target target --max-rows 25 --lifetime 3 --trees 3 --out s --quiet").succeeded();
+    for model in ["w", "s"] {
+        let found = place.run(&format!("inspect {model} --json")).succeeded().json();
+        assert_eq!(found["parameters"]["program"]["preparation"]["n_rows"], 25, "{found}");
+    }
+    place.run("fit t.csv --target target --model laplace --window 25 --out l").refused(2, &["--model forest"]);
+    place.run("fit t.csv --target target --window 25 --max-rows 25 --out l").refused(2, &["--max-rows"]);
+    place.run("fit t.csv --target target --window 0 --out l").refused(2, &["from 1 on"]);
+}
+
 /// Each line against a model that has learned the rows before it and no other.
 #[test]
 fn every_prediction_is_made_before_its_row_is_learned() {

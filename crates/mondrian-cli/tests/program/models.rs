@@ -400,7 +400,10 @@ fn densities_and_grids_from_table_to_predictions() {
     assert!(place.read("d.csv").starts_with("log_density\n"));
     place.write("far.csv", "x,y\n1e6,1e6\n");
     assert_eq!(place.run("predict d.mondrian far.csv").succeeded().stdout, "log_density\n-inf\n");
-    place.run("update d.mondrian far.csv").refused(2, &["box"]);
+    // The box came from the table, so it widens.
+    place.run("update d.mondrian far.csv").succeeded();
+    let found = place.run("predict d.mondrian far.csv").succeeded().stdout.clone();
+    assert!(found.lines().nth(1).unwrap().parse::<f64>().unwrap().is_finite(), "{found}");
     place.run("fit t.csv --model density --columns x --lifetime inf --out x").refused(2, &["finite for a density"]);
     place
         .run("fit t.csv --target target --model grid --trees 20 --out g.mondrian")
@@ -497,8 +500,37 @@ fn update_counts_unseen_categories_as_predict_does() {
     place.run("fit t.csv --target target --model forest --trees 3 --lifetime 2 --out m --quiet").succeeded();
     place.write("new.csv", "x,y,noise,colour,target\n0.1,0.2,0.3,green,1\n0.1,0.2,0.3,red,1\n0.4,0.2,0.3,pink,1\n");
     let ran = place.run("update m new.csv --json");
-    assert!(ran.succeeded().stderr.contains("2 cells have a category the model has never seen"), "{}", ran.stderr);
+    assert!(
+        ran.succeeded().stderr.contains("2 cells have a category the model has never seen, in colour"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(ran.json()["unseen_categories"], 2);
+    for command in ["predict m new.csv", "evaluate m new.csv"] {
+        assert!(
+            place
+                .run(command)
+                .succeeded()
+                .stderr
+                .contains("2 cells have a category the model has never seen, in colour")
+        );
+    }
+}
+
+#[test]
+fn a_target_of_one_value_or_of_none_is_named() {
+    let place = Place::new();
+    let rows: Vec<String> = (0..30).map(|i| format!("{},7,,{}", f64::from(i) / 3.0, i % 2)).collect();
+    place.write("t.csv", format!("x,same,none,few\n{}\n", rows.join("\n")));
+    let ran = place.run("fit t.csv --target same --model forest --missing mean --exclude none --out m");
+    assert!(ran.succeeded().stderr.contains("the target same has one value only, 7"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("classification"), "{}", ran.stderr);
+    let ran = place.run("fit t.csv --target few --model forest --missing mean --exclude none --out m");
+    assert!(ran.succeeded().stderr.contains("the target few has only 2 whole numbers"), "{}", ran.stderr);
+    for model in ["forest --missing mean", "laplace"] {
+        let command = format!("fit t.csv --target none --model {model} --out m");
+        place.run(&command).refused(2, &["the target \"none\" has no value", "choose another column"]);
+    }
 }
 
 #[test]
@@ -712,7 +744,10 @@ fn rows_that_do_not_fit_the_memory_are_refused() {
     place.write("t.csv", table(3000));
     place
         .run("fit t.csv --target target --out m --max-memory 500kB --quiet")
-        .refused(2, &["bytes of the rows in the kernel's coordinates"]);
+        .refused(2, &["bytes of the rows in the kernel's coordinates", "--max-memory"]);
+    place
+        .run("fit t.csv --target target --model forest --lifetime inf --out m --max-memory 500kB --quiet")
+        .refused(2, &["bytes of the trees", "--max-rows"]);
     assert!(!place.path("m").exists());
 }
 

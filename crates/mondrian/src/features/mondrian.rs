@@ -80,6 +80,7 @@ impl MondrianFeatures {
     /// [`Error::Empty`] without rows where box or measure must come from them, and those of the parameters.
     pub fn on(params: &ForestParams, first: Points<'_>, lifetime: Lifetime) -> Result<Self> {
         let params = ForestParams { lifetime: crate::forest::LifetimeChoice::Value(lifetime), ..params.clone() };
+        params.check_holds_all()?;
         let forest = Forest::with_domain(&params, first, lifetime)?;
         let columns = vec![TreeColumns::default(); forest.n_trees()];
         Ok(Self { forest: Arc::new(forest), lifetime, rows: Vec::new(), columns, n_columns: 0 })

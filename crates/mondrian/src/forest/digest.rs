@@ -74,11 +74,12 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// Grows the trees of a model file, as [`Forest::regrow`], and refuses them unless they are those that were saved.
     ///
     /// # Errors
-    /// [`ModelFileError::Inconsistent`], after at most one wrong tree per thread.
+    /// [`ModelFileError::Inconsistent`], after at most one wrong tree per thread; [`crate::Error::TooLarge`] where they would take
+    /// more memory than there may be.
     pub fn regrow_as_saved<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, growth: &TreeDigest) -> Result<()> {
         let stop = AtomicBool::new(growth.cuts.len() != self.n_trees());
         let starts = growth.starts();
-        self.regrow_each(labels, &mut Progress::none(), |index, grown| {
+        self.regrow_each(labels, &mut Progress::none(), Some(crate::memory::limit()), |index, grown| {
             if stop.load(Ordering::Relaxed) {
                 return None;
             }

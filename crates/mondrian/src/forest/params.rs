@@ -91,6 +91,8 @@ pub enum Unseen {
 /// | `measure` | uniform | what lengths mean | |
 /// | `weights` | automatic | one factor per dimension on the measure | ≥ 0 |
 /// | `validation` | a held-out fifth | what an automatic lifetime is chosen on | |
+/// | `window` | all | how many rows are held, the last ones | ≥ 1, not with `max_rows` |
+/// | `max_rows` | all | how many rows are held, a sample that the order of arrival does not change | ≥ 1 |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForestParams {
     /// Number of trees M.
@@ -108,6 +110,12 @@ pub struct ForestParams {
     /// What an automatic lifetime is chosen on.
     #[serde(default, skip_serializing_if = "Validation::is_default")]
     pub validation: Validation,
+    /// How many rows are held, the last ones; all if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<usize>,
+    /// How many rows are held, a sample that the order of arrival does not change; all if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_rows: Option<usize>,
 }
 
 impl Default for ForestParams {
@@ -120,6 +128,8 @@ impl Default for ForestParams {
             measure: MeasureChoice::Uniform,
             weights: WeightsChoice::Auto,
             validation: Validation::HoldOut,
+            window: None,
+            max_rows: None,
         }
     }
 }
@@ -177,6 +187,21 @@ macro_rules! forest_builder {
                 self $(.$field)? .validation = validation;
                 self
             }
+
+            /// How many rows are held, the last ones: older rows are forgotten exactly. A first fit looks at no others either.
+            #[must_use]
+            pub fn window(mut self, n_rows: impl Into<Option<usize>>) -> Self {
+                self $(.$field)? .window = n_rows.into();
+                self
+            }
+
+            /// How many rows are held: those of smallest keyed hash among all that came, whatever their order. Equal rows have
+            /// equal hashes and stay together.
+            #[must_use]
+            pub fn max_rows(mut self, n_rows: impl Into<Option<usize>>) -> Self {
+                self $(.$field)? .max_rows = n_rows.into();
+                self
+            }
         }
     };
 }
@@ -198,7 +223,30 @@ impl ForestParams {
             let value = self.n_trees as f64;
             return Err(Error::InvalidParameter { name: "n_trees", value, expected: "between 1 and 2^24" });
         }
+        for (name, n_rows) in [("window", self.window), ("max_rows", self.max_rows)] {
+            if n_rows == Some(0) {
+                return Err(Error::InvalidParameter { name, value: 0.0, expected: "at least 1" });
+            }
+        }
+        if let (Some(_), Some(max_rows)) = (self.window, self.max_rows) {
+            let expected = "left out where a window is given: a forest holds its rows by one rule";
+            return Err(Error::InvalidParameter { name: "max_rows", value: max_rows as f64, expected });
+        }
         self.validation.check()
+    }
+
+    /// Refuses a rule for the rows held, for models that hold all rows.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`].
+    pub(crate) fn check_holds_all(&self) -> Result<()> {
+        let expected = "left out: only regression, classification and density forests choose the rows they hold";
+        for (name, n_rows) in [("window", self.window), ("max_rows", self.max_rows)] {
+            if let Some(n_rows) = n_rows {
+                return Err(Error::InvalidParameter { name, value: n_rows as f64, expected });
+            }
+        }
+        Ok(())
     }
 
     /// The measure these parameters mean on the first data.

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::forest::retention::Held;
 use crate::forest::{Forest, RegressionForest, Summary, TreeDigest};
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::{Bounds, BuiltInMeasure};
@@ -54,7 +55,8 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         archive.insert_vec("root_upper", domain.first_box().upper().to_vec())?;
         let store = self.store();
         archive.insert("points", &[store.n_slots(), store.n_dims()], store.coordinates().to_vec())?;
-        archive.insert_vec("multiplicity", store.multiplicities().to_vec())
+        archive.insert_vec("multiplicity", store.multiplicities().to_vec())?;
+        self.held().map_or(Ok(()), |held| held.write_to(archive))
     }
 
     /// The forest of a model's archive, its trees still empty, and how they must come out: [`Forest::regrow_as_saved`]
@@ -76,7 +78,9 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let points: Vec<f64> = archive.matrix_slice("points", &[multiplicity.len(), n_dims])?.to_vec();
         let store = PointStore::restored(n_dims, points, multiplicity)?;
         let domain = Domain::restored_under(params.rules, params.seed, first, params.rung, params.lifetime)?;
-        let forest = Self::from_parts(params.measure, domain, store, params.n_trees)?;
+        let held = Held::read_from(archive, params.seed, &store)?;
+        let mut forest = Self::from_parts(params.measure, domain, store, params.n_trees)?;
+        forest.hold(held);
         let outside = forest.store().points().any(|p| !forest.domain().root_box().contains(forest.store().point(p)));
         if outside {
             return Err(ModelFileError::Inconsistent { what: "a stored point lies outside the root box" }.into());

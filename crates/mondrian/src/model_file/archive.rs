@@ -118,6 +118,11 @@ impl Archive {
             .map_err(|e| ModelFileError::Parameters { name: name.to_owned(), why: e.to_string() }.into())
     }
 
+    /// Whether there is such a set of parameters.
+    pub(crate) fn has_params(&self, name: &str) -> bool {
+        self.metadata.contains_key(&format!("{PARAMS}{name}"))
+    }
+
     /// Adds an array.
     ///
     /// # Errors

@@ -13,6 +13,7 @@
 
 mod automatic;
 mod gamma;
+mod learn;
 mod loss;
 mod masks;
 mod one_row;
@@ -33,8 +34,10 @@ use std::sync::{Arc, OnceLock};
 
 use crate::parallel::prelude::*;
 
-use crate::forest::{Forest, LifetimeChoice, RowBatch};
+use crate::forest::retention::{Rule, first_rows, refuse_weights};
+use crate::forest::{Forest, LifetimeChoice};
 use crate::progress::{FitOptions, Progress};
+use crate::select::split::gather;
 use crate::{Error, Lifetime, Points, Result};
 use gamma::FromSample;
 pub(in crate::forest) use masks::{PointClasses, check_labels};
@@ -83,10 +86,20 @@ impl ClassificationForest {
         check_labels(points.n_rows(), labels, n_classes)?;
         let FitOptions { weights, mut progress } = options;
         let Some(weights) = weights else {
+            if let Some(rows) = first_rows(&params.forest, points, &[], None)? {
+                let (x, _) = gather(points, &[], &rows);
+                let labels: Vec<u32> = rows.iter().map(|row| labels[*row]).collect();
+                let (points, params) =
+                    (Points::row_major(&x, points.n_columns())?, params.clone().n_classes(n_classes));
+                return Self::fitted(&params, points, &labels, FitOptions::watched(progress));
+            }
             let mut model = Self::on(params, points, n_classes)?;
             model.learn_rows(points, labels, n_classes, &mut progress)?;
             return Ok(model);
         };
+        if Rule::of(&params.forest).is_some() {
+            refuse_weights(Some(weights))?;
+        }
         let (rows, labels) = repeated(points, labels, weights)?;
         let points = Points::row_major(&rows, points.n_columns())?;
         let params = params.clone().n_classes(n_classes);
@@ -130,185 +143,9 @@ impl ClassificationForest {
         Self { params, trained, view, gamma, from_sample: FromSample::default(), lifetime }
     }
 
-    /// Learns more rows, online. A label that no row had so far is a new class.
-    ///
-    /// An automatic lifetime becomes infinite: it cannot be chosen anew with every row.
-    ///
-    /// # Errors
-    /// As [`ClassificationParams::fit`]; the model is then as before.
-    pub fn learn(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
-        self.learn_with(points, labels, FitOptions::default())
-    }
-
-    /// As [`ClassificationForest::learn`], with weights as in [`ClassificationParams::fit_with`] or a progress callback.
-    /// With a callback it learns in a copy, so that nothing has changed if it is cancelled: for batches large enough to
-    /// pay for one.
-    ///
-    /// # Errors
-    /// As [`ClassificationForest::learn`], and [`Error::Cancelled`]; on error the model is as before.
-    pub fn learn_with(&mut self, points: Points<'_>, labels: &[u32], options: FitOptions<'_>) -> Result<()> {
-        let FitOptions { weights, mut progress } = options;
-        self.learn_in_place(points, labels, classes_of(labels), weights, &mut progress)
-    }
-
-    /// Makes known classes that no row has had so far; fewer than there are change nothing.
-    ///
-    /// # Errors
-    /// [`Error::TooLarge`] for more classes than there can be; the model is then as before.
-    pub fn grow_classes(&mut self, n_classes: usize) -> Result<()> {
-        let n_classes = n_classes.max(self.n_classes());
-        check_labels(0, &[], n_classes)?;
-        if n_classes > self.n_classes() {
-            let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
-            let n_words = classes.n_words();
-            classes.set_n_classes(n_classes);
-            if classes.n_words() != n_words {
-                forest.gather(classes);
-            }
-            self.forget_automatic();
-        }
-        Ok(())
-    }
-
-    fn learn_in_place(
-        &mut self,
-        points: Points<'_>,
-        labels: &[u32],
-        n_classes: usize,
-        weights: Option<&[f64]>,
-        progress: &mut Progress<'_>,
-    ) -> Result<()> {
-        match weights {
-            None => self.learn_rows(points, labels, n_classes, progress)?,
-            Some(weights) => {
-                check_labels(points.n_rows(), labels, n_classes.max(self.n_classes()))?;
-                let (rows, labels) = repeated(points, labels, weights)?;
-                self.learn_rows(Points::row_major(&rows, points.n_columns())?, &labels, n_classes, progress)?;
-            }
-        }
-        self.view = self.view.or(Some(Lifetime::INFINITE));
-        Ok(())
-    }
-
-    fn learn_rows(
-        &mut self,
-        points: Points<'_>,
-        labels: &[u32],
-        n_classes: usize,
-        progress: &mut Progress<'_>,
-    ) -> Result<()> {
-        let n_classes = n_classes.max(self.n_classes());
-        check_labels(points.n_rows(), labels, n_classes)?;
-        let row_batch = self.trained.forest.row_batch(points)?;
-        self.take(row_batch, labels, n_classes, progress)
-    }
-
-    /// Takes rows. On error nothing has changed.
-    fn take(
-        &mut self,
-        row_batch: RowBatch,
-        labels: &[u32],
-        n_classes: usize,
-        progress: &mut Progress<'_>,
-    ) -> Result<()> {
-        let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
-        let points = forest.learn(row_batch, (labels, n_classes), classes, progress)?;
-        self.from_sample.touch(forest.store(), &points);
-        self.forget_automatic();
-        Ok(())
-    }
-
-    /// Takes rows into the store and leaves the trees as they are, until [`ClassificationForest::grow_staged`].
-    pub(in crate::forest) fn stage(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
-        check_labels(points.n_rows(), labels, self.n_classes())?;
-        let row_batch = self.trained.forest.row_batch(points)?;
-        let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
-        let n_classes = classes.n_classes();
-        forest.stage(row_batch, (labels, n_classes), classes)
-    }
-
-    /// The lifetime that trees will be grown to, as if it had been given; there are none yet.
-    pub(in crate::forest) fn stage_lifetime(&mut self, lifetime: Lifetime) {
-        Arc::make_mut(&mut self.trained).forest.set_lifetime_of_staged(lifetime);
-        self.params.forest.lifetime = LifetimeChoice::Value(lifetime);
-        self.view = Some(lifetime);
-    }
-
-    /// Grows all trees from the store.
-    pub(in crate::forest) fn grow_staged(&mut self, progress: &mut Progress<'_>) -> Result<()> {
-        let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
-        forest.regrow_with_progress(classes, progress)?;
-        self.from_sample = FromSample::default();
-        self.forget_automatic();
-        Ok(())
-    }
-
     fn forget_automatic(&mut self) {
         self.gamma = OnceLock::new();
         self.lifetime = OnceLock::new();
-    }
-
-    /// Forgets rows: the model becomes the one that never saw them, except that classes stay.
-    ///
-    /// # Errors
-    /// [`Error::UnknownRow`] for a row that was not learned with this label (or not so often); nothing is changed then.
-    pub fn forget(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
-        if labels.len() != points.n_rows() {
-            return Err(Error::LengthMismatch { what: "labels", expected: points.n_rows(), found: labels.len() });
-        }
-        self.trained.forest.check_rows("forgetting")?;
-        let coordinates = self.trained.forest.coordinates(points)?;
-        let found = self.find_rows(&coordinates, labels)?;
-        let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
-        found.iter().zip(labels).for_each(|(point, class)| classes.remove(*point, *class));
-        // While the store has their coordinates.
-        self.from_sample.touch(forest.store(), &found);
-        forest.forget(classes, &found);
-        self.forget_automatic();
-        Ok(())
-    }
-
-    /// The point of each row, all rows taken together being held.
-    fn find_rows(&self, coordinates: &[f64], labels: &[u32]) -> Result<Vec<u32>> {
-        let TrainedTrees { forest, classes } = &*self.trained;
-        let mut asked = std::collections::HashMap::new();
-        let mut found = Vec::with_capacity(labels.len());
-        for (row, (x, class)) in coordinates.chunks_exact(forest.n_dims()).zip(labels).enumerate() {
-            let point = forest.store().find(x).ok_or(Error::UnknownRow { row })?;
-            let times = asked.entry((point, *class)).or_insert(0_u32);
-            *times += 1;
-            if *times > classes.count(point, *class) {
-                return Err(Error::UnknownRow { row });
-            }
-            found.push(point);
-        }
-        Ok(found)
-    }
-
-    /// Takes the rows of another forest with the same key: the forest of all rows.
-    ///
-    /// # Errors
-    /// [`Error::Incompatible`] where seeds, numbers of trees, boxes, measures, lifetimes, γ or the treatment of unseen
-    /// cuts differ; nothing is changed then.
-    pub fn merge(&mut self, other: &Self) -> Result<()> {
-        self.trained.forest.check_mergeable(&other.trained.forest)?;
-        let differs = [
-            ("lifetimes", self.view != other.view),
-            ("values of gamma", self.params.gamma != other.params.gamma),
-            ("treatments of unseen cuts", self.params.unseen != other.params.unseen),
-        ];
-        if let Some((what, _)) = differs.iter().find(|(_, differs)| *differs) {
-            return Err(Error::Incompatible { what });
-        }
-        let (coordinates, labels) = other.rows();
-        let n_classes = self.n_classes().max(other.n_classes());
-        self.take(self.trained.forest.arrivals_at(coordinates), &labels, n_classes, &mut Progress::none())?;
-        let terminal = other.trained.forest.domain().lifetime();
-        if terminal > self.trained.forest.domain().lifetime() {
-            let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
-            forest.raise_lifetime(classes, terminal);
-        }
-        Ok(())
     }
 
     /// All rows in measure coordinates, row-major, with their classes; none of a forest that was finished from a summary.
@@ -324,34 +161,6 @@ impl ClassificationForest {
             }
         }
         (coordinates, labels)
-    }
-
-    /// The same forest with its classes numbered anew: class k becomes `numbers[k]`. For merging forests whose callers
-    /// gave classes different numbers.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] without a number for each class, [`Error::InvalidParameter`] for a number that is no
-    /// class, [`Error::Incompatible`] where two classes would become one, [`Error::WithoutRows`].
-    pub fn renumbered(&self, numbers: &[u32], n_classes: usize) -> Result<Self> {
-        self.trained.forest.check_rows("numbering classes anew")?;
-        check_labels(self.n_classes(), numbers, n_classes)?;
-        let mut taken = vec![false; n_classes];
-        if numbers.iter().any(|k| std::mem::replace(&mut taken[*k as usize], true)) {
-            return Err(Error::Incompatible { what: "class numbers (two classes have one)" });
-        }
-        let mut model = self.clone();
-        let TrainedTrees { forest, classes } = Arc::make_mut(&mut model.trained);
-        let mut renamed = PointClasses::new(n_classes);
-        for point in forest.store().points() {
-            for (class, count) in classes.of(point) {
-                renamed.add_rows(point, numbers[*class as usize], *count);
-            }
-        }
-        *classes = renamed;
-        forest.gather(classes);
-        model.from_sample = FromSample::default();
-        model.forget_automatic();
-        Ok(model)
     }
 
     /// The forest looked at with a smaller lifetime: what a fit with it would be. Nothing is copied.

@@ -11,7 +11,7 @@ use crate::{Error, Points, Result};
 ///
 /// | name | default | meaning | range |
 /// | --- | --- | --- | --- |
-/// | `n_trees`, `lifetime`, `seed`, `bounds`, `measure`, `measure_weights`, `validation` | [`ForestParams`] | the trees | |
+/// | `n_trees`, `lifetime`, `seed`, `bounds`, `measure`, `measure_weights`, `validation`, `window`, `max_rows` | [`ForestParams`] | the trees and the rows held | |
 /// | `gamma` | automatic | a block of duration s keeps e^{−γs} of its parent's opinion | > 0 |
 /// | `unseen` | keyed | cuts that no training point has reached | |
 /// | `n_classes` | the largest label plus one | classes known before any row of them | ≥ 1 |

@@ -1,5 +1,6 @@
 //! Classification forests in model files.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,21 @@ impl Saved for ClassificationForest {
         let mut classes = PointClasses::new(n_classes);
         for ((point, class), count) in point.iter().zip(class).zip(count) {
             classes.add_rows(*point, *class, *count);
+        }
+        if let Some(held) = forest.held() {
+            let mut left: HashMap<(u32, u32), u32> =
+                point.iter().zip(class).zip(count).map(|((point, class), count)| ((*point, *class), *count)).collect();
+            let known = held.rows().all(|(_, (point, value))| {
+                let [class] = **value else { return false };
+                let count = left.get_mut(&(*point, class as u32)).filter(|count| **count > 0);
+                count.is_some_and(|count| {
+                    *count -= 1;
+                    f64::from(class as u32) == class
+                })
+            });
+            if !known {
+                return inconsistent("classes of the rows of a window or sample");
+            }
         }
         forest.regrow_as_saved(&classes, &growth)?;
         let trained = Arc::new(TrainedTrees { forest, classes });

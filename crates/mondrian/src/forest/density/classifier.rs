@@ -63,6 +63,7 @@ impl DensityClassifierParams {
         if points.n_rows() == 0 {
             return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
         }
+        self.density.forest.check_holds_all()?;
         let domain = DensityForest::with_domain(&shared(&self.density, points)?, points)?;
         let mut classifier = DensityClassifier { prior: self.prior, domain, classes: Vec::new() };
         classifier.learn_with_progress(points, labels, &mut progress)?;

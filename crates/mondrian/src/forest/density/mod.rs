@@ -10,6 +10,7 @@ mod cells;
 mod classifier;
 mod descent;
 mod evaluate;
+mod learn;
 mod params;
 mod path;
 mod polya;
@@ -30,9 +31,9 @@ pub use view::{DensityScore, DensityView};
 
 use std::sync::OnceLock;
 
-use crate::forest::{Forest, LifetimeChoice, RowBatch};
-use crate::process::Bounds;
-use crate::progress::{FitOptions, Progress};
+use crate::forest::{Forest, LifetimeChoice};
+use crate::process::{Bounds, Measure};
+use crate::progress::Progress;
 use crate::tree::PointStore;
 use crate::{Error, Lifetime, Points, Result};
 
@@ -52,7 +53,8 @@ use crate::{Error, Lifetime, Points, Result};
 #[derive(Debug, Clone)]
 pub struct DensityForest {
     pub(crate) params: DensityParams,
-    /// The root box in raw units.
+    /// The root box in raw units, at first and now.
+    pub(crate) first_bounds: Bounds,
     pub(crate) bounds: Bounds,
     pub(crate) forest: Forest,
     /// The view: at most the lifetime that the trees are grown to.
@@ -67,19 +69,6 @@ impl DensityForest {
         DensityParams::default()
     }
 
-    /// Learns rows and chooses an automatic lifetime on them.
-    pub(crate) fn learn_first(&mut self, points: Points<'_>, progress: &mut Progress<'_>) -> Result<()> {
-        let automatic = self.params.forest.lifetime == LifetimeChoice::Auto;
-        // Trees that are not cut yet are grown in no time.
-        let grown = if automatic { 0.01 } else { 1.0 };
-        self.learn_in_place(points, &mut progress.part(0.0, grown))?;
-        if automatic {
-            let path = tuning::selecting_path(self, &mut progress.part(grown, 1.0))?;
-            self.set_lifetime(path.path.best_lifetime())?;
-        }
-        Ok(())
-    }
-
     /// A density without rows, uniform on its box; box and measure come from the first data.
     pub(crate) fn with_domain(params: &DensityParams, first: Points<'_>) -> Result<Self> {
         params.check()?;
@@ -91,15 +80,31 @@ impl DensityForest {
         let mut placed = params.forest.clone();
         placed.bounds = Some(bounds.clone());
         let forest = Forest::with_domain(&placed, first, lifetime)?.storing_every_cut();
-        Ok(Self { params: params.clone(), bounds, forest, lifetime, resolved_gamma: OnceLock::new() })
+        Self::on_first_box(params.clone(), bounds, forest, lifetime)
+    }
+
+    /// A density of parts, given its first box in raw units.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] for a box too wide to have a volume.
+    pub(crate) fn on_first_box(
+        params: DensityParams,
+        first_bounds: Bounds,
+        forest: Forest,
+        lifetime: Lifetime,
+    ) -> Result<Self> {
+        let bounds = first_bounds.clone();
+        let mut model = Self { params, first_bounds, bounds, forest, lifetime, resolved_gamma: OnceLock::new() };
+        model.bounds = model.bounds_at(model.forest.domain().rung())?;
+        Ok(model)
     }
 
     /// A density without rows, whose automatic γ comes from a forest over some of them.
     pub(in crate::forest) fn finished(params: &DensityParams, bounds: &Bounds, forest: Forest, sample: Forest) -> Self {
         let lifetime = forest.domain().lifetime();
         let of = |forest, resolved_gamma| {
-            let (params, bounds) = (params.clone(), bounds.clone());
-            Self { params, bounds, forest, lifetime, resolved_gamma }
+            let (params, first_bounds, bounds) = (params.clone(), bounds.clone(), bounds.clone());
+            Self { params, first_bounds, bounds, forest, lifetime, resolved_gamma }
         };
         let gamma = of(sample.storing_every_cut(), OnceLock::new()).gamma();
         of(forest, OnceLock::from(gamma))
@@ -110,9 +115,35 @@ impl DensityForest {
         &self.params
     }
 
-    /// The box, in raw units, that all mass lies in.
+    /// The box, in raw units, that all mass lies in. Rows outside a box that came from the first data widen it.
     pub fn bounds(&self) -> &Bounds {
         &self.bounds
+    }
+
+    /// The box in raw units at a rung of the ladder. A dimension of weight zero stays as it is.
+    fn bounds_at(&self, rung: u32) -> Result<Bounds> {
+        if rung == 0 {
+            return Ok(self.first_bounds.clone());
+        }
+        let (first, measure) = (&self.first_bounds, self.forest.measure());
+        let mut domain = self.forest.domain().clone();
+        domain.set_rung(rung)?;
+        let corner = |of_box: &[f64], of_first: &[f64]| -> Vec<f64> {
+            let place = |dim: usize| if self.is_flat(dim) { of_first[dim] } else { measure.place(dim, of_box[dim]) };
+            (0..of_first.len()).map(place).collect()
+        };
+        let root = domain.root_box();
+        let (lower, upper) = (corner(root.lower(), first.lower()), corner(root.upper(), first.upper()));
+        if lower.iter().zip(&upper).any(|(lower, upper)| !(upper - lower).is_finite()) {
+            return Err(Error::TooLarge { what: "the box of a density", expected: f64::INFINITY, limit: f64::MAX });
+        }
+        Bounds::new(&lower, &upper)
+    }
+
+    /// Whether the measure sees no length along a dimension.
+    fn is_flat(&self, dim: usize) -> bool {
+        let (measure, first) = (self.forest.measure(), &self.first_bounds);
+        measure.coordinate(dim, first.lower()[dim]) >= measure.coordinate(dim, first.upper()[dim])
     }
 
     /// The lifetime it answers with.
@@ -147,94 +178,20 @@ impl DensityForest {
         self.bounds.lengths().map(libm::log).sum()
     }
 
-    /// Learns more rows: the same model as a fit to all of them on this box with this lifetime.
-    ///
-    /// # Errors
-    /// [`Error::OutsideBox`] naming the first row outside the box, [`Error::LengthMismatch`]; nothing has changed then.
-    pub fn learn(&mut self, points: Points<'_>) -> Result<()> {
-        self.learn_with(points, FitOptions::default())
-    }
-
-    /// As [`DensityForest::learn`], with a progress callback: then it learns in a copy, so that nothing has changed if it
-    /// is cancelled, which pays for large batches.
-    ///
-    /// # Errors
-    /// As [`DensityForest::learn`], [`Error::NoWeights`] and [`Error::Cancelled`]; nothing has changed then.
-    pub fn learn_with(&mut self, points: Points<'_>, options: FitOptions<'_>) -> Result<()> {
-        let mut progress = options.unweighted("a density forest")?;
-        self.learn_in_place(points, &mut progress)
-    }
-
-    fn learn_in_place(&mut self, points: Points<'_>, progress: &mut Progress<'_>) -> Result<()> {
-        self.check_all_inside(points)?;
-        self.take(self.forest.row_batch(points)?, progress)
-    }
-
-    fn take(&mut self, row_batch: RowBatch, progress: &mut Progress<'_>) -> Result<()> {
-        self.forest.learn(row_batch, (), &mut (), progress)?;
-        self.resolved_gamma = OnceLock::new();
-        Ok(())
-    }
-
     /// Refuses rows outside the box.
     pub(crate) fn check_all_inside(&self, points: Points<'_>) -> Result<()> {
         points.check_width(self.forest.n_dims())?;
-        (0..points.n_rows()).try_for_each(|row| self.check_inside(points, row))
+        (0..points.n_rows()).try_for_each(|row| self.check_inside(points, row, |_| true))
     }
 
-    fn check_inside(&self, points: Points<'_>, row: usize) -> Result<()> {
-        for (column, value) in points.row(row).enumerate() {
+    /// Refuses a row outside the box along one of some dimensions.
+    fn check_inside(&self, points: Points<'_>, row: usize, looks_at: impl Fn(usize) -> bool) -> Result<()> {
+        for (column, value) in points.row(row).enumerate().filter(|(column, _)| looks_at(*column)) {
             let (lower, upper) = (self.bounds.lower()[column], self.bounds.upper()[column]);
             if !(lower <= value && value <= upper) {
                 return Err(Error::OutsideBox { row, column, value, lower, upper });
             }
         }
-        Ok(())
-    }
-
-    /// Learns the rows of another density with the same seed, trees, box and measure: the fit to the rows of both.
-    ///
-    /// # Errors
-    /// [`Error::Incompatible`] saying what differs; nothing has changed then.
-    pub fn merge(&mut self, other: &Self) -> Result<()> {
-        self.forest.check_mergeable(&other.forest)?;
-        if self.bounds != other.bounds {
-            return Err(Error::Incompatible { what: "root boxes" });
-        }
-        if self.params.gamma != other.params.gamma {
-            return Err(Error::Incompatible { what: "values of gamma" });
-        }
-        let store = other.forest.store();
-        let mut coordinates = Vec::with_capacity(store.n_rows() * store.n_dims());
-        for point in store.points() {
-            for _ in 0..store.multiplicity(point) {
-                coordinates.extend_from_slice(store.point(point));
-            }
-        }
-        self.take(self.forest.arrivals_at(coordinates), &mut Progress::none())
-    }
-
-    /// Forgets rows: the model that never saw them, on this box with this lifetime.
-    ///
-    /// # Errors
-    /// [`Error::UnknownRow`] for the first row that is not held (any more); nothing has changed then.
-    pub fn forget(&mut self, points: Points<'_>) -> Result<()> {
-        self.forest.check_rows("forgetting")?;
-        let coordinates = self.forest.coordinates(points)?;
-        let store = self.forest.store();
-        let mut found = Vec::with_capacity(points.n_rows());
-        let mut taken = std::collections::HashMap::new();
-        for (row, x) in coordinates.chunks_exact(store.n_dims()).enumerate() {
-            let point = store.find(x).ok_or(Error::UnknownRow { row })?;
-            let n_taken = taken.entry(point).or_insert(0);
-            *n_taken += 1;
-            if *n_taken > store.multiplicity(point) {
-                return Err(Error::UnknownRow { row });
-            }
-            found.push(point);
-        }
-        self.forest.forget(&(), &found);
-        self.resolved_gamma = OnceLock::new();
         Ok(())
     }
 
@@ -333,9 +290,24 @@ impl DensityForest {
     /// The rows that lie in the box, and their measure coordinates.
     pub(crate) fn inside(&self, points: Points<'_>) -> Result<(Vec<usize>, Vec<f64>)> {
         points.check_width(self.forest.n_dims())?;
-        let rows: Vec<usize> = (0..points.n_rows()).filter(|row| self.check_inside(points, *row).is_ok()).collect();
-        let raw: Vec<f64> = rows.iter().flat_map(|row| points.row(*row)).collect();
-        let coordinates = self.forest.coordinates(Points::row_major(&raw, points.n_columns())?)?;
+        let (n_dims, domain) = (self.forest.n_dims(), self.forest.domain());
+        if domain.rung() == 0 {
+            let is_inside = |row: &usize| self.check_inside(points, *row, |_| true).is_ok();
+            let rows: Vec<usize> = (0..points.n_rows()).filter(is_inside).collect();
+            let raw: Vec<f64> = rows.iter().flat_map(|row| points.row(*row)).collect();
+            let coordinates = self.forest.coordinates(Points::row_major(&raw, n_dims)?)?;
+            return Ok((rows, coordinates));
+        }
+        // The corners of a widened box are round in the measure, not in raw units.
+        let all = self.forest.measure().coordinates(&points.as_row_major(), n_dims);
+        let flat: Vec<bool> = (0..n_dims).map(|dim| self.is_flat(dim)).collect();
+        let (mut rows, mut coordinates) = (Vec::new(), Vec::new());
+        for (row, u) in all.chunks_exact(n_dims).enumerate() {
+            if domain.root_box().contains(u) && self.check_inside(points, row, |dim| flat[dim]).is_ok() {
+                rows.push(row);
+                coordinates.extend_from_slice(u);
+            }
+        }
         Ok((rows, coordinates))
     }
 
@@ -353,26 +325,7 @@ impl DensityForest {
         let n_trees = n_trees.min(self.forest.n_trees());
         let forest = Forest::from_parts(self.forest.measure().clone(), domain, store, n_trees)?;
         let params = DensityParams { gamma: GammaChoice::Value(gamma), ..self.params.clone() };
-        Ok(Self { params, bounds: self.bounds.clone(), forest, lifetime, resolved_gamma: OnceLock::new() })
-    }
-
-    /// Learns rows given in measure coordinates, each so many times.
-    ///
-    /// # Errors
-    /// [`Error::TooLarge`] for points repeated absurdly often: a file of a few bytes can claim billions of rows, and
-    /// each would be written out here.
-    pub(crate) fn take_points(&mut self, coordinates: &[f64], rows: &[u32]) -> Result<()> {
-        let n_dims = self.forest.n_dims();
-        let (total, limit) = (rows.iter().map(|n| u64::from(*n)).sum::<u64>(), (64 * rows.len() as u64).max(1 << 22));
-        if total > limit {
-            return Err(Error::TooLarge { what: "repeated rows", expected: total as f64, limit: limit as f64 });
-        }
-        let repeated: Vec<f64> = coordinates
-            .chunks_exact(n_dims)
-            .zip(rows)
-            .flat_map(|(x, n)| std::iter::repeat_n(x, *n as usize).flatten().copied())
-            .collect();
-        self.take(self.forest.arrivals_at(repeated), &mut Progress::none())
+        Self::on_first_box(params, self.first_bounds.clone(), forest, lifetime)
     }
 }
 

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::forest::density::DensityForest;
+use crate::forest::retention::first_rows;
 use crate::forest::{ForestParams, GammaChoice, LifetimeChoice, forest_builder};
 use crate::process::Bounds;
 use crate::progress::FitOptions;
+use crate::select::split::gather;
 use crate::{Error, Points, Result};
 
 /// Parameters of a density; defaults in [`DensityParams::default`].
@@ -70,6 +72,11 @@ impl DensityParams {
     /// As [`DensityParams::fit`], [`Error::NoWeights`] and [`Error::Cancelled`].
     pub fn fit_with(&self, points: Points<'_>, options: FitOptions<'_>) -> Result<DensityForest> {
         let mut progress = options.unweighted("a density forest")?;
+        let held = first_rows(&self.forest, points, &[], None)?.map(|rows| gather(points, &[], &rows).0);
+        let points = match &held {
+            Some(x) => Points::row_major(x, points.n_columns())?,
+            None => points,
+        };
         let mut model = DensityForest::with_domain(self, points)?;
         model.learn_first(points, &mut progress)?;
         Ok(model)

@@ -1,7 +1,5 @@
 //! Densities in model files: parameters, box, points; the trees follow from them.
 
-use std::sync::OnceLock;
-
 use serde::{Deserialize, Serialize};
 
 use crate::forest::Forest;
@@ -26,8 +24,8 @@ impl Saved for DensityForest {
             return Ok(archive);
         }
         self.forest.write_to(&mut archive)?;
-        archive.insert_vec("box_lower", self.bounds.lower().to_vec())?;
-        archive.insert_vec("box_upper", self.bounds.upper().to_vec())?;
+        archive.insert_vec("box_lower", self.first_bounds.lower().to_vec())?;
+        archive.insert_vec("box_upper", self.first_bounds.upper().to_vec())?;
         Ok(archive)
     }
 
@@ -42,24 +40,24 @@ impl Saved for DensityForest {
         let bounds = Bounds::new(archive.slice("box_lower")?, archive.slice("box_upper")?)?;
         let (forest, growth): (Forest, _) = Forest::read_from(archive)?;
         let mut forest = forest.storing_every_cut();
-        check_ground(&forest, &bounds, lifetime)?;
+        check_ground(&forest, &bounds, lifetime, params.forest.bounds.is_some())?;
         forest.regrow_as_saved(&(), &growth)?;
-        Ok(Self { params, bounds, forest, lifetime, resolved_gamma: OnceLock::new() })
+        Self::on_first_box(params, bounds, forest, lifetime)
     }
 }
 
-/// Refuses a box that is not the trees' root box, or a lifetime beyond the trees'.
-fn check_ground(forest: &Forest, bounds: &Bounds, lifetime: Lifetime) -> Result<()> {
+/// Refuses a box that is not the trees' first root box, one that was given and is widened, or a lifetime beyond the trees'.
+fn check_ground(forest: &Forest, bounds: &Bounds, lifetime: Lifetime, is_given: bool) -> Result<()> {
     let domain = forest.domain();
     let wrong = |what| Err(ModelFileError::Inconsistent { what }.into());
-    if domain.rung() != 0 || bounds.n_dims() != domain.n_dims() {
+    if is_given && domain.rung() != 0 || bounds.n_dims() != domain.n_dims() {
         return wrong("a density's box and its trees' root box");
     }
     if !domain.lifetime().is_finite() || lifetime > domain.lifetime() {
         return wrong("a density's lifetime and its trees'");
     }
     for (dim, (&lower, &upper)) in bounds.lower().iter().zip(bounds.upper()).enumerate() {
-        let root = domain.root_box();
+        let root = domain.first_box();
         let same = (forest.measure().coordinate(dim, lower) + 0.0).next_down() == root.lower()[dim]
             && forest.measure().coordinate(dim, upper) + 0.0 == root.upper()[dim];
         if !(lower < upper) || !same {

@@ -3,6 +3,7 @@
 mod batch_predict;
 mod calibration;
 pub(crate) mod fixed;
+mod learn;
 mod leave_one_out;
 mod mixture;
 mod noise;
@@ -28,9 +29,11 @@ pub use targets::{Sums, Targets};
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::forest::{Forest, RowBatch, TreeDigest};
+use crate::forest::retention::HeldRow;
+use crate::forest::{Forest, TreeDigest};
+use crate::model_file::ModelFileError;
 use crate::points::first_not_finite;
-use crate::progress::{FitOptions, Progress};
+use crate::progress::Progress;
 use crate::tree::Rules;
 use crate::{Error, Lifetime, Points, Result};
 use calibration::{Calibration, Model, RowsOf};
@@ -95,6 +98,20 @@ impl Core {
             noises: OnceLock::new(),
             calibrations: Mutex::default(),
             sample: None,
+        }
+    }
+
+    /// Forgets rows of the targets.
+    fn forget_found(&mut self, rows: &[u32]) {
+        if rows.is_empty() {
+            return;
+        }
+        let (points, changed) = self.targets.remove(rows);
+        // While the store has their coordinates.
+        self.touch(&points);
+        self.forest.forget(&self.targets, &points);
+        if changed {
+            self.forest.gather(&self.targets);
         }
     }
 
@@ -205,6 +222,11 @@ impl RegressionForest {
         rows.check(forest.store())?;
         let mut targets = Targets::new(rows.n_targets);
         targets.add(rows.points, rows.y, Some(rows.weights));
+        if let Some(held) = forest.held() {
+            let rows: Vec<HeldRow> = held.rows().map(|(_, row)| row.clone()).collect();
+            let inconsistent = |_| ModelFileError::Inconsistent { what: "targets of the rows of a window or sample" };
+            targets.find_held(&rows).map_err(inconsistent)?;
+        }
         forest.regrow_as_saved(&targets, &growth)?;
         let view = view.min(forest.domain().lifetime());
         Ok(Self { core: Arc::new(Core::new(params, forest, targets)), view })
@@ -224,68 +246,6 @@ impl RegressionForest {
         Self { core: Arc::new(Core { gaussians, sample, ..Core::new(params, forest, targets) }), view }
     }
 
-    /// Learns more rows: the model becomes the one that a batch of all rows would have given.
-    ///
-    /// # Errors
-    /// As [`RegressionParams::fit`]; on error the model is as before.
-    pub fn learn(&mut self, points: Points<'_>, targets: &[f64]) -> Result<()> {
-        self.learn_with(points, targets, FitOptions::default())
-    }
-
-    /// As [`RegressionForest::learn`], with sample weights or a progress callback. With a callback it learns in a copy,
-    /// so that nothing has changed if it is cancelled: for batches large enough to pay for one.
-    ///
-    /// # Errors
-    /// As [`RegressionForest::learn`], and [`Error::Cancelled`]; on error the model is as before.
-    pub fn learn_with(&mut self, points: Points<'_>, targets: &[f64], options: FitOptions<'_>) -> Result<()> {
-        let FitOptions { weights, mut progress } = options;
-        let rows = self.checked_rows(points, targets, weights)?;
-        self.learn_rows(&rows, &mut progress)
-    }
-
-    fn checked_rows<'a>(&self, points: Points<'a>, targets: &'a [f64], weights: Option<&[f64]>) -> Result<Rows<'a>> {
-        let rows = Rows::checked(points, targets, weights)?;
-        points.check_width(self.n_dims())?;
-        if rows.n_targets != self.n_targets() && rows.n_rows > 0 {
-            let (expected, found) = (self.n_targets(), rows.n_targets);
-            return Err(Error::LengthMismatch { what: "targets per row", expected, found });
-        }
-        Ok(rows)
-    }
-
-    fn learn_rows(&mut self, rows: &Rows<'_>, progress: &mut Progress<'_>) -> Result<()> {
-        if rows.n_rows == 0 {
-            return Ok(());
-        }
-        let row_batch = self.core.forest.row_batch(rows.points(self.n_dims()))?;
-        self.take(row_batch, &rows.y, rows.weights.as_deref(), progress)
-    }
-
-    /// Takes rows into the store and leaves the trees as they are, until [`RegressionForest::grow_staged`].
-    pub(crate) fn stage(&mut self, points: Points<'_>, targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
-        let rows = self.checked_rows(points, targets, weights)?;
-        if rows.n_rows == 0 {
-            return Ok(());
-        }
-        let row_batch = self.core.forest.row_batch(rows.points(self.n_dims()))?;
-        let Core { forest, targets, .. } = Arc::make_mut(&mut self.core);
-        forest.stage(row_batch, (&rows.y[..], rows.weights.as_deref()), targets)
-    }
-
-    /// The lifetime that trees will be grown to; there are none yet.
-    pub(crate) fn stage_lifetime(&mut self, lifetime: Lifetime) {
-        Arc::make_mut(&mut self.core).forest.set_lifetime_of_staged(lifetime);
-        self.view = lifetime;
-    }
-
-    /// Grows all trees from the store.
-    pub(crate) fn grow_staged(&mut self, progress: &mut Progress<'_>) -> Result<()> {
-        let core = Arc::make_mut(&mut self.core);
-        core.forest.regrow_with_progress(&core.targets, progress)?;
-        core.touch_all();
-        Ok(())
-    }
-
     /// Lets the trees go, unless a clone shares them.
     pub(crate) fn drop_trees(&mut self) {
         if let Some(core) = Arc::get_mut(&mut self.core) {
@@ -298,69 +258,6 @@ impl RegressionForest {
         let Core { forest, targets, .. } = &*self.core;
         let sums: usize = forest.trees().iter().map(|(_, sums)| sums.n_bytes()).sum();
         forest.n_bytes() + sums + forest.store().n_bytes() + targets.n_bytes()
-    }
-
-    /// Learns checked rows. On error nothing has changed.
-    fn take(
-        &mut self,
-        row_batch: RowBatch,
-        y: &[f64],
-        weights: Option<&[f64]>,
-        progress: &mut Progress<'_>,
-    ) -> Result<()> {
-        let core = Arc::make_mut(&mut self.core);
-        let points = core.forest.learn(row_batch, (y, weights), &mut core.targets, progress)?;
-        core.touch(&points);
-        Ok(())
-    }
-
-    /// Forgets rows: the model becomes the one that never saw them.
-    ///
-    /// # Errors
-    /// [`Error::UnknownRow`] for a row that was not learned with those targets; then nothing has changed.
-    pub fn forget(&mut self, points: Points<'_>, targets: &[f64]) -> Result<()> {
-        self.core.forest.check_rows("forgetting")?;
-        let rows = Rows::checked(points, targets, None)?;
-        let coordinates = self.core.forest.coordinates(points)?;
-        let t = self.n_targets();
-        if rows.n_rows > 0 && rows.n_targets != t {
-            return Err(Error::LengthMismatch { what: "targets per row", expected: t, found: rows.n_targets });
-        }
-        let store = self.core.forest.store();
-        let requests: Vec<(Option<u32>, &[f64])> =
-            coordinates.chunks_exact(self.n_dims()).map(|x| store.find(x)).zip(rows.y.chunks_exact(t)).collect();
-        let found = self.core.targets.find(&requests)?;
-        let core = Arc::make_mut(&mut self.core);
-        let (points, changed) = core.targets.remove(&found);
-        // While the store has their coordinates.
-        core.touch(&points);
-        core.forest.forget(&core.targets, &points);
-        if changed {
-            core.forest.gather(&core.targets);
-        }
-        Ok(())
-    }
-
-    /// Learns all that another forest with the same key has learned.
-    ///
-    /// # Errors
-    /// [`Error::Incompatible`] where seeds, boxes, measures or parameters differ.
-    pub fn merge(&mut self, other: &Self) -> Result<()> {
-        self.core.forest.check_mergeable(&other.core.forest)?;
-        if self.n_targets() != other.n_targets() {
-            return Err(Error::Incompatible { what: "numbers of targets" });
-        }
-        if self.core.forest.domain().lifetime() != other.core.forest.domain().lifetime() {
-            return Err(Error::Incompatible { what: "lifetimes" });
-        }
-        let (theirs, store) = (&other.core.targets, other.core.forest.store());
-        let (mut coordinates, mut y, mut w) = (Vec::new(), Vec::new(), Vec::new());
-        for (point, targets, weight) in theirs.rows() {
-            coordinates.extend_from_slice(store.point(point));
-            y.extend_from_slice(targets);
-            w.push(weight);
-        }
-        self.take(self.core.forest.arrivals_at(coordinates), &y, Some(&w), &mut Progress::none())
     }
 
     /// The model at a smaller lifetime, without retraining: what a fit with it would be.

@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::forest::regression::{Prior, RegressionForest};
+use crate::forest::retention::first_rows;
 use crate::forest::{ForestParams, LifetimeChoice, Unseen, forest_builder};
 use crate::progress::FitOptions;
+use crate::select::split::gather;
 use crate::{Lifetime, Points, Result};
 
 /// How the means of cells relate.
@@ -22,7 +24,7 @@ pub enum LeafModel {
 ///
 /// | name | default | meaning | range |
 /// | --- | --- | --- | --- |
-/// | `n_trees`, `lifetime`, `seed`, `bounds`, `measure`, `measure_weights`, `validation` | [`ForestParams`] | the trees | |
+/// | `n_trees`, `lifetime`, `seed`, `bounds`, `measure`, `measure_weights`, `validation`, `window`, `max_rows` | [`ForestParams`] | the trees and the rows held | |
 /// | `prior` | automatic | prior and noise of the targets | |
 /// | `leaf_model` | hierarchical | how the means of cells relate | |
 /// | `unseen` | keyed | cuts that no training point has reached | |
@@ -73,10 +75,12 @@ impl RegressionParams {
     /// # Errors
     /// As [`RegressionParams::fit`], and [`crate::Error::Cancelled`].
     pub fn fit_with(&self, points: Points<'_>, targets: &[f64], options: FitOptions<'_>) -> Result<RegressionForest> {
-        match self.forest.lifetime {
-            LifetimeChoice::Value(lifetime) => self.fit_at(lifetime, points, targets, options),
-            LifetimeChoice::Auto => crate::forest::regression::path::fit_auto(self.clone(), points, targets, options),
-        }
+        let LifetimeChoice::Value(lifetime) = self.forest.lifetime else {
+            return self.on_held(points, targets, options, |points, targets, options| {
+                crate::forest::regression::path::fit_auto(self.clone(), points, targets, options)
+            });
+        };
+        self.fit_at(lifetime, points, targets, options)
     }
 
     /// As [`RegressionParams::fit_with`], with this lifetime whatever the parameters say; automatic weights of the
@@ -89,9 +93,26 @@ impl RegressionParams {
         lifetime: Lifetime,
         points: Points<'_>,
         targets: &[f64],
-        mut options: FitOptions<'_>,
+        options: FitOptions<'_>,
     ) -> Result<RegressionForest> {
-        let (params, weights) = (self.clone(), options.weights);
-        RegressionForest::grown_to(params, lifetime, points, targets, weights, &mut options.progress)
+        self.on_held(points, targets, options, |points, targets, mut options| {
+            let (params, weights) = (self.clone(), options.weights);
+            RegressionForest::grown_to(params, lifetime, points, targets, weights, &mut options.progress)
+        })
+    }
+
+    /// Fits to those of the rows that are held, where a rule leaves some out.
+    fn on_held(
+        &self,
+        points: Points<'_>,
+        targets: &[f64],
+        options: FitOptions<'_>,
+        fit: impl FnOnce(Points<'_>, &[f64], FitOptions<'_>) -> Result<RegressionForest>,
+    ) -> Result<RegressionForest> {
+        let Some(rows) = first_rows(&self.forest, points, targets, options.weights)? else {
+            return fit(points, targets, options);
+        };
+        let (x, y) = gather(points, targets, &rows);
+        fit(Points::row_major(&x, points.n_columns())?, &y, options)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::forest::NodeStatistics;
 use crate::forest::regression::fixed::{self, Scale};
+use crate::forest::retention::HeldRow;
 use crate::forest::sample::{PointLabels, SampleSize};
 use crate::tree::{Child, Kind, LeafId, NodeId, Touched, Tree, bits};
 use crate::{Error, Result};
@@ -338,6 +339,12 @@ impl Targets {
             found.push(row);
         }
         Ok(found)
+    }
+
+    /// As [`Targets::find`], for rows held by a rule.
+    pub(crate) fn find_held(&self, rows: &[HeldRow]) -> Result<Vec<u32>> {
+        let requests: Vec<(Option<u32>, &[f64])> = rows.iter().map(|(point, y)| (Some(*point), &**y)).collect();
+        self.find(&requests)
     }
 
     /// The rows of a point.

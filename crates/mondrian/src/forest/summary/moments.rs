@@ -216,6 +216,7 @@ impl Moments {
     /// # Errors
     /// [`Error::InvalidParameter`] for an infinite lifetime among others, [`Error::LengthMismatch`].
     pub fn domain(&self, params: &ForestParams) -> Result<TrainingDomain> {
+        params.check_holds_all()?;
         params.check()?;
         let n_dims = self.inputs.len();
         let bounds = match &params.bounds {

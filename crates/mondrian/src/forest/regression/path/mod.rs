@@ -283,6 +283,7 @@ fn choose_lifetime(
     };
     let mut tuning = params.clone();
     tuning.forest.n_trees = tuning.forest.n_trees.min(REGRESSION.trees);
+    (tuning.forest.window, tuning.forest.max_rows) = (None, None);
     let mut paths = Vec::with_capacity(rounds.len());
     let half = 0.5 / rounds.len() as f64;
     for (round, (train, held)) in rounds.iter().enumerate() {
