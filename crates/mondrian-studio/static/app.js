@@ -302,11 +302,15 @@ function contents() {
 /** The first two inputs that a plane can be cut along. */
 const firstAxes = (data) => (data && data.axes.length > 1 ? data.axes.slice(0, 2) : [0, 1]);
 let turn = 0;
+/** Models as events told of them since the last question for the state: its answer may have been written before. */
+const told = new Map();
 async function refresh() {
   const mine = ++turn;
+  told.clear();
   const state = await attempt(() => get("state"));
   // A later question will have the newer answer.
   if (!state || mine !== turn) return;
+  state.models = state.models.map((model) => told.get(model.id) ?? model);
   const fresh = state.generation !== app.generation;
   app.state = state;
   app.generation = state.generation;
@@ -335,6 +339,7 @@ function listen() {
   source.addEventListener("state", refresh);
   source.addEventListener("model", (event) => {
     const info = JSON.parse(event.data), at = app.state?.models.findIndex((m) => m.id === info.id);
+    told.set(info.id, info);
     if (at === undefined || at < 0) return;
     app.state.models[at] = info;
     showBoard(app.state, app.active, activate);

@@ -437,6 +437,16 @@ async function tests() {
     await page.waitForTimeout(500);
     await accessible(page, "model file with a table");
     await pictures(page, "model-judged");
+    // Answers that were written before the model was ready, and arrive after the event that says so.
+    await page.route("**/api/v1/state", async (route) => {
+      const response = await route.fetch();
+      await page.waitForTimeout(1500);
+      await route.fulfill({ response });
+    });
+    fs.writeFileSync(path.join(scratch, "late.csv"), table(300));
+    await page.setInputFiles("#file", path.join(scratch, "late.csv"));
+    await page.waitForFunction(() => window.studio.app.state?.table?.name === "late.csv" && window.studio.app.view?.predicted.length === 300);
+    await page.unroute("**/api/v1/state");
     await page.click("#close-file");
     await page.waitForFunction(() => window.studio.app.state.file === null);
   });
