@@ -28,7 +28,7 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     let one = |fold: usize| -> Result<Run> {
         let data = Fold::new(context, fold)?;
         let model = data.fit(n_trees, LARGEST, context.seed + fold as u64)?;
-        let path = model.path(&[data.test()?], &mut Progress::none())?.path;
+        let path = model.path(&[data.test()?], &mut Progress::none())?;
         // The slow way: forget a row, ask about it, learn it again.
         let view = model.at(Lifetime::new(CHECKED)?)?;
         let fast = view.leave_one_out(data.train()?)?;

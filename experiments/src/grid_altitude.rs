@@ -1,11 +1,12 @@
 //! Greedy lifetimes on altitudes: the report's size with stand-in data, and its data with fewer rows.
 
 use anyhow::Result;
-use mondrian::MondrianGrid;
 use mondrian::Progress;
+use mondrian::SearchKind;
+use mondrian::internals::features::MondrianGrid;
 use mondrian::internals::grid::GridState;
 use mondrian::internals::grid::search::Search;
-use mondrian::{SearchKind, SearchLimits};
+use mondrian::internals::grid::search::SearchLimits;
 use mondrian_benches::timed;
 
 use crate::context::Context;

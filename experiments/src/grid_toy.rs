@@ -1,12 +1,13 @@
 //! Toy data in two dimensions for the grid experiments: small enough that every configuration can be tried.
 
-use mondrian::MondrianGrid;
 use mondrian::Progress;
+use mondrian::SearchKind;
+use mondrian::internals::features::MondrianGrid;
 use mondrian::internals::grid::search::Search;
+use mondrian::internals::grid::search::SearchLimits;
 use mondrian::internals::grid::{GridState, Move};
 use mondrian::process::NodeKey;
 use mondrian::{Points, Result};
-use mondrian::{SearchKind, SearchLimits};
 
 use crate::plot::{Path, Surface};
 

@@ -54,7 +54,7 @@ fn one(context: &Context, split: &Standardised, seed: u64) -> Result<Run> {
     let trees = trees::around(split, N_TREES, LARGEST, seed)?;
     let params = KernelRidge::params().trees(trees).alpha(ALPHA);
     let model = params.fit(train, &split.train_y)?;
-    let path = model.path(&[(validation, &split.test_y)], &PathMethod::Removal, &mut Progress::none())?.path;
+    let path = model.path(&[(validation, &split.test_y)], &PathMethod::Removal, &mut Progress::none())?;
     let mut difference = 0.0_f64;
     for share in context.pick(vec![0.0, 0.05, 0.2, 0.5, 1.0], vec![0.0, 0.1, 0.5, 1.0]) {
         let lifetime = Lifetime::new(LARGEST * share)?;

@@ -180,7 +180,7 @@ fn density(context: &Context) -> Result<Race> {
         Ok(DensityParams { gamma: GammaChoice::Value(1e-3), ..DensityParams::from(forest) })
     };
     let path = || -> Result<RegularizationPath> {
-        Ok(params(Lifetime::new(4.0)?)?.fit(train)?.path(&[test], &mut Progress::none())?.path)
+        Ok(params(Lifetime::new(4.0)?)?.fit(train)?.path(&[test], &mut Progress::none())?)
     };
     race(context, "density", 4.0, path, |lifetime| {
         let model = params(lifetime)?.fit(train)?;
@@ -195,7 +195,7 @@ fn kernel(context: &Context) -> Result<Race> {
         KernelRidge::params().trees(trees::around(&split, context.pick(50, 10), 0.05, context.seed)?).alpha(0.01);
     let path = || -> Result<RegularizationPath> {
         let model = params.fit(train, &split.train_y)?;
-        Ok(model.path(&[(test, &split.test_y)], &PathMethod::Removal, &mut Progress::none())?.path)
+        Ok(model.path(&[(test, &split.test_y)], &PathMethod::Removal, &mut Progress::none())?)
     };
     race(context, "kernel", 0.05, path, |lifetime| {
         let model = params.clone().lifetime(lifetime).fit(train, &split.train_y)?;

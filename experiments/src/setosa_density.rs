@@ -54,7 +54,7 @@ fn curves(fold: &Fold, n_trees: usize, seed: u64, lifetimes: &[f64]) -> Result<C
         Ok(Likelihood { train: train?.mean_inside(), test: test?.mean_inside() })
     };
     let largest = fold.fit(n_trees, lifetimes[lifetimes.len() - 1], seed)?;
-    let path = largest.path(&[fold.test()?], &mut Progress::none())?.path;
+    let path = largest.path(&[fold.test()?], &mut Progress::none())?;
     let read = |lifetime: &f64| -> Result<Likelihood> {
         let i = path.index_at(Lifetime::new(*lifetime)?);
         Ok(Likelihood { train: -path.train()[i], test: -path.validation()[0][i] })

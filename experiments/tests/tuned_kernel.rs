@@ -3,8 +3,8 @@
 //! Skips without the data folder. Split: `default_rng(0).permutation(n)`, the first 80 % for training; lifetimes and α tuned
 //! on training rows only, then one exact solve.
 
-use mondrian::LaplaceKernelRidgeParams;
 use mondrian::Points;
+use mondrian::internals::laplace::LaplaceKernelRidgeParams;
 use mondrian_benches::{Table, data_folder, rmse};
 
 /// The test error of the tuned exact kernel; `None` without data.

@@ -2,7 +2,7 @@
 
 use mondrian::FitOptions;
 use mondrian::Lifetime;
-use mondrian::{ClassPrior, DensityClassifier, DensityForest, DensityParams, GammaChoice};
+use mondrian::{DensityClassifier, DensityForest, DensityParams, GammaChoice};
 use pyo3::prelude::*;
 
 use crate::arrays::{Labelled, NewTable, NewVector, Table, table};
@@ -91,7 +91,8 @@ impl PyDensityForest {
     fn path<'py>(&self, py: Python<'py>, sets: Vec<Table<'py>>, work: Work<'py>) -> PyResult<(PyPath, Vec<usize>)> {
         let sets = sets.iter().map(|x| x.points(py)).collect::<PyResult<Vec<_>>>()?;
         let found = work.run(py, |mut progress| self.model.read().path(&sets, &mut progress))?;
-        Ok((PyPath::new(found.path), found.n_outside))
+        let n_outside = found.n_outside().to_vec();
+        Ok((PyPath::new(found), n_outside))
     }
 
     fn gamma(&self, py: Python<'_>, n_threads: usize) -> PyResult<f64> {
@@ -122,19 +123,15 @@ impl PyDensityClassifier {
         arguments: Arguments,
         work: Work<'py>,
     ) -> PyResult<Self> {
-        let prior = match prior {
-            "frequency" => ClassPrior::Frequency,
-            "equal" => ClassPrior::Equal,
+        let classifier = match prior {
+            "frequency" => DensityClassifier::params(),
+            "equal" => DensityClassifier::params().equal_prior(),
             other => return Err(unknown("class_prior", other)),
         };
         let (params, points) = (arguments.params(py)?, rows.0.points(py)?);
         let labels: &[u32] = &rows.1;
         work.run(py, |progress| {
-            DensityClassifier::params().density(params.clone()).prior(prior).fit_with(
-                points,
-                labels,
-                FitOptions::watched(progress),
-            )
+            classifier.clone().density(params.clone()).fit_with(points, labels, FitOptions::watched(progress))
         })
         .map(Self::from)
     }

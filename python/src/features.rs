@@ -1,6 +1,7 @@
 //! Feature maps: Mondrian, random binning, random Fourier, Mondrian grid.
 
 use mondrian::Features;
+use mondrian::GridFeatures;
 use mondrian::LaplaceKernel;
 use mondrian::Matrix;
 use mondrian::Saved;
@@ -9,7 +10,6 @@ use mondrian::internals::features::UNSEEN;
 use mondrian::internals::model_file::Archive;
 use mondrian::{Error, Lifetime, Points, Result};
 use mondrian::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
-use mondrian::{GridFeatures, MondrianGrid};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -68,7 +68,7 @@ enum Transformed {
 
 /// Cells of grids as sparse rows; cells without training rows are left out.
 fn grid_rows(map: &GridFeatures, points: Points<'_>) -> Result<Csr> {
-    let n_grids = map.grid().n_grids();
+    let n_grids = map.n_grids();
     let cells = map.transform(points)?;
     let (mut indptr, mut indices) = (vec![0], Vec::with_capacity(cells.len()));
     for row in cells.chunks_exact(n_grids) {
@@ -228,7 +228,7 @@ fn required<'py, T: for<'a> FromPyObject<'a, 'py, Error = PyErr>>(
 
 fn other_map(kind: &str, points: Points<'_>, n: usize, lifetimes: &[f64], seed: u64) -> Result<Map> {
     if kind == "grid" {
-        return Ok(Map::Grid(GridFeatures::fit(MondrianGrid::new(n, seed)?, points, lifetimes)?));
+        return Ok(Map::Grid(GridFeatures::fit(n, seed, points, lifetimes)?));
     }
     let lifetimes = lifetimes.iter().map(|value| Lifetime::new(*value)).collect::<Result<Vec<_>>>()?;
     let kernel = LaplaceKernel::per_dimension(&lifetimes)?;

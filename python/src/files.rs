@@ -6,10 +6,11 @@ use mondrian::GridRidge;
 use mondrian::KernelRidge;
 use mondrian::Result;
 use mondrian::Saved;
+use mondrian::internals::laplace::LaplaceKernelRidge;
 use mondrian::internals::model_file::Archive;
 use mondrian::{ClassificationForest, RegressionForest};
 use mondrian::{DensityClassifier, DensityForest};
-use mondrian::{LaplaceClassifier, LaplaceKernelRidge, LaplaceRegressor};
+use mondrian::{LaplaceClassifier, LaplaceRegressor};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

@@ -1,9 +1,9 @@
 //! Ridge regression on Mondrian grids.
 
 use mondrian::LifetimesChoice;
+use mondrian::SearchKind;
 use mondrian::internals::linalg::Threads;
 use mondrian::{GridRidge, GridRidgeParams};
-use mondrian::{SearchKind, SearchLimits};
 use pyo3::prelude::*;
 
 use crate::errors::unknown;
@@ -49,7 +49,8 @@ impl Arguments {
             },
             alpha: self.alpha,
             search: search_kind(&self.search)?,
-            limits: SearchLimits { budget: self.budget, patience: self.patience },
+            budget: self.budget,
+            patience: self.patience,
             search_rows: self.search_rows,
             fit_intercept: self.fit_intercept,
             seed: self.seed,

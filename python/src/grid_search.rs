@@ -2,9 +2,10 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use mondrian::internals::features::MondrianGrid;
+use mondrian::internals::grid::search::SearchLimits;
 use mondrian::internals::grid::search::{Outcome, Search};
 use mondrian::internals::grid::{GridState, Move};
-use mondrian::{MondrianGrid, SearchLimits};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -114,7 +115,7 @@ impl PyGridSearch {
     }
 
     fn trajectory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let trajectory = run(py, 1, || Ok(self.lock().trajectory().clone()))?;
+        let trajectory = run(py, 1, || Ok(self.lock().trajectory().steps().to_vec()))?;
         trajectory_dict(py, &trajectory)
     }
 }

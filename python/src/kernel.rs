@@ -1,11 +1,11 @@
 //! Ridge regression on Mondrian features.
 
+use mondrian::FeatureRidge;
 use mondrian::FitOptions;
 use mondrian::internals::linalg::Threads;
 use mondrian::internals::ridge::Solver;
 use mondrian::internals::tree::Domain;
 use mondrian::process::BuiltInMeasure;
-use mondrian::{CgOptions, FeatureRidge};
 use mondrian::{KernelRidge, KernelRidgeParams, PathMethod};
 use mondrian::{Lifetime, Matrix};
 use pyo3::prelude::*;
@@ -34,7 +34,7 @@ impl Arguments {
             "auto" => Solver::Auto,
             "primal" => Solver::Primal,
             "dual" => Solver::Dual,
-            "cg" => Solver::ConjugateGradients(CgOptions::default()),
+            "cg" => Solver::ConjugateGradients,
             other => return Err(unknown("solver", other)),
         };
         let threads = Threads::up_to(n_threads);
@@ -116,11 +116,12 @@ impl PyKernelRidge {
             "auto" => PathMethod::default(),
             "addition" => PathMethod::Addition,
             "cholesky" => PathMethod::Cholesky,
-            "cg" => PathMethod::ConjugateGradients { lifetimes, options: CgOptions::default() },
+            "cg" => PathMethod::conjugate_gradients(lifetimes),
             other => return Err(unknown("method", other)),
         };
         let found = work.run(py, |mut progress| self.model.read().path(&sets, &method, &mut progress))?;
-        Ok((PyPath::new(found.path), found.drift.worst_residual))
+        let worst = found.worst_residual();
+        Ok((PyPath::new(found), worst))
     }
 
     #[getter]
@@ -151,7 +152,7 @@ impl PyKernelRidge {
             let solver = match report.solver {
                 Solver::Primal => "primal",
                 Solver::Dual => "dual",
-                Solver::ConjugateGradients(_) => "cg",
+                Solver::ConjugateGradients => "cg",
                 Solver::Auto => "auto",
             };
             Ok((solver, report.steps, report.residuals.iter().copied().fold(0.0, f64::max)))

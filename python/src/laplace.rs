@@ -1,8 +1,9 @@
 //! Ridge regression with the exact Laplace kernel.
 
+use mondrian::LifetimesChoice;
+use mondrian::internals::laplace::{LaplaceKernelRidge, LaplaceKernelRidgeParams, TuningParams};
 use mondrian::internals::laplace::{LaplaceSolution, Method};
 use mondrian::internals::linalg::Threads;
-use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 

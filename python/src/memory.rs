@@ -12,5 +12,5 @@ pub(crate) fn set_max_memory(bytes: Option<u64>) {
 /// The limit in bytes, if there is one.
 #[pyfunction]
 pub(crate) fn max_memory() -> Option<u64> {
-    mondrian::max_memory()
+    mondrian::internals::memory::max_memory()
 }

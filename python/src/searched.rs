@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use mondrian::{Lifetime, Result};
-use mondrian::{Progress, Step, Trajectory};
+use mondrian::{Progress, Step};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -59,7 +59,7 @@ macro_rules! with_search {
 
             /// All evaluations as a dictionary of arrays.
             fn trajectory<'py>(&self, py: pyo3::Python<'py>) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::types::PyDict>> {
-                let trajectory = self.model.ask(py, 1, |model| Ok(model.trajectory().clone()))?;
+                let trajectory = self.model.ask(py, 1, |model| Ok(model.trajectory().to_vec()))?;
                 $crate::searched::trajectory_dict(py, &trajectory)
             }
         }
@@ -95,8 +95,7 @@ fn step_dict<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> 
 }
 
 /// All evaluations as a dictionary of arrays.
-pub(crate) fn trajectory_dict<'py>(py: Python<'py>, trajectory: &Trajectory) -> PyResult<Bound<'py, PyDict>> {
-    let steps = trajectory.steps();
+pub(crate) fn trajectory_dict<'py>(py: Python<'py>, steps: &[Step]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let n_dims = steps.first().map_or(0, |step| step.lifetimes.len());
     let lifetimes = steps.iter().flat_map(|step| step.lifetimes.iter().copied()).collect();

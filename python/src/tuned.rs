@@ -1,10 +1,11 @@
 //! Regression and classification with the whole tuned Laplace kernel, on tables with missing cells and categories.
 
+use mondrian::internals::laplace::KernelTuning;
 use mondrian::internals::laplace::SolverChoice;
 use mondrian::internals::linalg::Threads;
 use mondrian::{
-    Cells, FitOptions, KernelMeasure as Measure, KernelMetric as Metric, KernelTuning, LaplaceClassifier,
-    LaplaceRegressor, Prediction, Progress, TargetMap,
+    Cells, FitOptions, KernelMeasure as Measure, KernelMetric as Metric, LaplaceClassifier, LaplaceRegressor,
+    Prediction, Progress, TargetMap,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -156,7 +157,7 @@ macro_rules! with_kernel {
 
             /// All evaluations as a dictionary of arrays.
             fn trajectory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-                let trajectory = self.model.ask(py, 1, |model| Ok(model.trajectory().clone()))?;
+                let trajectory = self.model.ask(py, 1, |model| Ok(model.trajectory().to_vec()))?;
                 trajectory_dict(py, &trajectory)
             }
 

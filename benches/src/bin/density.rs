@@ -136,7 +136,7 @@ fn path_time() -> Result<(), Box<dyn std::error::Error>> {
         });
         let model = model?;
         let (path, whole) = timed(|| model.path(&[test], &mut Progress::none()));
-        let path = path?.path;
+        let path = path?;
         ratios.push(whole / fit);
         shown = format!("fit and score {fit:.2} s, path {whole:.2} s, {} lifetimes kept", path.len());
     }

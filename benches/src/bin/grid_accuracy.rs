@@ -7,11 +7,12 @@
 
 use mondrian::GridRidgeParams;
 use mondrian::Lifetime;
+use mondrian::LifetimesChoice;
 use mondrian::Points;
 use mondrian::Progress;
 use mondrian::internals::laplace::{Criterion, Method, tune};
+use mondrian::internals::laplace::{LaplaceKernelRidgeParams, TuningParams};
 use mondrian::internals::linalg::Threads;
-use mondrian::{LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
 use mondrian_benches::{Standardised, Table, rmse, timed};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -63,7 +64,8 @@ fn grids_of(name: &str, n_grids: usize, split: &Standardised) -> mondrian::Resul
     let (model, seconds) = timed(|| params.fit(train, &split.train_y));
     let model = model?;
     let error = rmse(&model.predict(test)?, &split.test_y);
-    let (n, found) = (model.trajectory().len(), model.trajectory().best().map_or(f64::NAN, |step| step.error));
+    let (n, found) =
+        (model.trajectory().len(), mondrian::Step::best(model.trajectory()).map_or(f64::NAN, |step| step.error));
     println!(
         "| {name} | {n_grids} grids, search and solve | {seconds:.2} | {n} | {found:.4} (held out) | – | {error:.4} |"
     );

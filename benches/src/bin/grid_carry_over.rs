@@ -6,7 +6,7 @@
 
 use mondrian::KernelRidge;
 use mondrian::Progress;
-use mondrian::TuningParams;
+use mondrian::internals::laplace::TuningParams;
 use mondrian::internals::laplace::tune;
 use mondrian::process::Weights;
 use mondrian::{ForestParams, LifetimeChoice, RegressionParams, WeightsChoice};

@@ -6,14 +6,15 @@
 use std::collections::HashMap;
 
 use mondrian::Matrix;
-use mondrian::MondrianGrid;
 use mondrian::Points;
 use mondrian::Progress;
+use mondrian::SearchKind;
+use mondrian::internals::features::MondrianGrid;
 use mondrian::internals::grid::search::Search;
+use mondrian::internals::grid::search::SearchLimits;
 use mondrian::internals::grid::{GridState, Move};
 use mondrian::internals::linalg::{Cholesky, Into, Threads, gemv};
 use mondrian::process::NodeKey;
-use mondrian::{SearchKind, SearchLimits};
 use mondrian_benches::timed;
 
 const D: usize = 8;

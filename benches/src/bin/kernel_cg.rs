@@ -6,9 +6,9 @@
 
 use std::hint::black_box;
 
-use mondrian::CgOptions;
 use mondrian::ForestParams;
 use mondrian::internals::features::Design;
+use mondrian::internals::ridge::CgOptions;
 use mondrian::internals::ridge::conjugate_gradients;
 use mondrian::process::NodeKey;
 use mondrian::{FeatureMap, MondrianFeatures};

@@ -14,7 +14,7 @@ use mondrian::internals::ridge::Solver;
 use mondrian::process::NodeKey;
 use mondrian::{FeatureMap, MondrianFeatures};
 use mondrian::{ForestParams, WeightsChoice};
-use mondrian::{KernelPath, KernelRidge, PathMethod};
+use mondrian::{KernelRidge, PathMethod, RegularizationPath};
 use mondrian::{Lifetime, Points, Result};
 use mondrian_benches::timed_on_processor as timed;
 
@@ -65,7 +65,7 @@ struct Measured {
     factor: f64,
     fit: f64,
     path: f64,
-    found: KernelPath,
+    found: RegularizationPath,
 }
 
 /// The best of a few runs of one Cholesky fit at the terminal lifetime and of the whole path.
@@ -200,12 +200,12 @@ fn by_row(cells: &CellArray) -> Vec<Vec<usize>> {
 
 /// The pairs that merge as the lifetime falls from the model's, for `n` merges, in the twin's numbering, and the lifetime
 /// just below the last of them.
-fn merges(model: &KernelRidge, path: &KernelPath, n: usize) -> Result<(Vec<(usize, usize)>, Lifetime)> {
+fn merges(model: &KernelRidge, path: &RegularizationPath, n: usize) -> Result<(Vec<(usize, usize)>, Lifetime)> {
     let mut cells = model.features().training()?.to_row_major();
     let mut n_features = model.n_features();
     let mut found = Vec::new();
     let mut below = model.features().lifetime();
-    for time in path.path.lifetimes().iter().rev() {
+    for time in path.lifetimes().iter().rev() {
         if found.len() == n {
             break;
         }
@@ -242,7 +242,7 @@ fn merges(model: &KernelRidge, path: &KernelPath, n: usize) -> Result<(Vec<(usiz
 
 /// Seconds per cut of the twin, and of one symmetric rank-two update at a time; their error is compared with the
 /// path's.
-fn twin(model: &KernelRidge, path: &KernelPath, train: &Data, held: &Data) -> Result<(f64, f64)> {
+fn twin(model: &KernelRidge, path: &RegularizationPath, train: &Data, held: &Data) -> Result<(f64, f64)> {
     let wide = model.widened_for(held.points()?)?;
     let (pairs, below) = merges(&wide, path, TWIN_CUTS)?;
     let z = wide.features().training()?;
@@ -282,9 +282,15 @@ fn twin(model: &KernelRidge, path: &KernelPath, train: &Data, held: &Data) -> Re
 fn compare(c: usize, train: &Data, held: &Data) -> Result<()> {
     let whole = model(train, c)?;
     let Measured { features, factor, fit, path, found } = measure(&whole, train, held, 3)?;
-    println!("C = {features}, N = {N_TRAIN} + {N_VALIDATION}, M = {N_TREES}, {} values", found.path.len());
+    println!("C = {features}, N = {N_TRAIN} + {N_VALIDATION}, M = {N_TREES}, {} values", found.len());
     println!("one Cholesky fit at the terminal lifetime: {fit:.3} s (the factorisation alone: {factor:.3} s)");
-    println!("path: {path:.3} s, {:.2} fits, {:.2} factorisations; {:?}", path / fit, path / factor, found.drift);
+    println!(
+        "path: {path:.3} s, {:.2} fits, {:.2} factorisations; worst residual {:e}, {} refreshes",
+        path / fit,
+        path / factor,
+        found.worst_residual(),
+        found.n_refreshes()
+    );
     let half = model(train, c / 2)?;
     let half_path = half.path(&[(held.points()?, &held.y)], &PathMethod::Removal, &mut Progress::none())?;
     println!("the report's four steps, one cut at a time:");

@@ -9,10 +9,11 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use mondrian::internals::laplace::KernelTuning;
 use mondrian::internals::linalg::Threads;
 use mondrian::{
-    Cells, FitOptions, KernelMeasure as Measure, KernelMetric as Metric, KernelTuning, LaplaceClassifier,
-    LaplaceRegressor, Progress, Report,
+    Cells, FitOptions, KernelMeasure as Measure, KernelMetric as Metric, LaplaceClassifier, LaplaceRegressor, Progress,
+    Report,
 };
 use mondrian_benches::{Table, rmse};
 

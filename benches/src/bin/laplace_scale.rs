@@ -9,10 +9,11 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use mondrian::internals::laplace::KernelTuning;
 use mondrian::internals::laplace::SolverChoice;
 use mondrian::internals::linalg::Threads;
 use mondrian::process::NodeKey;
-use mondrian::{Cells, FitOptions, KernelMetric as Metric, KernelTuning, LaplaceRegressor, Progress, Report};
+use mondrian::{Cells, FitOptions, KernelMetric as Metric, LaplaceRegressor, Progress, Report};
 use mondrian_benches::{Table, rmse};
 
 fn variable(name: &str) -> String {

@@ -7,10 +7,11 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use mondrian::internals::laplace::KernelTuning;
 use mondrian::internals::laplace::{KernelRows, contract};
 use mondrian::internals::linalg::{Matrix, Threads};
 use mondrian::process::NodeKey;
-use mondrian::{Cells, FitOptions, KernelTuning, LaplaceRegressor, Progress};
+use mondrian::{Cells, FitOptions, LaplaceRegressor, Progress};
 use mondrian_benches::timed_on_thread;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

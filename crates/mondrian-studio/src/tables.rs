@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use mondrian::internals::laplace::LaplaceKernelRidge;
 use mondrian::{
-    ClassificationForest, DensityForest, GridRidge, KernelRidge, LaplaceClassifier, LaplaceKernelRidge,
-    LaplaceRegressor, RegressionForest,
+    ClassificationForest, DensityForest, GridRidge, KernelRidge, LaplaceClassifier, LaplaceRegressor, RegressionForest,
 };
 use serde_json::{Map, Value};
 

@@ -35,7 +35,6 @@
 //! | classification online | [`ClassificationForest`] |
 //! | densities, and classification by them | [`DensityForest`], [`DensityClassifier`] |
 //! | the most accurate regression and classification of a table | [`LaplaceRegressor`], [`LaplaceClassifier`] |
-//! | the report's kernel alone, one tuned lifetime per input | [`LaplaceKernelRidge`] |
 //! | exact ridge with a given Laplace kernel | [`LaplaceRidge`] |
 //! | ridge on random features, linear in the rows | [`KernelRidge`], with [`MondrianFeatures`] |
 //! | other features of the kernel | [`RandomBinning`], [`RandomFourier`], [`GridFeatures`] |
@@ -85,36 +84,30 @@ mod simd;
 mod tree;
 
 pub use error::{Error, Result};
-pub use features::{FeatureMap, Features, GridFeatures, MondrianFeatures, MondrianGrid, RandomBinning, RandomFourier};
+pub use features::{FeatureMap, Features, GridFeatures, MondrianFeatures, RandomBinning, RandomFourier};
 pub use forest::{
-    BulkBuilder, ClassPrior, ClassificationForest, ClassificationParams, ClassificationPath, DensityClassifier,
-    DensityClassifierParams, DensityForest, DensityParams, DensityPath, DensityView, ForestParams, GammaChoice,
-    LeafModel, LifetimeChoice, MeasureChoice, Moments, Prior, RegressionForest, RegressionParams, Summary,
-    TrainingDomain, Unseen, WeightsChoice,
+    ClassificationForest, ClassificationParams, ClassificationPath, DensityClassifier, DensityClassifierParams,
+    DensityForest, DensityParams, DensityView, ForestParams, GammaChoice, LeafModel, LifetimeChoice, MeasureChoice,
+    Moments, Prior, RegressionForest, RegressionParams, Summary, TrainingDomain, Unseen, WeightsChoice,
 };
-pub use grid::search::{SearchKind, SearchLimits};
+pub use grid::search::SearchKind;
 pub use grid::{GridRidge, GridRidgeParams};
 pub use kernel::LaplaceKernel;
 pub use laplace::{
-    Cells, KernelTuning, LaplaceClassifier, LaplaceClassifierParams, LaplaceRegressor, LaplaceRegressorParams,
-    LeaveOneOut, LeaveOneOutClasses, Measure as KernelMeasure, Metric as KernelMetric, SolverChoice as KernelSolver,
-    TargetMap,
+    Cells, LaplaceClassifier, LaplaceClassifierParams, LaplaceRegressor, LaplaceRegressorParams, LeaveOneOut,
+    LeaveOneOutClasses, Measure as KernelMeasure, Metric as KernelMetric, SolverChoice as KernelSolver, TargetMap,
 };
-pub use laplace::{
-    LaplaceKernelRidge, LaplaceKernelRidgeParams, LaplaceRidge, LaplaceRidgeParams, LifetimesChoice, TuningParams,
-};
+pub use laplace::{LaplaceRidge, LaplaceRidgeParams, LifetimesChoice};
 pub use lifetime::Lifetime;
 pub use linalg::Matrix;
-pub use memory::{max_memory, set_max_memory};
+pub use memory::set_max_memory;
 pub use model_file::{ModelFileError, Saved};
 pub use path::{Loss, RegularizationPath};
 pub use points::Points;
 pub use prediction::Prediction;
 pub use progress::{FitOptions, Progress, Report, Step};
-pub use ridge::{
-    CgOptions, FeatureRidge, FeatureRidgeParams, KernelPath, KernelRidge, KernelRidgeParams, PathMethod, Solver,
-};
-pub use select::{Trajectory, Validation};
+pub use ridge::{FeatureRidge, FeatureRidgeParams, KernelRidge, KernelRidgeParams, PathMethod, Solver};
+pub use select::Validation;
 
 /// The parts behind the models, for this repository's tests, benchmarks and front ends: no promise is made about them.
 #[cfg(feature = "internals")]
@@ -135,6 +128,9 @@ pub mod internals {
     pub mod linalg {
         pub use crate::linalg::*;
     }
+    pub mod memory {
+        pub use crate::memory::max_memory;
+    }
     pub mod model_file {
         pub use crate::model_file::*;
     }
@@ -151,7 +147,9 @@ pub mod internals {
         pub use crate::process::key::Draw;
         pub use crate::process::measure::QuantileAxis;
         pub use crate::process::mondrian::MAX_EXPECTED_CELLS;
+        pub use crate::process::partition::Node;
         pub use crate::process::picture::{Colour, Drawing, PathStep, Shape, Text};
+        pub use crate::process::sampling::Child;
         pub use crate::process::sides::Sides;
         pub use crate::process::source::MAX_EXTENSIONS;
         pub use crate::process::tables::{CellTable, CutTable, PoissonPoint};

@@ -21,6 +21,22 @@ pub struct Step {
     pub rows: usize,
 }
 
+impl Step {
+    /// The least error among the evaluations on as many rows as the last one; the first of equals.
+    ///
+    /// ```
+    /// use mondrian::Step;
+    /// let step = |(rows, error)| Step { lifetimes: vec![0.5], alpha: 1.0, error, cost: 0.0, rows };
+    /// let steps: Vec<Step> = [(100, 1.0), (200, 3.0), (200, 2.0), (200, 2.5)].map(step).into();
+    /// assert_eq!(Step::best(&steps).map(|step| step.error), Some(2.0));
+    /// ```
+    pub fn best(steps: &[Self]) -> Option<&Self> {
+        let rows = steps.last()?.rows;
+        let candidates = steps.iter().filter(|step| step.rows == rows);
+        candidates.min_by(|a, b| a.error.total_cmp(&b.error))
+    }
+}
+
 /// What a progress callback receives.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]

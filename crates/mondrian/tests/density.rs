@@ -5,7 +5,7 @@ use mondrian::Saved;
 use mondrian::Validation;
 use mondrian::internals::process::Cell;
 use mondrian::process::{Bounds, Measure, NodeKey, Side, Weights};
-use mondrian::{ClassPrior, DensityClassifier, DensityForest, DensityParams, DensityView, GammaChoice};
+use mondrian::{DensityClassifier, DensityForest, DensityParams, DensityView, GammaChoice};
 use mondrian::{Error, Lifetime, Points};
 use mondrian::{ForestParams, LifetimeChoice, MeasureChoice, WeightsChoice};
 
@@ -253,8 +253,8 @@ fn the_path_equals_a_refit_at_every_lifetime() {
         let model = params.fit(points(&data, n_dims)).unwrap();
         let sets = [points(&near, n_dims), points(&far, n_dims)];
         let found = model.path(&sets, &mut Progress::none()).unwrap();
-        assert_eq!(found.n_outside, [0, 2]);
-        let path = &found.path;
+        assert_eq!(found.n_outside(), [0, 2]);
+        let path = &found;
         assert!(path.len() > 20);
         assert_eq!(path.lifetimes()[0], 0.0);
         let mut lifetimes = vec![0.0, lifetime, 0.37 * lifetime];
@@ -435,7 +435,7 @@ fn survives_a_file_with_its_bits() {
     let labels: Vec<u32> = (0..40).map(|i| i % 3).collect();
     let model = DensityClassifier::params()
         .density(params(4, 3.0, 1.0).clone())
-        .prior(ClassPrior::Equal)
+        .equal_prior()
         .fit(points(&data, 3), &labels)
         .unwrap();
     let again = DensityClassifier::from_bytes(&model.to_bytes().unwrap()).unwrap();
@@ -480,11 +480,8 @@ fn a_classifier_has_a_density_a_class() {
     for row in (0..n).step_by(3) {
         data[2 * row] += 0.8;
     }
-    let classifier = DensityClassifier::params()
-        .density(params(20, 6.0, 0.5).clone())
-        .prior(ClassPrior::Frequency)
-        .fit(points(&data, 2), &labels)
-        .unwrap();
+    let classifier =
+        DensityClassifier::params().density(params(20, 6.0, 0.5).clone()).fit(points(&data, 2), &labels).unwrap();
     assert_eq!(classifier.labels(), [2, 7]);
     let probabilities = classifier.predict_proba(points(&data, 2)).unwrap();
     let logs: Vec<Vec<f64>> = classifier.densities().map(|d| d.log_density(points(&data, 2)).unwrap()).collect();
@@ -539,7 +536,7 @@ fn iris_setosa_overfits_as_the_report_shows() {
     let mut params = params(200, 40.0, 1e-3);
     params.forest.bounds = Some(DensityParams::default().bounds_on(points(&data, 4)).unwrap());
     let model = params.fit(points(&train, 4)).unwrap();
-    let path = model.path(&[points(&test, 4)], &mut Progress::none()).unwrap().path;
+    let path = model.path(&[points(&test, 4)], &mut Progress::none()).unwrap();
     let at = |curve: &[f64], lifetime: f64| -curve[path.index_at(Lifetime::new(lifetime).unwrap())];
     let mut before = f64::NEG_INFINITY;
     for lifetime in [0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0] {

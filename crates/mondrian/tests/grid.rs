@@ -4,17 +4,19 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use mondrian::FitOptions;
+use mondrian::GridFeatures;
 use mondrian::Progress;
 use mondrian::Saved;
+use mondrian::SearchKind;
+use mondrian::internals::features::MondrianGrid;
 use mondrian::internals::features::UNSEEN;
+use mondrian::internals::grid::search::SearchLimits;
 use mondrian::internals::grid::search::{Outcome, Search};
 use mondrian::internals::grid::{GridState, Move};
 use mondrian::internals::process::Axis;
 use mondrian::process::NodeKey;
 use mondrian::{Error, Points, Result};
-use mondrian::{GridFeatures, MondrianGrid};
 use mondrian::{GridRidge, GridRidgeParams, LifetimesChoice};
-use mondrian::{SearchKind, SearchLimits};
 
 fn uniform(seed: u64, n: usize) -> Vec<f64> {
     (0..n).map(|k| NodeKey::root(seed, k as u64).draw(0).uniform()).collect()
@@ -108,8 +110,7 @@ fn unseen_points_between_and_beyond_training_coordinates_follow_the_kernel() -> 
     let (n_grids, lifetimes) = (20_000, [1.5, 0.4]);
     for seed in [1, 2] {
         let train = [0.0, 0.0, 1.0, 1.0];
-        let grid = MondrianGrid::new(n_grids, seed)?;
-        let features = GridFeatures::fit(grid, Points::row_major(&train, 2)?, &lifetimes)?;
+        let features = GridFeatures::fit(n_grids, seed, Points::row_major(&train, 2)?, &lifetimes)?;
         let home = features.transform(Points::row_major(&train[..2], 2)?)?;
         for query in [[0.25, 0.0], [0.5, 0.5], [0.9, 0.1], [-0.3, 0.0], [0.2, -0.7], [0.0, 1.8]] {
             let found = features.transform(Points::row_major(&query, 2)?)?;
@@ -125,10 +126,9 @@ fn unseen_points_between_and_beyond_training_coordinates_follow_the_kernel() -> 
 #[test]
 fn features_do_not_depend_on_what_else_is_looked_up() -> Result<()> {
     let (x, _) = sample(50, 3, 3);
-    let grid = MondrianGrid::new(8, 5)?;
     let lifetimes = [2.0, 0.5, 3.0];
-    let whole = GridFeatures::fit(grid, Points::row_major(&x, 3)?, &lifetimes)?;
-    let half = GridFeatures::fit(grid, Points::row_major(&x[..75], 3)?, &lifetimes)?;
+    let whole = GridFeatures::fit(8, 5, Points::row_major(&x, 3)?, &lifetimes)?;
+    let half = GridFeatures::fit(8, 5, Points::row_major(&x[..75], 3)?, &lifetimes)?;
     let all = whole.transform(Points::row_major(&x, 3)?)?;
     assert!(all.iter().all(|&c| (c as usize) < whole.n_features()));
     let seen = half.transform(Points::row_major(&x, 3)?)?;
@@ -167,7 +167,7 @@ impl Walk {
     fn reference(&self, lifetimes: &[f64], alpha: f64) -> Result<(Vec<u32>, Vec<f64>)> {
         let (n, d, m) = (self.n, self.d, self.grid.n_grids());
         let train = Points::row_major(&self.x[..n * d], d)?;
-        let features = GridFeatures::fit(self.grid, train, lifetimes)?;
+        let features = GridFeatures::fit(self.grid.n_grids(), self.grid.seed(), train, lifetimes)?;
         let cells = features.transform(train)?;
         let riders = features.transform(Points::row_major(&self.x[n * d..], d)?)?;
         let share = |a: &[u32], b: &[u32]| a.iter().zip(b).filter(|(a, b)| a == b).count() as f64 / m as f64;
@@ -373,8 +373,8 @@ fn alpha_is_moved_with_the_lifetimes() -> Result<()> {
     let y: Vec<f64> = x.chunks(2).zip(e).map(|(row, e)| (7.0 * row[0]).sin() + e).collect();
     let params = GridRidgeParams { alpha: None, n_grids: 10, search: SearchKind::Greedy, ..GridRidgeParams::default() };
     let model = params.fit(Points::row_major(&x, 2)?, &y)?;
-    let steps = model.trajectory().steps();
-    assert_eq!(model.alpha(), model.trajectory().best().expect("searched").alpha);
+    let steps = model.trajectory();
+    assert_eq!(model.alpha(), mondrian::Step::best(steps).expect("searched").alpha);
     assert!(steps.iter().any(|step| step.alpha != steps[0].alpha));
     Ok(())
 }

@@ -6,23 +6,25 @@
 
 use std::path::{Path, PathBuf};
 
+use mondrian::GridFeatures;
 use mondrian::KernelRidge;
 use mondrian::LaplaceKernel;
 use mondrian::Saved;
 use mondrian::internals::features::Design;
+use mondrian::internals::features::MondrianGrid;
 use mondrian::internals::grid::GridSolution;
+use mondrian::internals::laplace::KernelTuning;
+use mondrian::internals::laplace::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
 use mondrian::internals::linalg::Threads;
 use mondrian::internals::model_file::Archive;
 use mondrian::process::NodeKey;
-use mondrian::{Cells, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor};
-use mondrian::{ClassPrior, DensityClassifier, DensityForest, DensityParams};
+use mondrian::{Cells, KernelMetric, LaplaceClassifier, LaplaceRegressor};
 use mondrian::{
     ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice, RegressionForest, RegressionParams,
 };
+use mondrian::{DensityClassifier, DensityForest, DensityParams};
 use mondrian::{FeatureMap, MondrianFeatures, RandomBinning, RandomFourier};
-use mondrian::{GridFeatures, MondrianGrid};
 use mondrian::{GridRidge, GridRidgeParams};
-use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams};
 use mondrian::{Lifetime, Points, Result};
 
 /// Every kind there is. A new one is added here, and a file of it with the next release.
@@ -86,11 +88,9 @@ fn written(kind: &str) -> Result<Vec<u8>> {
             params.n_classes(3).fit(points, &classes)?.to_bytes()
         }
         DensityForest::KIND => DensityParams::from(trees).fit(points)?.to_bytes(),
-        DensityClassifier::KIND => DensityClassifier::params()
-            .density(DensityParams::from(trees).clone())
-            .prior(ClassPrior::default())
-            .fit(points, &classes)?
-            .to_bytes(),
+        DensityClassifier::KIND => {
+            DensityClassifier::params().density(DensityParams::from(trees).clone()).fit(points, &classes)?.to_bytes()
+        }
         KernelRidge::KIND => KernelRidge::params().trees(trees).lifetime(two).alpha(0.1).fit(points, &y)?.to_bytes(),
         LaplaceKernelRidge::KIND => LaplaceKernelRidgeParams::default().fit(points, &y)?.to_bytes(),
         LaplaceRegressor::KIND => {
@@ -104,7 +104,7 @@ fn written(kind: &str) -> Result<Vec<u8>> {
         }
         GridRidge::KIND => GridRidgeParams { n_grids: 6, ..GridRidgeParams::default() }.fit(points, &y)?.to_bytes(),
         GridSolution::KIND => GridSolution::fit(grid, points, &y, &[2.0, 1.0], 0.1, true, Threads::ONE)?.to_bytes(),
-        GridFeatures::KIND => GridFeatures::fit(grid, points, &[2.0, 1.0])?.to_bytes(),
+        GridFeatures::KIND => GridFeatures::fit(6, 3, points, &[2.0, 1.0])?.to_bytes(),
         MondrianFeatures::KIND => learned(MondrianFeatures::on(&trees, points, two)?, points),
         RandomBinning::KIND => learned(RandomBinning::new(&kernel, 2, 6, 1)?, points),
         RandomFourier::KIND => learned(RandomFourier::new(&kernel, 2, 9, 1)?, points),

@@ -1,11 +1,12 @@
 //! The tuned kernel on more rows than are factorised at once: every solver, appended rows, files, and bits.
 
+use mondrian::internals::laplace::KernelTuning;
 use mondrian::internals::laplace::{SolverChoice, SolverUsed};
 use mondrian::internals::linalg::Threads;
 use mondrian::process::NodeKey;
 use mondrian::{
-    Cells, Error, FitOptions, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams,
-    Prediction, Progress, Saved, TargetMap,
+    Cells, Error, FitOptions, KernelMetric, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, Prediction,
+    Progress, Saved, TargetMap,
 };
 
 /// Rows with a target of two inputs; the third is noise, with a missing cell now and then, the fourth a category.

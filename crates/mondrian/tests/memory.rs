@@ -3,11 +3,12 @@
 //! The budget holds for the process, so this is one test in a program of its own.
 
 use mondrian::internals::linalg::Threads;
+use mondrian::internals::memory::max_memory;
 use mondrian::process::NodeKey;
 use mondrian::{
     Cells, ClassificationForest, Error, FeatureMap, FeatureRidge, ForestParams, KernelRidge, LaplaceClassifier,
     LaplaceKernel, LaplaceRegressor, Lifetime, LifetimeChoice, PathMethod, Points, Progress, RandomFourier,
-    RegressionForest, RegressionParams, Saved, Solver, max_memory, set_max_memory,
+    RegressionForest, RegressionParams, Saved, Solver, set_max_memory,
 };
 
 fn rows(n: usize) -> (Vec<f64>, Vec<f64>) {
@@ -26,12 +27,12 @@ fn what_does_not_fit_is_computed_another_way_or_refused() {
     let points = Points::row_major(&x, 2).unwrap();
     let params = KernelRidge::params().n_trees(30).lifetime(Lifetime::INFINITE).alpha(0.1);
     let model = params.fit(points, &y).unwrap();
-    let exact = model.path(&[(points, &y)], &PathMethod::Removal, &mut Progress::none()).unwrap().path;
+    let exact = model.path(&[(points, &y)], &PathMethod::Removal, &mut Progress::none()).unwrap();
 
     // About 1800 cells: a matrix of 26 MB.
     set_max_memory(Some(5_000_000));
     assert_eq!(max_memory(), Some(5_000_000));
-    let path = model.path(&[(points, &y)], &PathMethod::Removal, &mut Progress::none()).unwrap().path;
+    let path = model.path(&[(points, &y)], &PathMethod::Removal, &mut Progress::none()).unwrap();
     assert!(path.lifetimes().len() > 10 && path.lifetimes().len() < exact.lifetimes().len());
     for (lifetime, loss) in path.lifetimes().iter().zip(path.train()) {
         let at = exact.lifetimes().partition_point(|l| l <= lifetime) - 1;

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use mondrian::ClassificationParams;
+use mondrian::FeatureRidge;
 use mondrian::FitOptions;
 use mondrian::KernelRidge;
 use mondrian::Progress;
@@ -10,8 +11,7 @@ use mondrian::Saved;
 use mondrian::internals::forest::Forest;
 use mondrian::internals::ridge::Solver;
 use mondrian::process::NodeKey;
-use mondrian::{CgOptions, FeatureRidge};
-use mondrian::{ClassPrior, DensityClassifier, DensityParams};
+use mondrian::{DensityClassifier, DensityParams};
 use mondrian::{Error, Lifetime, Points, Result};
 use mondrian::{FeatureMap, MondrianFeatures};
 use mondrian::{ForestParams, LifetimeChoice, RegressionParams};
@@ -120,7 +120,7 @@ fn densities() {
             outcome
         });
         let both = |progress: &mut Progress<'_>| {
-            DensityClassifier::params().density(params.clone()).prior(ClassPrior::Equal).fit_with(
+            DensityClassifier::params().density(params.clone()).equal_prior().fit_with(
                 points(&x),
                 &labels,
                 FitOptions::watched(progress.part(0.0, 1.0)),
@@ -134,7 +134,7 @@ fn densities() {
 fn kernel_ridge() {
     let x = rows(60, 1);
     let y: Vec<f64> = x.chunks(2).map(|row| (5.0 * row[0]).sin()).collect();
-    let steps = FeatureRidge::params().solver(Solver::ConjugateGradients(CgOptions::default()));
+    let steps = FeatureRidge::params().solver(Solver::ConjugateGradients);
     for (lifetime, ridge) in [(None, FeatureRidge::params()), (Some(2.0), steps)] {
         let params = KernelRidge::params().trees(trees(lifetime)).ridge(ridge);
         let fit =

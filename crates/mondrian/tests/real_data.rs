@@ -2,9 +2,10 @@
 
 mod table;
 
+use mondrian::internals::laplace::KernelTuning;
 use mondrian::{
-    Cells, ClassificationForest, ForestParams, KernelTuning, LaplaceRegressor, MeasureChoice, RegressionForest,
-    RegressionParams, Saved,
+    Cells, ClassificationForest, ForestParams, LaplaceRegressor, MeasureChoice, RegressionForest, RegressionParams,
+    Saved,
 };
 use table::Split;
 

@@ -360,7 +360,7 @@ fn what_needs_rows_is_refused() {
     refused(density.forget(data.points()));
     refused(density.set_lifetime(lifetime(9.0)));
     refused(density.select_lifetime().map(|_| ()));
-    let path = density.path(&[data.points()], &mut mondrian::Progress::none()).unwrap().path;
+    let path = density.path(&[data.points()], &mut mondrian::Progress::none()).unwrap();
     assert!(path.train().iter().all(|loss| loss.is_nan()) && path.validation()[0].iter().all(|loss| loss.is_finite()));
 }
 

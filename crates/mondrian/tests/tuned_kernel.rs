@@ -1,9 +1,10 @@
 //! The tuned kernel as a whole: what is promised to the bit, what leaving out means, and input that no table should hold.
 
+use mondrian::internals::laplace::KernelTuning;
 use mondrian::internals::linalg::Threads;
 use mondrian::{
-    Cells, Error, FitOptions, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams,
-    Progress, Saved, TargetMap,
+    Cells, Error, FitOptions, KernelMetric, LaplaceClassifier, LaplaceRegressor, LaplaceRegressorParams, Progress,
+    Saved, TargetMap,
 };
 
 /// Rows with a smooth target of the first two inputs; the third is noise.
@@ -250,7 +251,7 @@ fn tuning_is_resumed() {
     let short = params(1, Some(0.0)).fit(cells(&x), &y).unwrap();
     let longer = resume(&short, 1);
     let longest = resume(&longer, 1);
-    let steps = |model: &LaplaceRegressor| model.trajectory().steps().to_vec();
+    let steps = |model: &LaplaceRegressor| model.trajectory().to_vec();
     for (before, after) in [(&short, &longer), (&longer, &longest)] {
         assert!(steps(after).len() > steps(before).len());
         assert_eq!(steps(after)[..steps(before).len()], steps(before));

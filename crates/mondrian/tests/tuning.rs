@@ -8,8 +8,9 @@ use mondrian::process::NodeKey;
 use std::ops::ControlFlow;
 
 use mondrian::internals::laplace::{Criterion, Method, Objective, Tuned, tune};
+use mondrian::internals::laplace::{LaplaceKernelRidgeParams, TuningParams};
 use mondrian::{Error, Points, Result};
-use mondrian::{LaplaceKernelRidgeParams, Lifetime, LifetimesChoice, Prediction, TuningParams};
+use mondrian::{Lifetime, LifetimesChoice, Prediction};
 
 /// n × d uniform inputs, and a target that uses the first two.
 fn sample(n: usize, d: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
@@ -124,7 +125,7 @@ fn every_way_beats_the_common_lifetime() -> Result<()> {
     let points = Points::row_major(&x, 3)?;
     let baseline = fixed.fit(points, &y)?;
     assert_eq!(baseline.lifetimes(), [3.0; 3]);
-    let least = baseline.trajectory().best().expect("α was tuned").error;
+    let least = mondrian::Step::best(baseline.trajectory()).expect("α was tuned").error;
     for (criterion, method) in ways {
         let tuned = run(&x, 3, &y, &TuningParams { criterion, method, ..TuningParams::default() })?;
         let best = tuned.trajectory.best().expect("evaluated").error;
@@ -168,7 +169,7 @@ fn a_stopped_search_goes_on_where_it_was() -> Result<()> {
     assert!(!half.finished && half.trajectory.len() == 12);
     let start = Some((half.lifetimes.clone(), half.alpha));
     let rest = run(&x, 3, &y, &TuningParams { start, ..TuningParams::default() })?;
-    let best = |trajectory: &mondrian::Trajectory| trajectory.best().expect("ran").error;
+    let best = |trajectory: &mondrian::internals::select::Trajectory| trajectory.best().expect("ran").error;
     let first = &rest.trajectory.steps()[0];
     assert_eq!((&first.lifetimes, first.alpha), (&half.lifetimes, half.alpha), "it begins where the other ended");
     assert!((first.error - best(&half.trajectory)).abs() <= 1e-9 * first.error);

@@ -1,7 +1,7 @@
 //! The two classifiers against each other: hyperparameters by cross-validation, errors on the test images.
 
 use anyhow::Result;
-use mondrian::{ClassPrior, DensityClassifier, DensityParams, GammaChoice};
+use mondrian::{DensityClassifier, DensityParams, GammaChoice};
 use mondrian::{ForestParams, LifetimeChoice};
 use mondrian::{Lifetime, Points};
 use rayon::prelude::*;
@@ -139,7 +139,7 @@ fn fit(
     let rows = train.leading(columns);
     Ok(DensityClassifier::params()
         .density(params.clone())
-        .prior(ClassPrior::Equal)
+        .equal_prior()
         .fit(Points::row_major(&rows, columns)?, &train.classes)?)
 }
 

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use mondrian::{CgOptions, Lifetime, PathMethod, Validation};
+use mondrian::{Lifetime, PathMethod, Validation};
 
 use crate::failure::{Failure, Outcome};
 use crate::prepare::{Preparation, Task};
@@ -71,7 +71,7 @@ impl PathMethodArg {
             Self::Auto => PathMethod::Removal,
             Self::Addition => PathMethod::Addition,
             Self::Cholesky => PathMethod::Cholesky,
-            Self::Cg => PathMethod::ConjugateGradients { lifetimes: Vec::new(), options: CgOptions::default() },
+            Self::Cg => PathMethod::conjugate_gradients(Vec::new()),
         }
     }
 }

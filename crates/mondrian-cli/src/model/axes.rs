@@ -1,8 +1,9 @@
 //! The report's Laplace kernel, one lifetime per input alone: `--lifetime λ`, `--search gradient` or `coordinate`.
 
+use mondrian::LifetimesChoice;
 use mondrian::internals::laplace::Method;
+use mondrian::internals::laplace::{LaplaceKernelRidge, LaplaceKernelRidgeParams, TuningParams};
 use mondrian::{FitOptions, Progress};
-use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
 use mondrian::{Lifetime, Points};
 use serde_json::json;
 
@@ -100,7 +101,7 @@ pub(super) fn facts(model: &LaplaceKernelRidge, features: &[String]) -> Facts {
             |d| json!({ "input": features[d], "lifetime": model.lifetimes()[d], "importance": model.importances()[d] }),
         )
         .collect();
-    let best = model.trajectory().best();
+    let best = mondrian::Step::best(model.trajectory());
     Facts(vec![
         ("alpha", json!(model.alpha())),
         ("leave_one_out_rmse", json!(best.map(|step| step.error))),

@@ -1,7 +1,8 @@
 //! Classification forests: learned batch by batch, with probabilities.
 
 use mondrian::FitOptions;
-use mondrian::{BulkBuilder, ClassificationForest, ClassificationParams, LifetimeChoice};
+use mondrian::internals::forest::BulkBuilder;
+use mondrian::{ClassificationForest, ClassificationParams, LifetimeChoice};
 use serde_json::json;
 
 use super::{Facts, Training, forest};

@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 
 use mondrian::Lifetime;
+use mondrian::internals::forest::BulkBuilder;
 use mondrian::process::Bounds;
-use mondrian::{
-    BulkBuilder, ForestParams, GammaChoice, LeafModel, LifetimeChoice, RegressionForest, RegressionParams,
-    WeightsChoice,
-};
 use mondrian::{FitOptions, Progress};
+use mondrian::{
+    ForestParams, GammaChoice, LeafModel, LifetimeChoice, RegressionForest, RegressionParams, WeightsChoice,
+};
 use serde_json::json;
 
 use super::{Facts, Training};

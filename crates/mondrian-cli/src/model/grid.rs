@@ -1,7 +1,7 @@
 //! Ridge regression on a Mondrian grid: one lifetime per input, searched for.
 
 use mondrian::{FitOptions, Progress};
-use mondrian::{GridRidge, GridRidgeParams, SearchKind, SearchLimits};
+use mondrian::{GridRidge, GridRidgeParams, SearchKind};
 use mondrian::{Lifetime, LifetimesChoice, Points};
 use serde_json::json;
 
@@ -43,11 +43,12 @@ pub(crate) fn fit_rows(
             Some(NumberArg::Value(alpha)) => Some(alpha),
         },
         search: search_kind(args.search),
-        limits: SearchLimits { budget: args.budget, patience: args.patience },
+        budget: args.budget,
+        patience: args.patience,
         seed: args.seed,
         ..default
     };
-    let mut progress = screen.progress("searching", params.limits.budget as u64);
+    let mut progress = screen.progress("searching", params.budget as u64);
     let model = {
         let mut counting = progress.counting();
         params.fit_with(points, targets, FitOptions::watched(Progress::new(&mut counting)))?
@@ -70,7 +71,7 @@ fn search_kind(search: SearchArg) -> SearchKind {
 }
 
 pub(super) fn facts(model: &GridRidge, features: &[String]) -> Facts {
-    let best = model.trajectory().best();
+    let best = mondrian::Step::best(model.trajectory());
     let lifetimes = model.lifetimes();
     let inputs: Vec<_> =
         ranked(lifetimes).into_iter().map(|d| json!({ "input": features[d], "lifetime": lifetimes[d] })).collect();

@@ -1,10 +1,9 @@
 //! The whole tuned Laplace kernel, for numbers and classes: the default model.
 
+use mondrian::internals::laplace::KernelTuning;
 use mondrian::internals::laplace::SolverReport;
 use mondrian::internals::linalg::Threads;
-use mondrian::{
-    FitOptions, KernelMeasure, KernelMetric, KernelTuning, LaplaceClassifier, LaplaceRegressor, Matrix, TargetMap,
-};
+use mondrian::{FitOptions, KernelMeasure, KernelMetric, LaplaceClassifier, LaplaceRegressor, Matrix, TargetMap};
 use serde_json::{Value, json};
 
 use super::{Facts, Training, classifier, ranked};

@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 
+use mondrian::internals::laplace::KernelTuning;
 use mondrian::internals::linalg::Threads;
 use mondrian::process::Bounds;
 use mondrian::{
     Cells, ClassificationParams, DensityParams, Error, FeatureMap, FitOptions, ForestParams, GridRidgeParams,
-    KernelMeasure, KernelMetric, KernelRidge, KernelTuning, LaplaceClassifier, LaplaceRegressor, Lifetime,
-    LifetimeChoice, LifetimesChoice, MondrianFeatures, PathMethod, Points, Progress, RegressionParams, Result,
-    WeightsChoice,
+    KernelMeasure, KernelMetric, KernelRidge, LaplaceClassifier, LaplaceRegressor, Lifetime, LifetimeChoice,
+    LifetimesChoice, MondrianFeatures, PathMethod, Points, Progress, RegressionParams, Result, WeightsChoice,
 };
 
 use super::{Model, points, problem};
@@ -149,7 +149,7 @@ fn kernel(
     let model = staged(&mut watch, "solving", |p| params.fit_with(train, &data.train.y, watched(p)))?;
     let validation = [(held_out, data.held_out.y.as_slice())];
     let found = staged(&mut watch, "path", |p| model.path(&validation, &PathMethod::default(), p))?;
-    Ok(Model::Kernel { model: Box::new(model), path: found.path })
+    Ok(Model::Kernel { model: Box::new(model), path: found })
 }
 
 /// The largest power of √2 whose features a path can afford.
@@ -235,5 +235,5 @@ fn density(
     let chosen = model.lifetime().get();
     model.set_lifetime(Lifetime::new(if chosen > 0.0 { 4.0 * chosen } else { 1.0 })?)?;
     let found = staged(&mut watch, "path", |p| model.path(&[held_out], p))?;
-    Ok(Model::Density { model: Box::new(model), path: found.path })
+    Ok(Model::Density { model: Box::new(model), path: found })
 }

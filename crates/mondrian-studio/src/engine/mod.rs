@@ -16,11 +16,12 @@ pub(crate) use stream::Stream;
 
 use std::sync::OnceLock;
 
+use mondrian::internals::laplace::LaplaceKernelRidge;
 use mondrian::internals::tree::Domain;
 use mondrian::process::BuiltInMeasure;
 use mondrian::{
     ClassificationForest, ClassificationPath, DensityForest, Error, GridRidge, KernelRidge, LaplaceClassifier,
-    LaplaceKernelRidge, LaplaceRegressor, Lifetime, Points, RegressionForest, RegularizationPath,
+    LaplaceRegressor, Lifetime, Points, RegressionForest, RegularizationPath,
 };
 
 use crate::api::{Curve, Problem};

@@ -42,12 +42,12 @@ pub(crate) fn open(saved: SavedModel, data: &Data, mut watch: Watch<'_>) -> std:
         }
         SavedModel::Kernel(model) => {
             let path = staged(&mut watch, "path", |p| model.path(&sets, &PathMethod::default(), p));
-            path.map(|found| Model::Kernel { model, path: found.path })
+            path.map(|found| Model::Kernel { model, path: found })
         }
         SavedModel::Density(model) => {
             let sets: Vec<_> = x.into_iter().collect();
             let path = staged(&mut watch, "path", |p| model.path(&sets, p));
-            path.map(|found| Model::Density { model, path: found.path })
+            path.map(|found| Model::Density { model, path: found })
         }
     };
     found.map_err(|e| problem(&e))

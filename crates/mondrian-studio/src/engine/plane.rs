@@ -1,6 +1,7 @@
 //! One tree in the plane of two inputs: a Mondrian process itself, by self-consistency.
 
-use mondrian::process::{Bounds, BuiltInMeasure, Child, Measure, Mondrian, NodeKey};
+use mondrian::internals::process::Child;
+use mondrian::process::{Bounds, BuiltInMeasure, Measure, Mondrian, NodeKey};
 use mondrian::{Error, Lifetime};
 
 use super::stream::SEED as STREAM_SEED;

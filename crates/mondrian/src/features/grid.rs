@@ -47,7 +47,7 @@ impl MondrianGrid {
     /// chapter 5, figure 1). The longer side has `size` pixels.
     ///
     /// ```
-    /// use mondrian::MondrianGrid;
+    /// use mondrian::internals::features::MondrianGrid;
     /// let svg = MondrianGrid::new(1, 7)?.svg(0, [0, 1], [0.0, 0.0], [1.0, 1.0], [8.0, 3.0], 300.0)?;
     /// assert!(svg.starts_with("<svg"));
     /// # Ok::<(), mondrian::Error>(())
@@ -92,10 +92,10 @@ impl MondrianGrid {
 ///
 /// ```
 /// use mondrian::Points;
-/// use mondrian::{GridFeatures, MondrianGrid};
+/// use mondrian::GridFeatures;
 /// use mondrian::internals::features::UNSEEN;
 /// let x = [0.0, 0.0, 0.1, 0.0, 5.0, 3.0];
-/// let features = GridFeatures::fit(MondrianGrid::new(50, 1)?, Points::row_major(&x, 2)?, &[1.0, 0.0])?;
+/// let features = GridFeatures::fit(50, 1, Points::row_major(&x, 2)?, &[1.0, 0.0])?;
 /// let cells = features.transform(Points::row_major(&[0.1, 70.0, 1e6, 0.0], 2)?)?;
 /// // The second dimension has lifetime 0, so 70 is as good as 0; and a million is far from every row.
 /// assert!(cells[..50].iter().all(|&c| c != UNSEEN) && cells[50..].iter().all(|&c| c == UNSEEN));
@@ -142,12 +142,17 @@ impl OneGrid {
 }
 
 impl GridFeatures {
-    /// The cells of these rows.
+    /// The cells of these rows in `n_grids` grids.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] unless there is one lifetime per dimension, [`Error::Empty`] without rows, and
-    /// [`Error::TooLarge`] where too many cuts are expected.
-    pub fn fit(grid: MondrianGrid, points: Points<'_>, lifetimes: &[f64]) -> Result<Self> {
+    /// [`Error::InvalidParameter`] without grids, [`Error::LengthMismatch`] unless there is one lifetime per dimension,
+    /// [`Error::Empty`] without rows, and [`Error::TooLarge`] where too many cuts are expected.
+    pub fn fit(n_grids: usize, seed: u64, points: Points<'_>, lifetimes: &[f64]) -> Result<Self> {
+        Self::on(MondrianGrid::new(n_grids, seed)?, points, lifetimes)
+    }
+
+    /// The cells of these rows.
+    pub(crate) fn on(grid: MondrianGrid, points: Points<'_>, lifetimes: &[f64]) -> Result<Self> {
         points.check_width(lifetimes.len())?;
         if points.n_rows() == 0 {
             return Err(Error::Empty { what: "X", rows: 0, columns: points.n_columns() });
@@ -182,9 +187,9 @@ impl GridFeatures {
         self.n_features
     }
 
-    /// The grids.
-    pub fn grid(&self) -> MondrianGrid {
-        self.grid
+    /// Number of grids.
+    pub fn n_grids(&self) -> usize {
+        self.grid.n_grids()
     }
 
     /// The lifetimes.

@@ -11,7 +11,8 @@ use crate::{Lifetime, Points, Result};
 /// A forest model whose rows arrive in batches and whose trees are not grown yet.
 ///
 /// ```
-/// use mondrian::{BulkBuilder, FitOptions, Lifetime, Points, Progress, RegressionParams};
+/// use mondrian::internals::forest::BulkBuilder;
+/// use mondrian::{FitOptions, Lifetime, Points, Progress, RegressionParams};
 /// let x: Vec<f64> = (0..40).map(|i| f64::from(i) / 40.0).collect();
 /// let (params, lifetime) = (RegressionParams::default(), Lifetime::new(3.0)?);
 /// let all = Points::row_major(&x, 1)?;

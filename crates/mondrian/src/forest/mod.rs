@@ -20,8 +20,7 @@ pub use batch::RowBatch;
 pub use bulk::BulkBuilder;
 pub use classification::{ClassificationForest, ClassificationParams, ClassificationPath};
 pub use density::{
-    ClassPrior, DensityClassifier, DensityClassifierParams, DensityForest, DensityParams, DensityPath, DensityScore,
-    DensityView,
+    ClassPrior, DensityClassifier, DensityClassifierParams, DensityForest, DensityParams, DensityScore, DensityView,
 };
 pub use digest::TreeDigest;
 pub(crate) use params::forest_builder;

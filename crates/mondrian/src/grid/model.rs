@@ -6,7 +6,7 @@ use crate::grid::{GridSolution, GridState};
 use crate::laplace::{LifetimesChoice, TuningParams, tune, tuned_on_path};
 use crate::linalg::Threads;
 use crate::process::{NodeKey, Weights};
-use crate::progress::{FitOptions, Progress};
+use crate::progress::{FitOptions, Progress, Step};
 use crate::ridge::by_column;
 use crate::select::Trajectory;
 use crate::select::split::{gather, keyed_order, spreads};
@@ -23,7 +23,8 @@ const TINY: usize = 10;
 /// | `lifetimes` | auto | one per dimension, searched for or given | ≥ 0 |
 /// | `alpha` | 1 | α, the report's δ²; `None` begins with the exact kernel's and moves it where the search has ended | > 0 |
 /// | `search` | auto | the optimizer | |
-/// | `limits` | 400 evaluations, patience 50 | when the search ends | |
+/// | `budget` | 400 | evaluations in all, what-ifs included | |
+/// | `patience` | 50 | steps without a new least error after which the search ends | |
 /// | `search_rows` | 3000 | the most rows searched on, a fifth of them held out | ≥ 10 |
 /// | `fit_intercept` | true | targets are centred | |
 /// | `seed` | 0 | the grids and the rows held out | |
@@ -38,8 +39,10 @@ pub struct GridRidgeParams {
     pub alpha: Option<f64>,
     /// The optimizer.
     pub search: SearchKind,
-    /// When the search ends.
-    pub limits: SearchLimits,
+    /// Evaluations in all: configurations whose validation error was computed, what-ifs included.
+    pub budget: usize,
+    /// Steps without a new least error after which the search ends.
+    pub patience: usize,
     /// The most rows searched on.
     pub search_rows: usize,
     /// Whether targets are centred.
@@ -57,7 +60,8 @@ impl Default for GridRidgeParams {
             lifetimes: LifetimesChoice::Auto,
             alpha: Some(1.0),
             search: SearchKind::Auto,
-            limits: SearchLimits::default(),
+            budget: SearchLimits::default().budget,
+            patience: SearchLimits::default().patience,
             search_rows: 3000,
             fit_intercept: true,
             seed: 0,
@@ -85,10 +89,16 @@ impl GridRidgeParams {
         Self { search, ..self }
     }
 
-    /// When the search ends.
+    /// Evaluations in all: configurations whose validation error was computed, what-ifs included.
     #[must_use]
-    pub fn limits(self, limits: SearchLimits) -> Self {
-        Self { limits, ..self }
+    pub fn budget(self, budget: usize) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Steps without a new least error after which the search ends.
+    #[must_use]
+    pub fn patience(self, patience: usize) -> Self {
+        Self { patience, ..self }
     }
 
     /// The most rows searched on.
@@ -220,8 +230,8 @@ impl GridRidge {
     }
 
     /// Every step of the search; empty if lifetimes were given.
-    pub fn trajectory(&self) -> &Trajectory {
-        &self.trajectory
+    pub fn trajectory(&self) -> &[Step] {
+        self.trajectory.steps()
     }
 
     /// The model behind it.
@@ -299,11 +309,11 @@ fn search(
     let (train, held) = (Points::row_major(&x, width)?, Points::row_major(&x_held, width)?);
     let state = GridState::new(grid, train, &y, held, &y_held, alpha, params.fit_intercept)?;
     let mut search = Search::new(state, params.search.optimizer(params.seed));
-    let kept = if params.alpha.is_none() { ALPHAS.min(params.limits.budget / 4) } else { 0 };
-    let limits = SearchLimits { budget: params.limits.budget - kept, ..params.limits };
-    let mut outcome = search.run(limits, &mut progress.part(0.0, 0.9))?;
+    let kept = if params.alpha.is_none() { ALPHAS.min(params.budget / 4) } else { 0 };
+    let limits = |budget| SearchLimits { budget, patience: params.patience };
+    let mut outcome = search.run(limits(params.budget - kept), &mut progress.part(0.0, 0.9))?;
     if kept > 0 && outcome != Outcome::Stopped {
-        outcome = search.tune_alpha(params.limits, &mut progress.part(0.9, 1.0))?;
+        outcome = search.tune_alpha(limits(params.budget), &mut progress.part(0.9, 1.0))?;
     }
     match outcome {
         Outcome::Stopped => Err(Error::Cancelled),

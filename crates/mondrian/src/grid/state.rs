@@ -35,7 +35,7 @@ const MOVE_COST: f64 = 60.0;
 ///
 /// ```
 /// use mondrian::Points;
-/// use mondrian::MondrianGrid;
+/// use mondrian::internals::features::MondrianGrid;
 /// use mondrian::internals::grid::{GridState, Move};
 /// let x: Vec<f64> = (0..40).map(|i| f64::from(i) / 10.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();

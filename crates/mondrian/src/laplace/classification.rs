@@ -15,8 +15,7 @@ use crate::linalg::{Matrix, Threads};
 use crate::memory;
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::NodeKey;
-use crate::progress::{FitOptions, Progress};
-use crate::select::Trajectory;
+use crate::progress::{FitOptions, Progress, Step};
 use crate::{Error, Result};
 
 /// What a fitted classifier is worth by leave-one-out on all rows, or a sample of 8000 (2000 without one factorisation).
@@ -255,8 +254,8 @@ impl LaplaceClassifier {
     }
 
     /// Every step of the tuning.
-    pub fn trajectory(&self) -> &Trajectory {
-        &self.model.trajectory
+    pub fn trajectory(&self) -> &[Step] {
+        self.model.trajectory.steps()
     }
 
     /// What the model is worth.

@@ -165,7 +165,8 @@ impl LaplaceKernelRidgeParams {
 /// Ridge regression with the exact general Laplace kernel exp(−Σ λ_d |x_d − x'_d|), λ and α tuned if asked.
 ///
 /// ```
-/// use mondrian::{LaplaceKernelRidge, Points};
+/// use mondrian::internals::laplace::LaplaceKernelRidge;
+/// use mondrian::Points;
 /// // The second input is noise.
 /// let x: Vec<f64> = (0..60).flat_map(|i| [f64::from(i) / 60.0, f64::from(i * 37 % 60) / 60.0]).collect();
 /// let y: Vec<f64> = x.chunks(2).map(|row| (9.0 * row[0]).sin()).collect();
@@ -277,8 +278,8 @@ impl LaplaceKernelRidge {
     }
 
     /// Every evaluation of the tuning; empty if nothing was tuned.
-    pub fn trajectory(&self) -> &Trajectory {
-        &self.trajectory
+    pub fn trajectory(&self) -> &[Step] {
+        self.trajectory.steps()
     }
 
     /// The solution behind it.

@@ -14,9 +14,8 @@ use crate::linalg::{Matrix, Threads};
 use crate::memory;
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::NodeKey;
-use crate::progress::{FitOptions, Progress};
+use crate::progress::{FitOptions, Progress, Step};
 use crate::ridge::by_column;
-use crate::select::Trajectory;
 use crate::{Error, Prediction, Result};
 
 /// What a fitted regression is worth by leave-one-out on all rows, or a sample of 8000 (2000 without one factorisation), in the
@@ -244,8 +243,8 @@ impl LaplaceRegressor {
     }
 
     /// Every step of the tuning.
-    pub fn trajectory(&self) -> &Trajectory {
-        &self.model.trajectory
+    pub fn trajectory(&self) -> &[Step] {
+        self.model.trajectory.steps()
     }
 
     /// What the model is worth, for each target.

@@ -1,6 +1,6 @@
 //! Collecting a path while a model moves along it, in bounded memory.
 
-use crate::path::{Loss, RegularizationPath};
+use crate::path::{Loss, PathNotes, RegularizationPath};
 
 /// Most values that a path keeps by default; beyond it, it is thinned as it grows.
 const DEFAULT_CAP: usize = 1 << 20;
@@ -34,6 +34,7 @@ impl PathBuilder {
             leave_one_out: None,
             standard_error: None,
             is_thinned: false,
+            notes: PathNotes::default(),
         };
         Self { path, cap: DEFAULT_CAP }
     }

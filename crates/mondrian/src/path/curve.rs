@@ -43,6 +43,29 @@ pub struct RegularizationPath {
     /// Standard error of the selecting loss at its minimum.
     pub(crate) standard_error: Option<f64>,
     pub(crate) is_thinned: bool,
+    /// What only some models know about their paths; no part of files.
+    #[serde(skip)]
+    pub(crate) notes: PathNotes,
+}
+
+/// What only some models know about their paths.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct PathNotes {
+    /// Rows of each validation set outside a density's box.
+    pub(crate) n_outside: Vec<usize>,
+    /// How well a path of ridge regression kept to the exact solution.
+    pub(crate) drift: PathDrift,
+    /// Whether it was solved at chosen lifetimes instead of every cut.
+    pub(crate) at_some_lifetimes: bool,
+}
+
+/// How well a path kept to the exact solution.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct PathDrift {
+    /// The largest ‖Zᵀy − Aθ‖/‖y‖ that was seen (and then corrected, where it was too large).
+    pub(crate) worst_residual: f64,
+    /// How often the inverse or factor was computed anew.
+    pub(crate) refreshes: usize,
 }
 
 impl RegularizationPath {
@@ -84,6 +107,37 @@ impl RegularizationPath {
     /// Whether values between the listed lifetimes were left out (never the smallest, the first or the last).
     pub fn is_thinned(&self) -> bool {
         self.is_thinned
+    }
+
+    /// How many rows of each validation set lie outside a density's box, where their density is 0; empty for other models.
+    pub fn n_outside(&self) -> &[usize] {
+        &self.notes.n_outside
+    }
+
+    /// Whether ridge regression was solved at chosen lifetimes instead of every cut.
+    pub fn is_at_some_lifetimes(&self) -> bool {
+        self.notes.at_some_lifetimes
+    }
+
+    /// The largest ‖Zᵀy − Aθ‖/‖y‖ that a path of ridge regression saw (and then corrected, where it was too large); 0 for
+    /// other models.
+    pub fn worst_residual(&self) -> f64 {
+        self.notes.drift.worst_residual
+    }
+
+    /// How often a path of ridge regression computed its inverse or factor anew.
+    pub fn n_refreshes(&self) -> usize {
+        self.notes.drift.refreshes
+    }
+
+    pub(crate) fn with_drift(mut self, drift: PathDrift, at_every_cut: bool) -> Self {
+        (self.notes.drift, self.notes.at_some_lifetimes) = (drift, !at_every_cut);
+        self
+    }
+
+    pub(crate) fn with_outside(mut self, n_outside: Vec<usize>) -> Self {
+        self.notes.n_outside = n_outside;
+        self
     }
 
     /// Standard error of the selecting loss at its minimum, if the model gave one.
@@ -178,6 +232,7 @@ impl RegularizationPath {
             leave_one_out: self.leave_one_out.as_deref().map(take),
             standard_error: self.standard_error,
             is_thinned: true,
+            notes: self.notes.clone(),
         }
     }
 }

@@ -6,6 +6,7 @@ mod picture;
 
 pub use builder::PathBuilder;
 pub use curve::{Loss, RegularizationPath};
+pub(crate) use curve::{PathDrift, PathNotes};
 
 /// Standard error of a root mean squared error over `n` rows, by the delta method: √(s²/n)/(2·RMSE), s² the sample variance
 /// of the squared errors, whose squared deviations from their mean add up to `deviations`.

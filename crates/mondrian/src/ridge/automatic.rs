@@ -166,7 +166,7 @@ fn pooled_path(
         let held = round.held()?;
         let progress = &mut progress.part(share(at), share(at + 1));
         let found = model.path_with(alpha, &[(held, &round.y_held)], &PathMethod::Removal, progress)?;
-        paths.push((found.path, held.n_rows() as f64));
+        paths.push((found, held.n_rows() as f64));
     }
     Ok(RegularizationPath::pooled(&paths).expect("there are rounds"))
 }

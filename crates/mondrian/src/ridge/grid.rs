@@ -30,7 +30,7 @@ impl From<&SolveReport> for Solver {
         match report.solver {
             ridge::Solver::Primal => Self::Primal,
             ridge::Solver::Dual => Self::Dual,
-            ridge::Solver::ConjugateGradients(_) | ridge::Solver::Auto => Self::ConjugateGradients {
+            ridge::Solver::ConjugateGradients | ridge::Solver::Auto => Self::ConjugateGradients {
                 iterations: report.steps,
                 residual: report.residuals.iter().copied().fold(0.0, f64::max),
             },
@@ -43,7 +43,7 @@ impl From<&SolveReport> for Solver {
 /// ```
 /// use mondrian::Points;
 /// use mondrian::internals::linalg::Threads;
-/// use mondrian::MondrianGrid;
+/// use mondrian::internals::features::MondrianGrid;
 /// use mondrian::internals::grid::GridSolution;
 /// let x: Vec<f64> = (0..50).map(|i| f64::from(i) / 10.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
@@ -99,7 +99,7 @@ impl GridSolution {
         lifetimes: &[f64],
         params: &FeatureRidgeParams,
     ) -> Result<Self> {
-        let features = GridFeatures::fit(grid, points, lifetimes)?;
+        let features = GridFeatures::on(grid, points, lifetimes)?;
         let model = params.solve(features.cells(points)?.into(), targets, &mut Progress::none())?;
         let (theta, intercepts) = (model.coefficients().clone(), model.intercepts().to_vec());
         Ok(Self { features, theta, intercepts, alpha: params.alpha_value(), solver: model.report().into() })

@@ -22,7 +22,7 @@ pub use conjugate::{CgOptions, CgResult, conjugate_gradients};
 pub(crate) use model::by_column;
 pub use model::{FeatureRidge, FeatureRidgeParams};
 pub use mondrian::{KernelRidge, KernelRidgeParams};
-pub use path::{KernelPath, PathDrift, PathMethod, ValidationSet};
+pub use path::{PathMethod, ValidationSet};
 pub use solver::{Costs, SolveReport, Solver};
 
 /// The code of the page runs with the tests.

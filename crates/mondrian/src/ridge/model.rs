@@ -60,10 +60,16 @@ impl FeatureRidgeParams {
         Self { solver, ..self }
     }
 
-    /// Tolerance and steps of conjugate gradients when they are chosen automatically.
+    /// Conjugate gradients stop at ‖b − Aθ‖ ≤ `tolerance`·‖b‖.
     #[must_use]
-    pub fn cg_options(self, options: CgOptions) -> Self {
-        Self { options, ..self }
+    pub fn tolerance(self, tolerance: f64) -> Self {
+        Self { options: CgOptions { tolerance, ..self.options }, ..self }
+    }
+
+    /// Conjugate gradients stop after so many steps in any case.
+    #[must_use]
+    pub fn max_steps(self, max_steps: usize) -> Self {
+        Self { options: CgOptions { max_steps, ..self.options }, ..self }
     }
 
     /// Bytes a matrix may take when the solver is chosen automatically.
@@ -121,16 +127,12 @@ impl FeatureRidgeParams {
             return Err(Error::Empty { what: "X", rows: 0, columns: features.n_columns() });
         }
         let Centred { targets, means } = Centred::new(targets, features.n_rows(), self.fit_intercept)?;
-        let options = match self.solver {
-            Solver::ConjugateGradients(options) => options,
-            _ => self.options,
-        };
-        let costs = Costs::estimate(&features, self.alpha, targets.n_columns(), options);
+        let costs = Costs::estimate(&features, self.alpha, targets.n_columns(), self.options);
         let solver = match self.solver {
-            Solver::Auto => costs.choose(self.memory_limit.min(memory::limit()), options),
+            Solver::Auto => costs.choose(self.memory_limit.min(memory::limit())),
             given => given,
         };
-        let kept = Kept::factor(solver, &features, self.alpha, self.threads)?;
+        let kept = Kept::factor(solver, &features, self)?;
         let (theta, steps) = kept.coefficients(&features, self.alpha, &targets, progress)?;
         let residuals = residuals(&features, self.alpha, &targets, &theta);
         let prior_variances = prior_variances(&features, self.alpha, &targets, &theta);
@@ -152,7 +154,8 @@ enum Kept {
 }
 
 impl Kept {
-    fn factor(solver: Solver, features: &Features, alpha: f64, threads: Threads) -> Result<Self> {
+    fn factor(solver: Solver, features: &Features, params: &FeatureRidgeParams) -> Result<Self> {
+        let &FeatureRidgeParams { alpha, options, threads, .. } = params;
         let factor = |mut gram: Matrix| {
             (0..gram.n_rows()).for_each(|i| gram[(i, i)] += alpha);
             Cholesky::new(gram, threads)
@@ -161,13 +164,12 @@ impl Kept {
         match solver {
             Solver::Primal => memory::check("bytes of the primal matrix", memory::bytes_of(c, c))?,
             Solver::Dual => memory::check("bytes of the dual matrix", memory::bytes_of(n, n))?,
-            Solver::ConjugateGradients(_) | Solver::Auto => (),
+            Solver::ConjugateGradients | Solver::Auto => (),
         }
         Ok(match solver {
             Solver::Primal => Self::Primal(factor(features.gram_lower(threads))?),
             Solver::Dual => Self::Dual(factor(features.dual_gram_lower(threads))?),
-            Solver::ConjugateGradients(options) => Self::Nothing(options),
-            Solver::Auto => Self::Nothing(CgOptions::default()),
+            Solver::ConjugateGradients | Solver::Auto => Self::Nothing(options),
         })
     }
 
@@ -393,7 +395,7 @@ impl FeatureRidge {
             return Err(Error::TooLarge { what, expected: bytes, limit: self.params.memory_limit });
         }
         let solver = if c <= n { Solver::Primal } else { Solver::Dual };
-        Kept::factor(solver, &self.features, self.alpha(), self.params.threads)
+        Kept::factor(solver, &self.features, &self.params)
     }
 
     fn check_columns(&self, queries: &Features) -> Result<()> {

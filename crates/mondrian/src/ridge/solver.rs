@@ -13,7 +13,7 @@ pub enum Solver {
     /// The Cholesky factor of ZZᵀ + αI, N × N.
     Dual,
     /// Conjugate gradients on (ZᵀZ + αI)θ = Zᵀy.
-    ConjugateGradients(CgOptions),
+    ConjugateGradients,
 }
 
 /// What a solve did.
@@ -71,17 +71,17 @@ impl Costs {
     }
 
     /// The cheapest solver that needs no more than `limit` bytes; conjugate gradients always fit.
-    pub fn choose(&self, limit: f64, options: CgOptions) -> Solver {
+    pub fn choose(&self, limit: f64) -> Solver {
         let candidates = [
             (Solver::Primal, self.primal_seconds, self.primal_bytes),
             (Solver::Dual, self.dual_seconds, self.dual_bytes),
-            (Solver::ConjugateGradients(options), self.cg_seconds, 0.0),
+            (Solver::ConjugateGradients, self.cg_seconds, 0.0),
         ];
         candidates
             .into_iter()
             .filter(|(_, _, bytes)| *bytes <= limit)
             .min_by(|a, b| a.1.total_cmp(&b.1))
-            .map_or(Solver::ConjugateGradients(options), |(solver, _, _)| solver)
+            .map_or(Solver::ConjugateGradients, |(solver, _, _)| solver)
     }
 }
 

@@ -5,15 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::progress::Step;
 
 /// Every configuration a search has evaluated, in order.
-///
-/// ```
-/// use mondrian::{Step, Trajectory};
-/// let mut trajectory = Trajectory::default();
-/// for (rows, error) in [(100, 1.0), (200, 3.0), (200, 2.0), (200, 2.5)] {
-///     trajectory.push(Step { lifetimes: vec![0.5], alpha: 1.0, error, cost: 0.0, rows });
-/// }
-/// assert_eq!(trajectory.best().map(|step| step.error), Some(2.0));
-/// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Trajectory {
     steps: Vec<Step>,
@@ -42,9 +33,7 @@ impl Trajectory {
 
     /// The least error among the evaluations on as many rows as the last one; the first of equals.
     pub fn best(&self) -> Option<&Step> {
-        let rows = self.steps.last()?.rows;
-        let candidates = self.steps.iter().filter(|step| step.rows == rows);
-        candidates.min_by(|a, b| a.error.total_cmp(&b.error))
+        Step::best(&self.steps)
     }
 
     /// Estimated floating-point operations of all of it.

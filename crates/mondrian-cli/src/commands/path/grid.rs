@@ -44,7 +44,7 @@ pub(super) fn numbers(plan: &Plan<'_>) -> Outcome<Found> {
 
 /// The error of every configuration that the search has recorded, and the least so far.
 fn search_curve(model: &GridRidge, held_out: f64) -> Curve {
-    let steps = model.trajectory().steps();
+    let steps = model.trajectory();
     let errors: Vec<f64> = steps.iter().map(|step| step.error).collect();
     let numbers: Vec<f64> = (1..=errors.len()).map(|number| number as f64).collect();
     let least: Vec<f64> = errors

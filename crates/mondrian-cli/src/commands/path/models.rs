@@ -1,6 +1,7 @@
 //! What a page says about each kind of model: its curve, its predictions of held-out rows, its inputs.
 
-use mondrian::{FitOptions, LaplaceKernelRidge, LifetimeChoice, Prediction};
+use mondrian::internals::laplace::LaplaceKernelRidge;
+use mondrian::{FitOptions, LifetimeChoice, Prediction};
 use mondrian::{Lifetime, Points};
 use serde_json::{Map, Value, json};
 
@@ -156,14 +157,13 @@ pub(super) fn kernel(plan: &Plan<'_>) -> Outcome<Found> {
     let model = kernel_model::params(&plan.training, plan.params)?.lifetime(terminal).fit(train, &split.train.y)?;
     let truth = &split.held_out.y;
     let validation = [(held_out, truth.as_slice())];
-    let found = plan.screen.watch("path", |progress| model.path(&validation, &plan.method, progress))?;
-    let kind = if found.is_at_every_cut { CurveKind::Exact } else { CurveKind::Sampled };
-    let path = found.path;
+    let path = plan.screen.watch("path", |progress| model.path(&validation, &plan.method, progress))?;
+    let kind = if path.is_at_some_lifetimes() { CurveKind::Sampled } else { CurveKind::Exact };
     let model = model.at(path.best_lifetime())?;
     let mean = model.predict(held_out)?.column(0).to_vec();
     let std: Vec<f64> = model.predict_variance(held_out)?.column(0).iter().map(|v| v.max(0.0).sqrt()).collect();
     let Judged { headline, mut figures, sections: predictions } = judged(truth, &mean, &std);
-    figures.push(("worst_residual", json!(found.drift.worst_residual)));
+    figures.push(("worst_residual", json!(path.worst_residual())));
     let relevance = correlations(train, &split.train.y);
     let bounds = model.features().forest().domain().first_box();
     let mut sections = vec![tree_section(plan, bounds, train, Some(&split.train.y), &relevance, path.best_lifetime())?];
@@ -185,9 +185,8 @@ pub(super) fn density(plan: &Plan<'_>) -> Outcome<Found> {
         let chosen = model.lifetime().get();
         model.set_lifetime(Lifetime::new(if chosen > 0.0 { 4.0 * chosen } else { 1.0 })?)?;
     }
-    let found = plan.screen.watch("path", |progress| model.path(&[held_out], progress))?;
-    let path = found.path;
-    let outside = found.n_outside.first().copied().unwrap_or(0);
+    let path = plan.screen.watch("path", |progress| model.path(&[held_out], progress))?;
+    let outside = path.n_outside().first().copied().unwrap_or(0);
     let headline = vec![("Held-out rows outside the box", outside.to_string(), "their density is zero".to_owned())];
     let figures = vec![("outside_the_box", json!(outside)), ("gamma", json!(model.gamma()))];
     // No input matters more than another to a density: the first two are shown, shaded by how close together rows lie.

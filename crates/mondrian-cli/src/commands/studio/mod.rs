@@ -344,7 +344,7 @@ fn prepared(source: &Source, choice: &Choice) -> Outcome<Data> {
     let preparation = Preparation::new(&selection, &summary, rules)?;
     // Read once and split once: two copies at a time.
     let bytes = 16.0 * summary.n_used as f64 * preparation.n_features() as f64;
-    if mondrian::max_memory().is_some_and(|most| bytes > most as f64) {
+    if mondrian::internals::memory::max_memory().is_some_and(|most| bytes > most as f64) {
         let what = format!("the table needs {:.1} GB of memory, more than there may be", bytes / 1e9);
         return Err(Failure::input(what, "leave columns out, or start the studio with a larger --max-memory"));
     }

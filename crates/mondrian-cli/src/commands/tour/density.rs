@@ -19,22 +19,22 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let mut model = params.fit(train)?;
     model.set_lifetime(Lifetime::new(4.0 * model.lifetime().get().max(0.25))?)?;
     let found = model.path(&[held_out], &mut Progress::none())?;
-    let best = found.path.best_lifetime();
+    let best = found.best_lifetime();
     tour.report.sections.push(Section::new(
         "A density, left out one by one",
         &[
             "Where on the map the rows lie. Every row's density without that row costs nothing extra, so no rows have to be held out to choose the lifetime: compare the two curves.",
         ],
-        vec![path_block(&found.path, CurveKind::Exact, None)],
+        vec![path_block(&found, CurveKind::Exact, None)],
     ));
     tour.say(
         "density path",
         format!(
             "{} lifetimes; best λ = {:.3}, γ = {}; {} held-out rows outside the box",
-            found.path.len(),
+            found.len(),
             best.get(),
             model.gamma(),
-            found.n_outside.first().copied().unwrap_or(0)
+            found.n_outside().first().copied().unwrap_or(0)
         ),
     );
     tour.figures.insert("density_lifetime".to_owned(), crate::model::number(best.get()));

@@ -1,6 +1,7 @@
 //! A grid search that finds out which input is a coin.
 
-use mondrian::{GridRidgeParams, MondrianGrid, SearchKind, SearchLimits};
+use mondrian::internals::features::MondrianGrid;
+use mondrian::{GridRidgeParams, SearchKind};
 
 use super::{Data, Tour};
 use crate::failure::Outcome;
@@ -15,13 +16,11 @@ fn searches(data: &Data, params: &GridRidgeParams) -> Outcome<Vec<Series>> {
     let kinds = [("default", SearchKind::Auto), ("greedy", SearchKind::Greedy), ("look-ahead", SearchKind::Lookahead)];
     let mut series = Vec::new();
     for (name, search) in kinds {
-        let limits = SearchLimits { budget: BUDGET, ..params.limits };
-        let params = GridRidgeParams { search, limits, ..params.clone() };
+        let params = GridRidgeParams { search, budget: BUDGET, ..params.clone() };
         let model = params.fit(data.train.points()?, &data.train.y)?;
         let mut least = f64::INFINITY;
         let errors: Vec<f64> = model
             .trajectory()
-            .steps()
             .iter()
             .map(|step| {
                 least = least.min(step.error);
@@ -55,7 +54,7 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let model = params.fit(data.train.points()?, &data.train.y)?;
     let error = rmse(&data.held_out.y, &model.predict(data.held_out.points()?)?);
     let names = data.preparation.features();
-    let steps = model.trajectory().steps();
+    let steps = model.trajectory();
     let numbers: Vec<f64> = (1..=steps.len()).map(|i| i as f64).collect();
     let series = names
         .iter()

@@ -15,7 +15,7 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let model = params.fit(data.train.points()?, &data.train.y)?;
     let validation = [(data.held_out.points()?, data.held_out.y.as_slice())];
     let found = model.path(&validation, &PathMethod::default(), &mut Progress::none())?;
-    let (path, best) = (&found.path, found.path.best_lifetime());
+    let (path, best) = (&found, found.best_lifetime());
     let error = path.value_at(best);
     tour.report.sections.push(Section::new(
         "The kernel at every lifetime",

@@ -1,7 +1,9 @@
 //! The tuned Laplace kernel as `mondrian fit` fits it, beside the report's kernel with one lifetime for all inputs.
 
-use mondrian::{Cells, KernelTuning, LaplaceRegressor, Lifetime};
-use mondrian::{LaplaceKernelRidge, LaplaceKernelRidgeParams, LifetimesChoice, TuningParams};
+use mondrian::LifetimesChoice;
+use mondrian::internals::laplace::KernelTuning;
+use mondrian::internals::laplace::{LaplaceKernelRidge, LaplaceKernelRidgeParams, TuningParams};
+use mondrian::{Cells, LaplaceRegressor, Lifetime};
 
 use super::{Data, Part, Tour};
 use crate::failure::Outcome;
@@ -66,7 +68,7 @@ fn one_lifetime(tour: &Tour, data: &Data) -> Outcome<(f64, f64)> {
             ..Default::default()
         };
         let model = params.fit(data.train.points()?, &data.train.y)?;
-        let error = model.trajectory().best().map_or(f64::INFINITY, |s| s.error);
+        let error = mondrian::Step::best(model.trajectory()).map_or(f64::INFINITY, |s| s.error);
         if best.as_ref().is_none_or(|(least, ..)| error < *least) {
             best = Some((error, lifetime, model));
         }

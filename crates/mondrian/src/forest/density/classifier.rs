@@ -24,7 +24,7 @@ pub enum ClassPrior {
 /// | name | default | meaning |
 /// | --- | --- | --- |
 /// | `density` | [`DensityParams::default`] | the density of each class |
-/// | `prior` | frequency | how probable each class is before a point is seen |
+/// | `equal_prior` | by frequency | how probable each class is before a point is seen |
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DensityClassifierParams {
     density: DensityParams,
@@ -38,10 +38,11 @@ impl DensityClassifierParams {
         Self { density, ..self }
     }
 
-    /// How probable each class is before a point is seen.
+    /// All classes are equally probable before a point is seen, so that the class of highest density wins: the report's
+    /// rule. Without it they are as probable as in the training rows, the rule that errs least.
     #[must_use]
-    pub fn prior(self, prior: ClassPrior) -> Self {
-        Self { prior, ..self }
+    pub fn equal_prior(self) -> Self {
+        Self { prior: ClassPrior::Equal, ..self }
     }
 
     /// Fits a density to the rows of each label. Box and measure come from all rows; automatic lifetimes and γ are

@@ -19,7 +19,7 @@ impl DensityForest {
         self.learn_in_place(points, &mut progress.part(0.0, grown))?;
         if automatic {
             let path = tuning::selecting_path(self, &mut progress.part(grown, 1.0))?;
-            self.set_lifetime(path.path.best_lifetime())?;
+            self.set_lifetime(path.best_lifetime())?;
         }
         Ok(())
     }

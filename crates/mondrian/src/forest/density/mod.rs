@@ -25,13 +25,13 @@ pub use crate::forest::GammaChoice;
 pub use cells::DensityCell;
 pub use classifier::{ClassPrior, DensityClassifier, DensityClassifierParams};
 pub use params::DensityParams;
-pub use path::DensityPath;
 pub(in crate::forest) use tuning::HELD_OUT;
 pub use view::{DensityScore, DensityView};
 
 use std::sync::OnceLock;
 
 use crate::forest::{Forest, LifetimeChoice};
+use crate::path::RegularizationPath;
 use crate::process::{Bounds, Measure};
 use crate::progress::Progress;
 use crate::tree::PointStore;
@@ -213,10 +213,10 @@ impl DensityForest {
     ///
     /// # Errors
     /// [`Error::NotFitted`] without rows, [`Error::WithoutRows`].
-    pub fn select_lifetime(&mut self) -> Result<DensityPath> {
+    pub fn select_lifetime(&mut self) -> Result<RegularizationPath> {
         self.forest.check_rows("choosing the lifetime anew")?;
         let path = tuning::selecting_path(self, &mut Progress::none())?;
-        self.set_lifetime(path.path.best_lifetime())?;
+        self.set_lifetime(path.best_lifetime())?;
         Ok(path)
     }
 
@@ -272,7 +272,7 @@ impl DensityForest {
     /// # Errors
     /// [`Error::NotFitted`] without rows, [`Error::Empty`] for a validation set without rows in the box,
     /// [`Error::LengthMismatch`], [`Error::Cancelled`], [`Error::WithoutRows`].
-    pub fn path(&self, validation: &[Points<'_>], progress: &mut Progress<'_>) -> Result<DensityPath> {
+    pub fn path(&self, validation: &[Points<'_>], progress: &mut Progress<'_>) -> Result<RegularizationPath> {
         if validation.is_empty() {
             self.forest.check_rows("a path without validation rows")?;
         }
@@ -284,7 +284,7 @@ impl DensityForest {
             sets.push(coordinates);
         }
         let path = path::trace(self, &sets, progress)?;
-        Ok(DensityPath { path, n_outside })
+        Ok(path.with_outside(n_outside))
     }
 
     /// The rows that lie in the box, and their measure coordinates.

@@ -21,16 +21,6 @@ use crate::path::{Loss, PathBuilder, RegularizationPath};
 use crate::progress::Progress;
 use crate::{Error, Lifetime, Result};
 
-/// A density's path, and what it could not count.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DensityPath {
-    /// Mean negative log densities at every lifetime: of the learned rows, of the rows of each validation set that lie
-    /// in the box, and of the learned rows left out one by one.
-    pub path: RegularizationPath,
-    /// How many rows of each validation set lie outside the box.
-    pub n_outside: Vec<usize>,
-}
-
 /// Which curves are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Curves {

@@ -1,7 +1,7 @@
 //! Automatic values: γ by leave-one-out, the lifetime along the path.
 
 use crate::forest::density::path::{Curves, Trace};
-use crate::forest::density::{DensityForest, DensityPath, GammaChoice};
+use crate::forest::density::{DensityForest, GammaChoice};
 use crate::path::RegularizationPath;
 use crate::process::NodeKey;
 use crate::progress::Progress;
@@ -51,7 +51,7 @@ fn least(model: &DensityForest, coordinates: &[f64], rows: &[u32]) -> Result<f64
 }
 
 /// The path that an automatic lifetime is chosen on.
-pub(crate) fn selecting_path(model: &DensityForest, progress: &mut Progress<'_>) -> Result<DensityPath> {
+pub(crate) fn selecting_path(model: &DensityForest, progress: &mut Progress<'_>) -> Result<RegularizationPath> {
     let (rows, coordinates) = model.stored();
     if rows.is_empty() {
         return Err(Error::NotFitted);
@@ -62,7 +62,7 @@ pub(crate) fn selecting_path(model: &DensityForest, progress: &mut Progress<'_>)
         let mut all = model.emptied(model.forest.n_trees(), first_lifetime(model), model.gamma())?;
         all.take_points(&coordinates, &rows)?;
         let path = turned(&mut all, &[], Curves::LeaveOneOut, progress)?;
-        return Ok(DensityPath { path, n_outside: vec![] });
+        return Ok(path);
     }
     let order = keyed_order(&coordinates, n_dims, model.forest.domain().seed());
     let Rounds { parts, held } = validation.rounds()?;
@@ -89,7 +89,7 @@ pub(crate) fn selecting_path(model: &DensityForest, progress: &mut Progress<'_>)
         least = least.min(terminal);
     }
     let path = RegularizationPath::pooled(&paths).ok_or(Error::NotFitted)?;
-    Ok(DensityPath { path: path.until(least), n_outside: vec![0] })
+    Ok(path.until(least).with_outside(vec![0]))
 }
 
 /// The path up to a terminal lifetime that is doubled until the selecting curve has clearly turned or run flat.

@@ -262,9 +262,8 @@ fn features_and_kernel_paths_are_the_same_with_and_without_chains() {
         let fit = || params.fit(data.points(), &data.y).unwrap();
         let (chained, plain) = (fit(), all_without_chains(fit));
         let truth = vec![0.5; points.n_rows()];
-        let path = |model: &KernelRidge| {
-            model.path(&[(points, &truth)], &PathMethod::Removal, &mut Progress::none()).unwrap().path
-        };
+        let path =
+            |model: &KernelRidge| model.path(&[(points, &truth)], &PathMethod::Removal, &mut Progress::none()).unwrap();
         assert_eq!(path(&chained), path(&plain));
     }
 }

@@ -66,7 +66,7 @@ impl Summary {
         let (x, _) = self.held_out();
         let points = Points::row_major(&x, self.domain.n_dims())?;
         let path = self.density(&self.kept, self.domain.n_trees)?.path(&[points], &mut Progress::none())?;
-        model.set_lifetime(path.path.best_lifetime())?;
+        model.set_lifetime(path.best_lifetime())?;
         Ok(model)
     }
 

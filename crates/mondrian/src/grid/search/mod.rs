@@ -185,9 +185,10 @@ impl Bench<'_> {
 ///
 /// ```
 /// use mondrian::{Points, Progress};
-/// use mondrian::MondrianGrid;
+/// use mondrian::internals::features::MondrianGrid;
 /// use mondrian::internals::grid::GridState;
-/// use mondrian::{SearchKind, SearchLimits};
+/// use mondrian::internals::grid::search::SearchLimits;
+/// use mondrian::SearchKind;
 /// use mondrian::internals::grid::search::{Outcome, Search};
 /// let x: Vec<f64> = (0..90).map(|i| f64::from(i * 37 % 90) / 30.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();

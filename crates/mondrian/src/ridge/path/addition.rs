@@ -4,9 +4,10 @@
 
 use crate::Result;
 use crate::linalg::{Factor, Inverse, Matrix, Threads};
+use crate::path::{PathDrift, RegularizationPath};
 use crate::progress::Progress;
 use crate::ridge::path::schedule::Schedule;
-use crate::ridge::path::{Collector, KernelPath, Measured, PathDrift};
+use crate::ridge::path::{Collector, Measured};
 use crate::ridge::{CellArray, UNSEEN};
 
 /// A matrix A = ZᵀZ + δ²I that can lose and gain features, and be solved with.
@@ -91,7 +92,7 @@ pub(crate) fn run(
     schedule: Schedule,
     start: impl Fn(Matrix, Threads) -> Result<Box<dyn Updatable>>,
     progress: &mut Progress<'_>,
-) -> Result<KernelPath> {
+) -> Result<RegularizationPath> {
     let mut state = State::new(schedule, start)?;
     let mut builder = Collector::new(state.schedule.sets.len());
     state.push(0.0, &mut builder);
@@ -124,7 +125,7 @@ pub(crate) fn run(
     }
     progress.report(1.0)?;
     drift.refreshes = state.matrix.refreshes();
-    Ok(KernelPath { path: builder.finish(), drift, is_at_every_cut: true })
+    Ok(builder.finish().with_drift(drift, true))
 }
 
 impl State {

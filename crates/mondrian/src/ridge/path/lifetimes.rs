@@ -1,9 +1,10 @@
 //! A grid of lifetimes by conjugate gradients, each solve started from the one before it.
 
 use crate::Result;
+use crate::path::{PathDrift, RegularizationPath};
 use crate::progress::Progress;
 use crate::ridge::path::schedule::Schedule;
-use crate::ridge::path::{Collector, KernelPath, Measured, PathDrift};
+use crate::ridge::path::{Collector, Measured};
 use crate::ridge::{CellArray, CgOptions, UNSEEN, conjugate_gradients};
 
 pub(crate) fn run(
@@ -11,7 +12,7 @@ pub(crate) fn run(
     lifetimes: &[f64],
     options: CgOptions,
     progress: &mut Progress<'_>,
-) -> Result<KernelPath> {
+) -> Result<RegularizationPath> {
     let mut builder = Collector::new(schedule.sets.len());
     let mut drift = PathDrift::default();
     let n_targets = schedule.sets[0].targets.n_columns();
@@ -61,7 +62,7 @@ pub(crate) fn run(
         builder.push(*lifetime, &losses);
     }
     progress.report(1.0)?;
-    Ok(KernelPath { path: builder.finish(), drift, is_at_every_cut: false })
+    Ok(builder.finish().with_drift(drift, false))
 }
 
 /// The name at a lifetime of every terminal cell: merges above it are done.

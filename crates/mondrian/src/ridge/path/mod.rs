@@ -34,29 +34,16 @@ pub enum PathMethod {
     ConjugateGradients {
         /// Where to solve; lifetime 0 is always added. None at all stands for quantiles of the times at which features part.
         lifetimes: Vec<f64>,
-        /// When to stop.
-        options: CgOptions,
+        /// Each solve stops at ‖b − Aθ‖ ≤ `tolerance`·‖b‖.
+        tolerance: f64,
     },
 }
 
-/// How well a path kept to the exact solution.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct PathDrift {
-    /// The largest ‖Zᵀy − Aθ‖/‖y‖ that was seen (and then corrected, where it was too large).
-    pub worst_residual: f64,
-    /// How often the inverse or factor was computed anew.
-    pub refreshes: usize,
-}
-
-/// A path and how well it was kept.
-#[derive(Debug, Clone, PartialEq)]
-pub struct KernelPath {
-    /// The losses.
-    pub path: RegularizationPath,
-    /// How well the solution was kept.
-    pub drift: PathDrift,
-    /// Whether it is known at every cut, or at some lifetimes only.
-    pub is_at_every_cut: bool,
+impl PathMethod {
+    /// [`PathMethod::ConjugateGradients`] with the tolerance of a fit.
+    pub fn conjugate_gradients(lifetimes: Vec<f64>) -> Self {
+        Self::ConjugateGradients { lifetimes, tolerance: CgOptions::default().tolerance }
+    }
 }
 
 /// A validation set: points, and targets with one number per row and target, row-major.
@@ -75,7 +62,7 @@ impl KernelRidge {
         validation: &[ValidationSet<'_>],
         method: &PathMethod,
         progress: &mut Progress<'_>,
-    ) -> Result<KernelPath> {
+    ) -> Result<RegularizationPath> {
         self.path_with(self.model().alpha(), validation, method, progress)
     }
 
@@ -86,7 +73,7 @@ impl KernelRidge {
         validation: &[ValidationSet<'_>],
         method: &PathMethod,
         progress: &mut Progress<'_>,
-    ) -> Result<KernelPath> {
+    ) -> Result<RegularizationPath> {
         let schedule = schedule::Schedule { alpha, ..schedule::Schedule::new(self, validation)? };
         let c = schedule.n_cells;
         // The matrix, its factor and its inverse.
@@ -103,7 +90,7 @@ impl KernelRidge {
             }
             PathMethod::Addition => addition::run(schedule, addition::by_inverse, progress),
             PathMethod::Cholesky => addition::run(schedule, addition::by_factor, progress),
-            PathMethod::ConjugateGradients { lifetimes, options } => {
+            PathMethod::ConjugateGradients { lifetimes, tolerance } => {
                 let mut lifetimes = if lifetimes.is_empty() { some_lifetimes(&schedule) } else { lifetimes.clone() };
                 if let Some(&value) = lifetimes.iter().find(|l| !(**l >= 0.0)) {
                     return Err(Error::InvalidParameter { name: "lifetimes", value, expected: "numbers ≥ 0" });
@@ -111,7 +98,8 @@ impl KernelRidge {
                 lifetimes.push(0.0);
                 lifetimes.sort_unstable_by(f64::total_cmp);
                 lifetimes.dedup();
-                lifetimes::run(&schedule, &lifetimes, *options, progress)
+                let options = CgOptions { tolerance: *tolerance, ..CgOptions::default() };
+                lifetimes::run(&schedule, &lifetimes, options, progress)
             }
         }
     }

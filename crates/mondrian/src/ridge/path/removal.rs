@@ -4,9 +4,10 @@
 //! predictions of all rows for all of them are one pass over the cells with contiguous reads.
 
 use crate::linalg::{Cholesky, DeferredInverse, Matrix};
+use crate::path::{PathDrift, RegularizationPath};
 use crate::progress::Progress;
 use crate::ridge::path::schedule::{Schedule, Set};
-use crate::ridge::path::{Collector, KernelPath, Measured, PathDrift};
+use crate::ridge::path::{Collector, Measured};
 use crate::ridge::{CellArray, Design, UNSEEN};
 use crate::{Error, Result};
 
@@ -40,7 +41,7 @@ struct State {
     scale: f64,
 }
 
-pub(crate) fn run(schedule: Schedule, progress: &mut Progress<'_>) -> Result<KernelPath> {
+pub(crate) fn run(schedule: Schedule, progress: &mut Progress<'_>) -> Result<RegularizationPath> {
     let events = events(&schedule);
     let mut state = State::new(schedule)?;
     let n_sets = state.schedule.sets.len();
@@ -59,7 +60,7 @@ pub(crate) fn run(schedule: Schedule, progress: &mut Progress<'_>) -> Result<Ker
         builder.push(time, &losses);
     }
     progress.report(1.0)?;
-    Ok(KernelPath { path: builder.finish(), drift: state.drift, is_at_every_cut: true })
+    Ok(builder.finish().with_drift(state.drift, true))
 }
 
 /// Merges of cells and returns of validation rows (*riders*), in descending order of time.
