@@ -90,6 +90,7 @@ fn anew(args: &FitArgs, screen: Screen) -> Outcome<Fitted> {
         let _stage = Stage::new("reporting");
         super::path::write_report(&args.params, &opened, mondrian::PathMethod::default(), out, screen)?;
     }
+    opened.preparation.warn(screen);
     let stage = Stage::new("fitting");
     let model = Model::fit(opened.kind, &opened.training(), &args.params, screen)?;
     drop(stage);

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use scale::Map;
 
 use crate::failure::{Failure, Outcome};
+use crate::screen::Screen;
 use crate::table::Kind;
 
 /// Categories a column may have at most where each becomes an input of its own.
@@ -156,6 +157,18 @@ impl Preparation {
         Ok(Self { inputs, target, missing, scaling, n_rows: summary.n_used })
     }
 
+    /// Says what a user may not expect of the target.
+    pub(crate) fn warn(&self, screen: Screen) {
+        let Some(Target { name, classes: Some(classes) }) = &self.target else { return };
+        if classes.len() > FEW_CLASSES && classes.len() * ROWS_PER_CLASS > self.n_rows as usize {
+            let n_rows = self.n_rows;
+            screen.say(format!(
+                "the target {name:?} has {} classes in {n_rows} rows; if it names rows or counts things, give another --target or --task regression",
+                classes.len()
+            ));
+        }
+    }
+
     /// The box of the prepared inputs: it follows from the ranges, since every scaling is increasing.
     pub(crate) fn bounds(&self, summary: &TableSummary) -> (Vec<f64>, Vec<f64>) {
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
@@ -255,6 +268,10 @@ impl Input {
         }
     }
 }
+
+/// More classes than these, with fewer rows each than those, are noted.
+const FEW_CLASSES: usize = 20;
+const ROWS_PER_CLASS: usize = 5;
 
 /// The classes, in order: numbers by size, texts by name.
 fn classes(name: &str, column: &ColumnSummary) -> Outcome<Vec<String>> {

@@ -63,10 +63,16 @@ pub(crate) struct ColumnSummary {
     stride: u64,
     #[serde(skip)]
     squares: f64,
+    /// Mean and squares again in units of [`LARGE`], whose squares do not overflow.
+    #[serde(skip)]
+    large: (f64, f64),
     /// Distinct numbers, for a numeric target of classes.
     #[serde(skip)]
     pub(super) distinct: BTreeMap<u64, f64>,
 }
+
+/// 2⁶⁰⁰: numbers up to the largest have squares in this unit.
+const LARGE: f64 = f64::from_bits((1023 + 600) << 52);
 
 impl ColumnSummary {
     fn number(&mut self, x: f64) {
@@ -87,7 +93,15 @@ impl ColumnSummary {
         let delta = x - self.mean;
         self.mean += delta / self.count as f64;
         self.squares += delta * (x - self.mean);
-        self.deviation = (self.squares / self.count as f64).sqrt();
+        let (x, (mean, squares)) = (x / LARGE, &mut self.large);
+        let delta = x - *mean;
+        *mean += delta / self.count as f64;
+        *squares += delta * (x - *mean);
+        if self.squares.is_finite() {
+            self.deviation = (self.squares / self.count as f64).sqrt();
+        } else {
+            (self.mean, self.deviation) = (*mean * LARGE, (*squares / self.count as f64).sqrt() * LARGE);
+        }
     }
 
     fn text(&mut self, text: &str) {
@@ -239,7 +253,7 @@ impl ColumnSummary {
     fn check_size(&self, place: &str, needs_variance: bool) -> Outcome<()> {
         let largest = self.max.abs().max(self.min.abs());
         let fits = (self.max - self.min).is_finite() && self.mean.is_finite();
-        if fits && (self.deviation.is_finite() || !needs_variance) {
+        if fits && (self.squares.is_finite() || !needs_variance) {
             return Ok(());
         }
         Err(Failure::input(

@@ -257,12 +257,31 @@ fn numbers_that_overflow_are_called_that() {
     let place = Place::new();
     place.write("t.csv", "a,b,y\n1,2,3\n1e308,3,4\n-1e308,4,5\n2,5,6\n");
     place.run("fit t.csv --target y --out m").refused(2, &["column \"a\"", "1e308", "divide"]);
+    let described = place.run("describe t.csv --json").json();
+    let a = described["columns"].as_array().unwrap().iter().find(|column| column["name"] == "a").unwrap().clone();
+    let (mean, deviation) = (a["mean"].as_f64().unwrap(), a["deviation"].as_f64().unwrap());
+    assert!(mean.abs() < 1e293 && (deviation / 0.5_f64.sqrt() / 1e308 - 1.0).abs() < 1e-12, "{mean} ± {deviation}");
     place.write("y.csv", "a,y\n1,2\n2,1e308\n3,4\n");
     place.run("fit y.csv --target y --model forest --out m").refused(2, &["column \"y\"", "1e308"]);
     place.write("small.csv", "a,y\n0.001,2\n0.002,3\n0.003,4\n");
     place.run("fit small.csv --target y --model forest --trees 2 --lifetime 1 --out m --quiet").succeeded();
     place.write("new.csv", "a\n0.001\n1e308\n");
     place.run("predict m new.csv").refused(2, &["row 2, column \"a\": 1e308 is too large"]);
+}
+
+/// A text that is different in nearly every row is fitted as classes, with a word.
+#[test]
+fn a_target_that_names_rows_is_noted() {
+    let place = Place::new();
+    let rows = |classes: usize| -> String {
+        (0..60).fold("a,who\n".to_owned(), |text, i| format!("{text}{},w{}\n", i * 7 % 60, i % classes))
+    };
+    place.write("names.csv", rows(30));
+    let fit = "--target who --model forest --trees 2 --lifetime 1 --out m";
+    let noted = place.run(&format!("fit names.csv {fit}"));
+    assert!(noted.succeeded().stderr.contains("\"who\" has 30 classes in 60 rows"), "{}", noted.stderr);
+    place.write("few.csv", rows(3));
+    assert!(!place.run(&format!("fit few.csv {fit}2")).succeeded().stderr.contains("classes in"));
 }
 
 /// Tables as they come have columns of one value and of none, and models that cannot learn.
