@@ -16,10 +16,15 @@ static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 ///
 /// Results depend on it only where another way of computing is chosen: which solver, which form of a path.
 ///
-/// ```
-/// mondrian::set_max_memory(Some(8_000_000_000));
-/// assert_eq!(mondrian::max_memory(), Some(8_000_000_000));
+/// ```standalone_crate
+/// use mondrian::{Error, LaplaceKernel, LaplaceRidge, Lifetime, Points};
+/// let x: Vec<f64> = (0..40).map(f64::from).collect();
+/// let params = LaplaceRidge::params(LaplaceKernel::new(Lifetime::new(0.5)?)?);
+/// mondrian::set_max_memory(Some(10_000));                                   // a matrix of 40 × 40 numbers takes 12 800
+/// assert!(matches!(params.fit(Points::row_major(&x, 1)?, &x), Err(Error::TooLarge { .. })));
 /// mondrian::set_max_memory(None);
+/// assert!(params.fit(Points::row_major(&x, 1)?, &x).is_ok());
+/// # Ok::<(), Error>(())
 /// ```
 pub fn set_max_memory(bytes: Option<u64>) {
     LIMIT.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
