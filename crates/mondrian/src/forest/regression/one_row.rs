@@ -5,27 +5,23 @@
 
 use crate::forest::regression::posterior::{Gaussian, Mixture, Posterior, Reader};
 use crate::forest::regression::{LeafModel, RegressionForest};
-use crate::tree::{Child, Descent, DescentStep};
+use crate::tree::{Child, Descent, DescentStep, Link};
 
 /// The way down a tree, and what the blocks so far say under each of K priors.
+///
+/// All nodes and the leaf of a run have the same rows, so a block is read where it ends: at the cut that separates its points, which the way
+/// comes to in any case.
 struct Way<'a, const K: usize> {
     reader: Reader<'a>,
-    descent: Descent<'a>,
+    descent: Descent,
     posteriors: [Posterior; K],
     is_in_root: bool,
 }
 
 impl<'a, const K: usize> Way<'a, K> {
     fn new(reader: Reader<'a>, lifetime: f64, gaussians: &[Gaussian; K]) -> Self {
-        let (root, posteriors) = (reader.tree.root(), gaussians.each_ref().map(Posterior::above_root));
-        let descent = Descent::new(reader.tree, lifetime);
-        let mut way = Self { reader, descent, posteriors, is_in_root: true };
-        if root == Child::EMPTY {
-            way.posteriors = gaussians.each_ref().map(Posterior::prior);
-        } else {
-            way.take_block(root, gaussians);
-        }
-        way
+        let posteriors = gaussians.each_ref().map(Posterior::above_root);
+        Self { descent: Descent::new(reader.tree, lifetime), reader, posteriors, is_in_root: true }
     }
 
     #[inline]
@@ -39,18 +35,29 @@ impl<'a, const K: usize> Way<'a, K> {
     /// Goes on; whether there is more to come, or none where a single row cannot be told.
     #[inline]
     fn go_on(&mut self, x: &[f64], gaussians: &[Gaussian; K]) -> Option<bool> {
-        match self.descent.step(x) {
-            DescentStep::Block(_, child) => {
-                self.take_block(child, gaussians);
+        let before = self.descent.link;
+        let step = self.descent.step(self.reader.tree, x);
+        self.reader.sums.prefetch(&self.descent);
+        match step {
+            DescentStep::Block(_) => {
+                self.take_block(Child::of(before), gaussians);
                 self.is_in_root = false;
             }
-            DescentStep::Passed => {}
+            DescentStep::PassedNode(_) | DescentStep::PassedChain => {}
             DescentStep::Left if self.is_in_root => {
                 self.posteriors = gaussians.each_ref().map(Posterior::prior);
                 return Some(false);
             }
             DescentStep::Unclear if self.is_in_root => return None,
-            DescentStep::Left | DescentStep::Stayed | DescentStep::Unclear => return Some(false),
+            DescentStep::Left | DescentStep::Stayed | DescentStep::Unclear => {
+                // An empty side has the rows of the cut that it is a side of.
+                let last = match self.descent.parent {
+                    Some((node, _)) if before == Link::EMPTY => Child::inner(node),
+                    _ => self.reader.tree.end_of(before),
+                };
+                self.take_block(last, gaussians);
+                return Some(false);
+            }
         }
         Some(true)
     }

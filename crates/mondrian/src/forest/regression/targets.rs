@@ -4,7 +4,8 @@ use crate::forest::NodeStatistics;
 use crate::forest::regression::fixed::{self, Scale};
 use crate::forest::retention::HeldRow;
 use crate::forest::sample::{PointLabels, SampleSize};
-use crate::tree::{Child, Kind, LeafId, NodeId, Touched, Tree, bits};
+use crate::simd::prefetch::prefetch;
+use crate::tree::{Child, Descent, Kind, LeafId, NodeId, Touched, Tree, bits};
 use crate::{Error, Result};
 
 /// No row.
@@ -58,6 +59,13 @@ pub struct Sums {
 }
 
 impl Sums {
+    /// Asks for the memory of a node's sums, if a way down has come to one.
+    #[inline]
+    pub(crate) fn prefetch(&self, way: &Descent) {
+        // Of one channel; a line of memory holds several nodes.
+        prefetch(&self.node, way.number());
+    }
+
     /// Bytes taken.
     pub(crate) fn n_bytes(&self) -> usize {
         size_of_val(self.node.as_slice()) + size_of_val(self.leaf.as_slice())
