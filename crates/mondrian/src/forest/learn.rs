@@ -7,7 +7,7 @@ use crate::memory;
 use crate::parallel::prelude::*;
 use crate::process::Bounds;
 use crate::progress::Progress;
-use crate::tree::{Codes, Descent, PointStore, Touched, Tree};
+use crate::tree::{Codes, Descent, Found, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
 /// Fewer insertions than this are over before another thread has woken up: each takes about a microsecond.
@@ -197,13 +197,22 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let places = places.get_mut().unwrap_or_else(PoisonError::into_inner);
         scratch.resize_with(trees.len(), Touched::default);
         let (x, lifetime) = (store.point(point), domain.lifetime().get());
-        if !places.are_of(x, lifetime) {
-            places.descend(|number| &trees[number].0, trees.len(), domain, (x, lifetime), |_, _, _| {});
-            places.part(|number| &trees[number].0, store, x);
+        let (found, tree) = (places.found(x, lifetime), |number: usize| &trees[number].0);
+        if found.is_none() {
+            places.descend(tree, trees.len(), domain, (x, lifetime), |_, _, _| {});
         }
-        places.forget();
-        for (((tree, stats), touched), place) in trees.iter_mut().zip(scratch).zip(&mut places.trees) {
+        if found != Some(Found::Partings) {
+            places.part(tree, store, x);
+        }
+        places.learn(x);
+        let is_large = store.n_points() > LARGE;
+        for (((tree, stats), touched), place) in trees.iter_mut().zip(&mut *scratch).zip(&mut places.trees) {
             tree.insert_at(place, domain, store, point, touched);
+            if is_large {
+                labels.prefetch(tree, touched, stats);
+            }
+        }
+        for ((tree, stats), touched) in trees.iter_mut().zip(scratch) {
             update(labels, tree, touched, stats, store);
         }
     }

@@ -59,6 +59,9 @@ pub trait NodeStatistics: Clone + Sync {
 
     /// Updates the statistics after a change, given what it touched.
     fn update(&self, tree: &Tree, touched: &Touched, stats: &mut Self::Stats);
+
+    /// Asks for memory that [`NodeStatistics::update`] will read and that those who touched it have not.
+    fn prefetch(&self, _: &Tree, _: &Touched, _: &Self::Stats) {}
 }
 
 /// No labels: structure alone.

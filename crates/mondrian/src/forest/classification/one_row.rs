@@ -9,7 +9,7 @@ use crate::forest::Unseen;
 use crate::forest::classification::predict::ClassModel;
 use crate::forest::classification::stable::{discount, exit_into, inner_into, leaf_into};
 use crate::process::Side;
-use crate::tree::{Child, DescentStep, NodeId, Place, Places};
+use crate::tree::{Child, DescentStep, Found, NodeId, Place, Places};
 
 /// Room for a row, kept by each thread so that the next one allocates little.
 #[derive(Default)]
@@ -58,7 +58,7 @@ impl ClassModel<'_> {
                     self.distribute(tree, lifetime, place, room);
                     sums.iter_mut().zip(&room.out).for_each(|(sum, p)| *sum += p);
                 }
-                places.keep(x, lifetime);
+                places.ask(x, lifetime, Some(Found::Partings));
             });
         });
         let scale = 1.0 / self.forest.n_trees() as f64;
@@ -122,5 +122,74 @@ impl ClassModel<'_> {
         counts.resize(n_classes, 0);
         masks.count_below(tree, self.classes, last, counts, todo);
         leaf_into(counts, discount(self.gamma, lifetime - birth), parent, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::forest::{ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice};
+    use crate::process::NodeKey;
+    use crate::{Lifetime, Points};
+
+    /// Whether two models have the same trees and classes.
+    fn are_same(a: &ClassificationForest, b: &ClassificationForest) -> bool {
+        let (a, b) = (a.forest(), b.forest());
+        a.trees().iter().zip(b.trees()).all(|((x, _), (y, _))| x.same_as(a.store(), y, b.store()))
+    }
+
+    #[test]
+    fn a_row_that_was_asked_for_is_learned_as_any_other() {
+        let draw = |i: usize| NodeKey::root(12, i as u64).draw(0).uniform();
+        for (n, n_dims) in [(60, 1), (80, 3), (70, 12)] {
+            // Clusters, so that there are chains to leave and to split; some rows are repeated, and some lie far outside.
+            let place = |row: usize, dim: usize| {
+                let far = if row % 19 == 18 { 3.0 } else { 1.0 };
+                far * draw(row % 5 * 20 + dim) + 1e-3 * draw(1000 + row * 3 / 4 * 20 + dim)
+            };
+            let x: Vec<f64> = (0..n * n_dims).map(|at| place(at / n_dims, at % n_dims)).collect();
+            let row = |i: usize| Points::row_major(&x[i * n_dims..(i + 1) * n_dims], n_dims).unwrap();
+            let class = |i: usize| [(draw(5000 + i) * 4.0) as u32];
+            for lifetime in [0.7, 40.0, f64::INFINITY] {
+                let lifetime = LifetimeChoice::Value(Lifetime::new(lifetime).unwrap());
+                let forest = ForestParams { n_trees: 5, lifetime, ..ForestParams::default() };
+                let params = ClassificationParams { forest, n_classes: Some(4), ..ClassificationParams::default() };
+                let mut silent = params.fit(row(0), &class(0)).unwrap();
+                let mut asked = silent.clone();
+                for i in 1..n {
+                    silent.learn(row(i), &class(i)).unwrap();
+                    // The row itself, or first that and then another, or at a smaller lifetime last.
+                    if i % 4 != 3 {
+                        asked.predict_proba(row(i)).unwrap();
+                    }
+                    if i % 4 == 1 {
+                        asked.predict_proba(row((i + 7) % n)).unwrap();
+                    }
+                    if i % 4 == 2 {
+                        asked.at(Lifetime::new(0.2).unwrap()).unwrap().predict_proba(row(i)).unwrap();
+                    }
+                    // A change in between.
+                    if i % 9 == 5 {
+                        asked.forget(row(i - 1), &class(i - 1)).unwrap();
+                        asked.learn(row(i - 1), &class(i - 1)).unwrap();
+                    }
+                    if i % 9 == 6 {
+                        asked.predict_proba(row(i)).unwrap();
+                        asked.forget(row(i - 1), &class(i - 1)).unwrap();
+                        asked.learn(row(i), &class(i)).unwrap();
+                        asked.learn(row(i - 1), &class(i - 1)).unwrap();
+                    } else {
+                        asked.learn(row(i), &class(i)).unwrap();
+                    }
+                    assert!(are_same(&silent, &asked), "D = {n_dims}, row {i}, {lifetime:?}");
+                }
+                let all = Points::row_major(&x, n_dims).unwrap();
+                assert_eq!(silent.predict_proba(all).unwrap(), asked.predict_proba(all).unwrap());
+                for i in 0..n {
+                    let alone = asked.predict_proba(row(i)).unwrap();
+                    let together = asked.predict_proba(Points::row_major(&x, n_dims).unwrap()).unwrap();
+                    assert_eq!(alone, together[i * 4..][..4], "D = {n_dims}, row {i}, {lifetime:?}");
+                }
+            }
+        }
     }
 }

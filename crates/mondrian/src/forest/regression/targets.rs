@@ -656,6 +656,18 @@ impl NodeStatistics for Targets {
             _ => nodes.for_each(|id| self.sum_node::<ANY>(tree, *id, sums)),
         }
     }
+
+    /// What lies beside the way: every node's sums are made of those of both its sides.
+    fn prefetch(&self, tree: &Tree, touched: &Touched, sums: &Sums) {
+        let (channels, no_point) = (self.n_channels(), self.last_row.len() as u32);
+        for id in &touched.nodes {
+            for link in tree.node(*id).links() {
+                tree.prefetch_chain(link);
+                prefetch(&sums.node, link.to_word() as usize * channels);
+                prefetch(&self.point_floats, Child::unresolved(link).single_or(no_point) as usize * channels);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -88,12 +88,36 @@ impl Descent {
         self.link.to_word() as usize
     }
 
-    /// Goes down several trees in turns, and tells nothing: what lies on the way is in the cache afterwards.
-    pub(crate) fn touch<'a>(trees: impl Iterator<Item = &'a Tree>, lifetime: f64, x: &[f64]) {
-        let mut ways: Vec<(&Tree, Self)> = trees.map(|tree| (tree, Self::new(tree, lifetime))).collect();
-        while !ways.is_empty() {
-            ways.retain_mut(|(tree, way)| way.step(tree, x).goes_on());
+    /// Goes down several trees in turns. Calls `visit` with the number of the tree, where its way has come to, and each step.
+    pub(crate) fn in_turns<'a>(
+        trees: impl Iterator<Item = &'a Tree>,
+        lifetime: f64,
+        x: &[f64],
+        mut visit: impl FnMut(usize, &Self, DescentStep),
+    ) {
+        let mut ways: Vec<(usize, &Tree, Self)> =
+            trees.enumerate().map(|(number, tree)| (number, tree, Self::new(tree, lifetime))).collect();
+        let mut n_going = ways.len();
+        while n_going > 0 {
+            let mut at = 0;
+            while at < n_going {
+                let (number, tree, way) = &mut ways[at];
+                let step = way.step(tree, x);
+                visit(*number, way, step);
+                if step.goes_on() {
+                    at += 1;
+                } else {
+                    // Those that still go on stand first.
+                    n_going -= 1;
+                    ways.swap(at, n_going);
+                }
+            }
         }
+    }
+
+    /// As [`Descent::in_turns`], and tells nothing: what lies on the way is in the cache afterwards.
+    pub(crate) fn touch<'a>(trees: impl Iterator<Item = &'a Tree>, lifetime: f64, x: &[f64]) {
+        Self::in_turns(trees, lifetime, x, |_, _, _| {});
     }
 
     /// Goes on by a node or a run of cuts with an empty side.

@@ -140,30 +140,55 @@ pub(crate) fn is_beside(x: &[f64], cut: &Cut, side: Side) -> bool {
     Side::of(x[cut.dim as usize], cut.location) != side
 }
 
-/// The place of the row that was looked for last in each of several trees.
+/// The place of the row that was asked for last in each of several trees.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     pub(crate) trees: Vec<Place>,
-    /// The row and the lifetime that its places were found at, if the trees are as they were then.
-    of: Option<(Vec<f64>, f64)>,
+    asked: Vec<f64>,
+    /// How far its places are known, and the lifetime that they were found at, if the trees are as they were then.
+    found: Option<(Found, f64)>,
+    /// Whether a row was learned right after it was asked for, as in a stream.
+    is_stream: bool,
     /// Trees that are not done.
     going: Vec<u32>,
 }
 
+/// How far the place of a row is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Found {
+    /// Where its ways down the trees end.
+    Ends,
+    /// The cuts too that part it from those that it is with there.
+    Partings,
+}
+
 impl Places {
-    /// Whether these are the places of a row at a lifetime, in trees that have not changed since.
-    pub(crate) fn are_of(&self, x: &[f64], lifetime: f64) -> bool {
-        self.of.as_ref().is_some_and(|(of, at)| of == x && *at == lifetime)
+    /// Whether the row that is asked for is likely to be learned next, so that its places are worth finding.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.is_stream
+    }
+
+    /// How far the places of a row at a lifetime are known, in trees that have not changed since.
+    pub(crate) fn found(&self, x: &[f64], lifetime: f64) -> Option<Found> {
+        self.found.filter(|(_, at)| *at == lifetime && self.asked == x).map(|(found, _)| found)
     }
 
     /// Says that the trees change.
     pub(crate) fn forget(&mut self) {
-        self.of = None;
+        self.found = None;
     }
 
-    /// Says that all partings were looked for, of a row whose ways have ended.
-    pub(crate) fn keep(&mut self, x: &[f64], lifetime: f64) {
-        self.of = Some((x.to_vec(), lifetime));
+    /// Says that a row is learned.
+    pub(crate) fn learn(&mut self, x: &[f64]) {
+        self.is_stream = self.asked == x;
+        self.forget();
+    }
+
+    /// Says that a row was asked for, and how far its places are known.
+    pub(crate) fn ask(&mut self, x: &[f64], lifetime: f64, found: Option<Found>) {
+        self.asked.clear();
+        self.asked.extend_from_slice(x);
+        self.found = found.map(|found| (found, lifetime));
     }
 
     /// Goes the ways of a row of the root box down all trees, in turns: at every node one waits for memory and for the next key, and
