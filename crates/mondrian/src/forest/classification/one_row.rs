@@ -112,6 +112,12 @@ impl ClassModel<'_> {
             birth = *time;
         }
         if let Some(time) = place.time_of_leaving() {
+            // The last node has the classes of its sides.
+            if let Some((_, side)) = blocks.last {
+                let sides = &blocks.masks[blocks.masks.len() - 2 * n_words..];
+                exit_into(&sides[side.index() * n_words..][..n_words], discount(self.gamma, time - birth), parent, out);
+                return;
+            }
             mask.clear();
             mask.resize(n_words, 0);
             masks.mark(self.classes, last, mask);

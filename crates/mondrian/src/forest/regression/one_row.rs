@@ -33,7 +33,7 @@ impl<'a, const K: usize> Way<'a, K> {
     /// Takes note of a step and of where it has led; whether a single row can be told.
     #[inline]
     fn take_step(&mut self, descent: &Descent, step: DescentStep, gaussians: &[Gaussian; K]) -> bool {
-        self.reader.sums.prefetch(descent);
+        self.reader.targets.prefetch_at(self.reader.sums, descent);
         match step {
             DescentStep::Block(id) => {
                 self.take_block(Child::inner(id), gaussians);

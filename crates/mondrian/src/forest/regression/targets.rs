@@ -59,10 +59,9 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Asks for the memory of a node's sums, if a way down has come to one.
+    /// Asks for the memory of a node's sums, if a way down has come to one, where there is one channel.
     #[inline]
-    pub(crate) fn prefetch(&self, way: &Descent) {
-        // Of one channel; a line of memory holds several nodes.
+    fn prefetch(&self, way: &Descent) {
         prefetch(&self.node, way.number());
     }
 
@@ -81,6 +80,15 @@ impl Targets {
             + size_of_val(self.weight.as_slice())
             + size_of_val(self.point_sums.as_slice())
             + size_of_val(self.point_floats.as_slice())
+    }
+
+    /// Asks for the memory of what is known of the rows that a way down has come to: a node's, or those of a frozen point.
+    #[inline]
+    pub(crate) fn prefetch_at(&self, sums: &Sums, way: &Descent) {
+        sums.prefetch(way);
+        let point = Child::unresolved(way.link).single_or(0) as usize;
+        prefetch(&self.point_floats, point);
+        prefetch(&self.multiplicity, point);
     }
 
     pub(crate) fn new(n_targets: usize) -> Self {

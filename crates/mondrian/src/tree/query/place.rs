@@ -6,7 +6,7 @@
 use crate::process::{Cut, Side};
 use crate::tree::arena::node::LinkKind;
 use crate::tree::query::replay::Replay;
-use crate::tree::{Descent, DescentStep, Domain, NodeId, PointStore, Tree};
+use crate::tree::{Child, Descent, DescentStep, Domain, NodeId, PointStore, Tree};
 
 /// The cut that parts a row from points which all cuts before it leave on one side together.
 #[derive(Debug, Clone, Copy)]
@@ -216,6 +216,9 @@ impl Places {
     /// Finds the cuts that part a row whose ways have ended from those that it is with, in turns too, so that one tree's arithmetic need not
     /// wait for another's.
     pub(crate) fn part<'a>(&mut self, trees: impl Fn(usize) -> &'a Tree, store: &PointStore, x: &[f64]) {
+        for place in &self.trees {
+            store.prefetch(Child::unresolved(place.way.link));
+        }
         for (number, place) in self.trees.iter_mut().enumerate() {
             place.is_parting = place.start_parting(trees(number), store, x);
         }
