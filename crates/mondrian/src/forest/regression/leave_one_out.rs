@@ -249,8 +249,8 @@ impl<const K: usize, const V: usize> Without<K, V> {
     #[inline(always)]
     fn means(&self, y: f64) -> [f64; K] {
         let mut means = [0.0; K];
-        for at in 0..K {
-            means[at] = self.a[at] + self.b[at] * y;
+        for (at, mean) in means.iter_mut().enumerate() {
+            *mean = self.a[at] + self.b[at] * y;
         }
         means
     }

@@ -22,6 +22,9 @@ impl Tree {
     ///
     /// Each must lie in the domain's root box. `touched` receives the nodes whose cells gained points, parents before
     /// children, so that statistics can be updated bottom-up by reading it backwards.
+    ///
+    /// # Panics
+    /// For a point outside the root box that leaves a run of cuts on a side that none of them has.
     pub fn insert(&mut self, domain: &Domain, store: &PointStore, points: &mut [u32], touched: &mut Touched) {
         touched.clear();
         match points {
