@@ -1,13 +1,13 @@
 //! Where rows are learned and forgotten: the store takes them, the box widens or narrows, statistics and trees follow.
 
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError};
 
-use crate::forest::{Forest, NodeStatistics, RowBatch, Scratch, empty_trees};
+use crate::forest::{Forest, LastPlaces, NodeStatistics, RowBatch, Scratch, empty_trees};
 use crate::memory;
 use crate::parallel::prelude::*;
 use crate::process::Bounds;
 use crate::progress::Progress;
-use crate::tree::{Codes, Descent, PointStore, Touched, Tree};
+use crate::tree::{Codes, Descent, Found, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
 /// Fewer insertions than this are over before another thread has woken up: each takes about a microsecond.
@@ -164,6 +164,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             self.grow_by_one(labels, *point);
             return Ok(false);
         }
+        self.forget_places();
         let mut fresh = learned.fresh.clone();
         fresh.sort_unstable();
         let again: Vec<u32> =
@@ -192,9 +193,25 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// Grows all trees by a point that they do not have, on this thread.
     fn grow_by_one<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, point: u32) {
-        let Self { domain, store, trees, scratch: Scratch(scratch), .. } = self;
+        let Self { domain, store, trees, scratch: Scratch(scratch), places: LastPlaces(places), .. } = self;
+        let places = places.get_mut().unwrap_or_else(PoisonError::into_inner);
         scratch.resize_with(trees.len(), Touched::default);
-        Tree::insert_into_all(trees.iter_mut().map(|(tree, _)| tree).zip(&mut *scratch), domain, store, point);
+        let (x, lifetime) = (store.point(point), domain.lifetime().get());
+        let (found, tree) = (places.found(x, lifetime), |number: usize| &trees[number].0);
+        if found.is_none() {
+            places.descend(tree, trees.len(), domain, (x, lifetime), |_, _, _| {});
+        }
+        if found != Some(Found::Partings) {
+            places.part(tree, store, x);
+        }
+        places.learn(x);
+        let is_large = store.n_points() > LARGE;
+        for (((tree, stats), touched), place) in trees.iter_mut().zip(&mut *scratch).zip(&mut places.trees) {
+            tree.insert_at(place, domain, store, point, touched);
+            if is_large {
+                labels.prefetch(tree, touched, stats);
+            }
+        }
         for ((tree, stats), touched) in trees.iter_mut().zip(scratch) {
             update(labels, tree, touched, stats, store);
         }
@@ -239,6 +256,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         limit: Option<f64>,
         plant: impl Fn(usize, &dyn Fn() -> Tree) -> Option<Tree> + Sync,
     ) -> Result<()> {
+        self.forget_places();
         let Self { domain, store, trees, .. } = self;
         // Few large trees keep all threads busy only if each is grown by several.
         let grown =
@@ -269,6 +287,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// Takes one row of each given point away; all must be held. `labels` must not count the rows any more.
     pub fn forget<L: NodeStatistics<Stats = S>>(&mut self, labels: &L, points: &[u32]) {
+        self.forget_places();
         self.count_rungs();
         // Which removal is a point's last is known before any tree changes.
         let mut removals: Vec<(u32, Vec<f64>, bool)> = Vec::with_capacity(points.len());
@@ -374,6 +393,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         if lifetime <= self.domain.lifetime() {
             return;
         }
+        self.forget_places();
         self.domain = self.domain.with_lifetime(lifetime);
         let Self { domain, store, trees, .. } = self;
         trees.par_iter_mut().for_each(|(tree, stats)| {

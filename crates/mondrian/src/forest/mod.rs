@@ -30,7 +30,7 @@ pub use regression::{
 };
 pub use summary::{Moments, Summary, TrainingDomain};
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::parallel::prelude::*;
 
@@ -39,7 +39,7 @@ use sample::PointSample;
 
 use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure};
-use crate::tree::{CodedRows, Domain, Frozen, Landing, PointStore, Touched, Tree};
+use crate::tree::{CodedRows, Domain, Frozen, Landing, Places, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
 /// What a model knows of its points beyond where they lie, and the statistics it keeps at each node of a tree.
@@ -58,6 +58,9 @@ pub trait NodeStatistics: Clone + Sync {
 
     /// Updates the statistics after a change, given what it touched.
     fn update(&self, tree: &Tree, touched: &Touched, stats: &mut Self::Stats);
+
+    /// Asks for memory that [`NodeStatistics::update`] will read and that those who touched it have not.
+    fn prefetch(&self, _: &Tree, _: &Touched, _: &Self::Stats) {}
 }
 
 /// No labels: structure alone.
@@ -93,6 +96,17 @@ pub struct Forest<S = ()> {
     /// The rows held, where a rule says which; none if all are.
     held: Option<Held>,
     scratch: Scratch,
+    places: LastPlaces,
+}
+
+/// Where the row lies that was asked for last, kept for learning it next. A copy does not know.
+#[derive(Debug, Default)]
+struct LastPlaces(Mutex<Places>);
+
+impl Clone for LastPlaces {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 /// Room of each tree for learning single rows, kept so that learning the next one allocates little. A copy has none yet.
@@ -157,6 +171,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             summary: None,
             held: None,
             scratch: Scratch::default(),
+            places: LastPlaces::default(),
         }
     }
 
@@ -252,8 +267,22 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         Err(Error::InvalidParameter { name: "lifetime", value: lifetime.get(), expected })
     }
 
+    /// Works with the places of the row asked for last, or with room for others while somebody else does.
+    pub(crate) fn with_places<T>(&self, work: impl FnOnce(&mut Places) -> T) -> T {
+        match self.places.0.try_lock() {
+            Ok(mut places) => work(&mut places),
+            Err(_) => work(&mut Places::default()),
+        }
+    }
+
+    /// Says that the trees change, so that where the row lies that was asked for last is not known any more.
+    fn forget_places(&mut self) {
+        self.places.0.get_mut().unwrap_or_else(PoisonError::into_inner).forget();
+    }
+
     /// Lets the trees go; [`Forest::regrow`] grows them again.
     pub(crate) fn drop_trees(&mut self) {
+        self.forget_places();
         self.trees = empty_trees(&self.domain, self.n_trees());
     }
 

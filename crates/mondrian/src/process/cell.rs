@@ -74,8 +74,9 @@ pub struct Cell {
     clocks: Vec<Clock>,
     /// For each clock the lengths it cuts along.
     parts: Vec<Sides>,
-    /// When each clock rings, where several are live and this is known: a cut leaves the clocks inside its own as they were.
-    rings: Vec<f64>,
+    /// When each clock rings and the draw that says so, where several are live and this is known: a cut leaves the clocks inside its
+    /// own as they were.
+    rings: Vec<(f64, Draw)>,
     are_rings_known: bool,
     /// The innermost box that the cell still meets.
     lowest: usize,
@@ -131,7 +132,7 @@ impl Cell {
             boxes: Arc::clone(boxes),
             clocks: vec![Clock { key, birth: 0.0 }; boxes.len()],
             parts: vec![Sides::new(&vec![0.0; n_dims]); boxes.len()],
-            rings: vec![f64::INFINITY; boxes.len()],
+            rings: vec![(f64::INFINITY, Draw::default()); boxes.len()],
             are_rings_known: false,
             lowest: 0,
             top: boxes.len() - 1,
@@ -266,9 +267,7 @@ impl Cell {
     /// Computes the lengths of all sides, which [`Cell::restart`] and [`Cell::sink`] leave aside.
     pub fn settle(&mut self) {
         self.wind();
-        for level in self.lowest..=self.top {
-            self.refresh_level(level);
-        }
+        self.refresh_all();
         self.are_rings_known = false;
         self.find_rings(self.lowest);
     }
@@ -281,7 +280,7 @@ impl Cell {
         }
         let first = if self.are_rings_known { self.lowest.max(first) } else { self.lowest };
         for level in first..=self.top {
-            self.rings[level] = self.ring(level).map_or(f64::INFINITY, |(time, _)| time);
+            self.rings[level] = self.ring(level).unwrap_or((f64::INFINITY, Draw::default()));
         }
         self.are_rings_known = true;
     }
@@ -332,9 +331,13 @@ impl Cell {
 
     fn first_of_clocks(&self, lifetime: f64) -> Option<Cut> {
         if self.are_rings_known {
-            let earlier = |best: usize, level: usize| if self.rings[level] < self.rings[best] { level } else { best };
-            let level = (self.lowest + 1..=self.top).fold(self.lowest, earlier);
-            return if self.rings[level] <= lifetime { self.cut_by(level, |_| true) } else { None };
+            let live = &self.rings[self.lowest..=self.top];
+            let earlier = |best: usize, at: usize| if live[at].0 < live[best].0 { at } else { best };
+            let first = (1..live.len()).fold(0, earlier);
+            let (time, draw) = live[first];
+            // A clock that never rings does so at infinity.
+            let rings = time <= lifetime && time < f64::INFINITY;
+            return rings.then(|| self.cut_at(self.lowest + first, time, draw));
         }
         let mut first: Option<Cut> = None;
         for level in self.lowest..=self.top {
@@ -362,13 +365,16 @@ impl Cell {
     #[inline]
     fn cut_by(&self, level: usize, is_in_time: impl Fn(f64) -> bool) -> Option<Cut> {
         let (time, draw) = self.ring(level)?;
-        if !is_in_time(time) {
-            return None;
-        }
+        is_in_time(time).then(|| self.cut_at(level, time, draw))
+    }
+
+    /// The cut that a clock makes when it rings.
+    #[inline]
+    fn cut_at(&self, level: usize, time: f64, draw: Draw) -> Cut {
         let part = &self.parts[level];
         let (dim, within) = part.pick(draw.uniform() * part.total());
         let location = self.locate(level, dim, within);
-        Some(Cut { time, dim: dim as u32, level: level as u32, location })
+        Cut { time, dim: dim as u32, level: level as u32, location }
     }
 
     /// The place `within` along the part of `dim` that clock `level` cuts.
@@ -421,7 +427,8 @@ impl Cell {
     fn loses_inner(&self, cut: &Cut, side: Side) -> bool {
         let level = cut.level as usize;
         // Such a cut misses the boxes inside: they lie on the side of their upper bound.
-        level > self.lowest && Side::of(self.clipped(level - 1, cut.dim as usize).1, cut.location) != side
+        let upper = || self.bounds[cut.dim as usize].min(self.boxes[level - 1].upper()[cut.dim as usize]);
+        level > self.lowest && Side::of(upper(), cut.location) != side
     }
 
     /// Goes to one side of `cut`, which must be this cell's next cut.
@@ -581,10 +588,32 @@ impl Cell {
     /// Recomputes the lengths of the live clocks from one on in one dimension.
     #[inline]
     fn refresh_dim(&mut self, dim: usize, first: usize) {
-        for level in self.lowest.max(first)..=self.top {
-            let length = self.part_length(level, dim);
-            self.parts[level].set(dim, length);
+        let first = self.lowest.max(first);
+        let mut inner = (first > self.lowest).then(|| self.clipped(first - 1, dim));
+        for level in first..=self.top {
+            let outer = self.clipped(level, dim);
+            self.parts[level].set(dim, length_around(inner, outer));
+            inner = Some(outer);
         }
+    }
+
+    /// Recomputes the lengths of all live clocks.
+    fn refresh_all(&mut self) {
+        let Self { bounds, boxes, parts, n_dims, lowest, top, .. } = self;
+        let (upper, lower) = bounds.split_at(*n_dims);
+        if lowest == top {
+            return parts[*top].fill_with(|dim| whole(lower[dim], upper[dim]));
+        }
+        for (dim, (lower, upper)) in lower.iter().zip(upper).enumerate() {
+            let mut inner = None;
+            for (part, bounds) in parts[*lowest..*top].iter_mut().zip(&boxes[*lowest..*top]) {
+                let outer = (lower.max(bounds.lower()[dim]), upper.min(bounds.upper()[dim]));
+                part.put(dim, length_around(inner, outer));
+                inner = Some(outer);
+            }
+            parts[*top].put(dim, length_around(inner, (*lower, *upper)));
+        }
+        parts[*lowest..=*top].iter_mut().for_each(Sides::sum_all);
     }
 
     /// Recomputes all lengths of one clock: what is inside it has changed.
@@ -605,6 +634,15 @@ impl Cell {
         }
         let inner = &self.boxes[level - 1];
         self.parts[level].fill_with(|dim| Gaps { outer: outer(dim), inner: clip(inner, dim) }.length());
+    }
+}
+
+/// The length of an interval around an inner one, or the whole of it without.
+#[inline]
+fn length_around(inner: Option<(f64, f64)>, outer: (f64, f64)) -> f64 {
+    match inner {
+        None => whole(outer.0, outer.1),
+        Some(inner) => Gaps { outer, inner }.length(),
     }
 }
 

@@ -116,8 +116,20 @@ impl Sides {
     /// Replaces all lengths by a function of the dimension.
     pub fn fill_with(&mut self, length: impl Fn(usize) -> f64) {
         for dim in 0..self.n_dims {
-            self.blocks[dim / FAN][FAN + dim % FAN] = length(dim);
+            self.put(dim, length(dim));
         }
+        self.sum_all();
+    }
+
+    /// Changes one length of several; the sums are wrong until [`Sides::sum_all`].
+    #[inline]
+    pub(crate) fn put(&mut self, dim: usize, length: f64) {
+        self.blocks[dim / FAN][FAN + dim % FAN] = length;
+    }
+
+    /// Sums the lengths anew.
+    #[inline]
+    pub(crate) fn sum_all(&mut self) {
         let top = self.blocks.len() - 1;
         for (level, start) in self.starts.iter().enumerate() {
             let end = *self.starts.get(level + 1).unwrap_or(&top);

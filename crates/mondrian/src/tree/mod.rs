@@ -32,8 +32,8 @@ pub(crate) use query::descent::{Descent, DescentStep};
 pub(crate) use query::frontier::{FrontierCut, NextCut};
 pub(crate) use query::frozen::SLOTS;
 pub use query::locate::{Landing, Locator};
+pub(crate) use query::place::{Found, Place, Places};
 pub use query::route::Frozen;
-pub(crate) use query::trace::Tracer;
 pub(crate) use query::traverse::{Exit, Exits, Split, Traversal, Visitor};
 pub(crate) use repeats::hash;
 pub use store::PointStore;
@@ -129,6 +129,12 @@ impl Tree {
     #[inline]
     pub(crate) fn prefetch(&self, link: Link) {
         prefetch(&self.arena.nodes, link.to_word() as usize);
+        self.arena.chains.prefetch(link);
+    }
+
+    /// As [`Tree::prefetch`], of a chain alone.
+    #[inline]
+    pub(crate) fn prefetch_chain(&self, link: Link) {
         self.arena.chains.prefetch(link);
     }
 

@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 use hashbrown::HashTable;
 
 use crate::points::first_not_finite;
+use crate::simd::prefetch::prefetch;
+use crate::tree::Child;
 use crate::tree::repeats::{hash, repeats};
 use crate::{Error, Result};
 
@@ -63,6 +65,14 @@ impl PointStore {
     #[inline]
     pub fn point(&self, point: u32) -> &[f64] {
         point_of(&self.coordinates, self.n_dims, point)
+    }
+
+    /// Asks for the memory of a point, if a cell is frozen with one.
+    #[inline]
+    pub(crate) fn prefetch(&self, cell: Child) {
+        let start = cell.single_or(0) as usize * self.n_dims;
+        prefetch(&self.coordinates, start);
+        prefetch(&self.coordinates, start + 8);
     }
 
     /// All coordinates, row-major by slot.

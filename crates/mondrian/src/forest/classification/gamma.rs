@@ -5,6 +5,8 @@
 //! its sibling's block at that cut. Above that only the presence of the row's own class can change, and only its own
 //! probability is asked for, so a row costs O(depth). `forget` is the slow twin in the tests.
 
+#![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+
 use crate::parallel::prelude::*;
 
 use crate::Lifetime;
@@ -15,6 +17,7 @@ use crate::forest::classification::stable::{discount, n_set};
 use crate::forest::classification::{TrainedTrees, subset};
 use crate::forest::sample::{Followed, Pilot, SharedAutomatic};
 use crate::process::{Bounds, Side};
+use crate::simd::vectorise;
 use crate::tree::{Kind, NodeId, Rules, Tree};
 
 /// Points looked at: those of smallest hash.
@@ -95,10 +98,18 @@ pub(crate) fn leave_one_out(
         .par_iter()
         .map(|(tree, masks)| {
             let mut probabilities = vec![0.0; n];
-            Path::new(tree, masks, classes, gammas).run(|point, at, probability| {
-                let from = (starts[point as usize] + at) * gammas.len();
-                probabilities[from..][..gammas.len()].copy_from_slice(probability);
-            });
+            for (chunk, some) in gammas.chunks(LANES).enumerate() {
+                let path = Path::new(tree, masks, classes, some);
+                vectorise(
+                    #[inline(always)]
+                    || {
+                        path.run(|point, at, probability| {
+                            let from = (starts[point as usize] + at) * gammas.len() + chunk * LANES;
+                            probabilities[from..][..some.len()].copy_from_slice(&probability[..some.len()]);
+                        });
+                    },
+                );
+            }
             probabilities
         })
         .collect();
@@ -122,6 +133,12 @@ pub(crate) fn leave_one_out(
     losses
 }
 
+/// Candidates that are looked at together: one vector of the widest kind, or several.
+const LANES: usize = 8;
+
+/// A number per candidate; those beyond the last are not read.
+type PerGamma = [f64; LANES];
+
 /// A separating cut on the way down.
 #[derive(Debug, Clone, Copy, Default)]
 struct Level {
@@ -138,17 +155,17 @@ struct Path<'a> {
     classes: &'a PointClasses,
     gammas: &'a [f64],
     levels: Vec<Level>,
-    /// A level's discounts, one a γ.
-    discounts: Vec<f64>,
+    /// Discounts by level.
+    discounts: Vec<PerGamma>,
     /// The classes of the side not taken, by level; room for those of the side taken.
     others: Vec<u64>,
     taken: Vec<u64>,
-    /// The probability so far at each γ.
-    probability: Vec<f64>,
-    /// By level: of which classes the probability below its cut is known, with all rows, and what it is, by class, then γ. None
-    /// where there are too many classes for a word.
+    /// The probability so far.
+    probability: PerGamma,
+    /// By level: of which classes the probability below its cut is known, with all rows, and what it is, by class. None where there
+    /// are too many classes for a word.
     known: Vec<u64>,
-    full: Vec<f64>,
+    full: Vec<PerGamma>,
 }
 
 /// Classes whose probabilities are kept on the way down.
@@ -156,14 +173,15 @@ const MOST_KEPT: usize = 64;
 
 impl<'a> Path<'a> {
     fn new(tree: &'a Tree, masks: &'a ClassMasks, classes: &'a PointClasses, gammas: &'a [f64]) -> Self {
-        let probability = vec![0.0; gammas.len()];
+        let probability = [0.0; LANES];
         let (levels, discounts, others) = (Vec::new(), Vec::new(), Vec::new());
         let (taken, known, full) = (vec![0; classes.n_words()], Vec::new(), Vec::new());
         Self { tree, masks, classes, gammas, levels, discounts, others, taken, probability, known, full }
     }
 
     /// Calls `each(point, which of its classes, probabilities)` for all rows.
-    fn run(mut self, mut each: impl FnMut(u32, usize, &[f64])) {
+    #[inline(always)]
+    fn run(mut self, mut each: impl FnMut(u32, usize, &PerGamma)) {
         let mut todo = vec![(self.tree.root(), 0_usize, None::<(NodeId, Side)>)];
         while let Some((child, depth, via)) = todo.pop() {
             self.truncate(depth);
@@ -185,7 +203,7 @@ impl<'a> Path<'a> {
 
     fn truncate(&mut self, depth: usize) {
         self.levels.truncate(depth);
-        self.discounts.truncate(depth * self.gammas.len());
+        self.discounts.truncate(depth);
         self.others.truncate(depth * self.classes.n_words());
     }
 
@@ -202,23 +220,24 @@ impl<'a> Path<'a> {
         let count = n_set(&self.taken) + n_set(other);
         let before = self.levels.last().map_or(0.0, |level| level.time);
         let duration = node.time() - before;
+        let mut discounts: PerGamma = [0.0; LANES];
         for (at, gamma) in self.gammas.iter().enumerate() {
-            let next = match at.checked_sub(1) {
+            discounts[at] = match at.checked_sub(1) {
                 // e^{−4γs} is (e^{−γs})⁴, which costs less.
                 Some(last) if *gamma == 4.0 * self.gammas[last] => {
-                    let square = self.discounts[self.discounts.len() - 1].powi(2);
+                    let square = discounts[last].powi(2);
                     square * square
                 }
                 _ => discount(*gamma, duration),
             };
-            self.discounts.push(next);
         }
+        self.discounts.push(discounts);
         self.levels.push(Level { time: node.time(), tables: f64::from(union), count: f64::from(count) });
         let depth = self.levels.len();
         self.known.resize(depth, 0);
         self.known[depth - 1] = 0;
         if self.classes.n_classes() <= MOST_KEPT {
-            self.full.resize(self.full.len().max(depth * self.classes.n_classes() * self.gammas.len()), 0.0);
+            self.full.resize(self.full.len().max(depth * self.classes.n_classes()), [0.0; LANES]);
         }
     }
 
@@ -228,43 +247,43 @@ impl<'a> Path<'a> {
     }
 
     /// Takes the probability of a class past a level's cut, given whether the side taken and the other have it.
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self, level: usize, taken: bool, other: bool) {
-        let n_gammas = self.gammas.len();
         let Level { tables, count, .. } = self.levels[level];
         let (own, table) = (f64::from(u8::from(taken) + u8::from(other)), f64::from(taken || other));
         // The class was there before; both totals lose what it no longer has.
         let (tables, count) = (tables - (1.0 - table), count - f64::from(!taken));
-        for (probability, d) in self.probability.iter_mut().zip(&self.discounts[level * n_gammas..][..n_gammas]) {
+        for (probability, d) in self.probability.iter_mut().zip(&self.discounts[level]) {
             *probability = (own - d * table + d * tables * *probability) / count;
         }
     }
 
     /// Sets the probability to that of a class above a level with all rows: the same for all points of the class below, so it
     /// is kept.
+    #[inline(always)]
     fn set_to_full(&mut self, level: usize, class: u32) {
-        let (n_classes, n_gammas) = (self.classes.n_classes(), self.gammas.len());
+        let n_classes = self.classes.n_classes();
         let is_kept = n_classes <= MOST_KEPT;
         let mut start = level;
         while start > 0 && !(is_kept && self.known[start - 1] >> class & 1 == 1) {
             start -= 1;
         }
-        let place = |level: usize| (level * n_classes + class as usize) * n_gammas;
+        let place = |level: usize| level * n_classes + class as usize;
         match start.checked_sub(1) {
             None => self.probability.fill(1.0 / n_classes as f64),
-            Some(above) => self.probability.copy_from_slice(&self.full[place(above)..][..n_gammas]),
+            Some(above) => self.probability = self.full[place(above)],
         }
         for at in start..level {
             self.pass(at, true, self.other_has(at, class));
             if is_kept {
                 self.known[at] |= 1 << class;
-                self.full[place(at)..][..n_gammas].copy_from_slice(&self.probability);
+                self.full[place(at)] = self.probability;
             }
         }
     }
 
     /// Rows that share their cell for ever: one count less of the leaf, whose discount is 0.
-    fn leave_out_of_leaf(&mut self, points: &[u32], each: &mut impl FnMut(u32, usize, &[f64])) {
+    fn leave_out_of_leaf(&mut self, points: &[u32], each: &mut impl FnMut(u32, usize, &PerGamma)) {
         let rows = |point: &u32| self.classes.of(*point).iter();
         let total: u32 = points.iter().flat_map(rows).map(|(_, n)| n).sum();
         for point in points {
@@ -276,7 +295,8 @@ impl<'a> Path<'a> {
         }
     }
 
-    fn leave_out_each(&mut self, point: u32, each: &mut impl FnMut(u32, usize, &[f64])) {
+    #[inline(always)]
+    fn leave_out_each(&mut self, point: u32, each: &mut impl FnMut(u32, usize, &PerGamma)) {
         match self.classes.of(point) {
             [(class, 1)] => {
                 self.leave_point_out(*class);
@@ -287,6 +307,7 @@ impl<'a> Path<'a> {
     }
 
     /// The point at the end of the path goes with its one row: it leaves its sibling's block at the last cut.
+    #[inline(always)]
     fn leave_point_out(&mut self, class: u32) {
         let Some(last) = self.levels.len().checked_sub(1) else {
             self.probability.fill(1.0 / self.classes.n_classes() as f64);
@@ -301,8 +322,7 @@ impl<'a> Path<'a> {
         let n_words = self.classes.n_words();
         let sibling = &self.others[last * n_words..][..n_words];
         let share = if self.other_has(last, class) { 1.0 / f64::from(n_set(sibling)) } else { 0.0 };
-        let n_gammas = self.gammas.len();
-        for (probability, d) in self.probability.iter_mut().zip(&self.discounts[last * n_gammas..]) {
+        for (probability, d) in self.probability.iter_mut().zip(&self.discounts[last]) {
             *probability = (1.0 - d) * share + d * *probability;
         }
     }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::forest::NodeStatistics;
 use crate::forest::sample::{PointLabels, SampleSize};
-use crate::tree::{Child, Kind, LeafId, NodeId, Touched, Tree};
+use crate::simd::prefetch::prefetch;
+use crate::tree::{Child, Descent, Kind, LeafId, NodeId, Touched, Tree};
 use crate::{Error, Result};
 
 /// More classes than this are refused: every node keeps a bit for each.
@@ -165,6 +166,12 @@ impl ClassMasks {
     pub(crate) fn of_sides(&self, id: NodeId) -> [&[u64]; 2] {
         let (below, above) = self.nodes[2 * id.index() * self.n_words..][..2 * self.n_words].split_at(self.n_words);
         [below, above]
+    }
+
+    /// Asks for the memory of what a node says, if a way down has come to one.
+    #[inline]
+    pub(crate) fn prefetch(&self, way: &Descent) {
+        prefetch(&self.nodes, 2 * way.number() * self.n_words);
     }
 
     /// Sets the bits of all classes below a child.

@@ -8,12 +8,12 @@ use std::cell::RefCell;
 use crate::forest::Unseen;
 use crate::forest::classification::predict::ClassModel;
 use crate::forest::classification::stable::{discount, exit_into, inner_into, leaf_into};
-use crate::tree::{Child, Descent, DescentStep, Tracer};
+use crate::process::Side;
+use crate::tree::{Child, DescentStep, Found, NodeId, Place, Places};
 
 /// Room for a row, kept by each thread so that the next one allocates little.
 #[derive(Default)]
 struct Room {
-    tracer: Tracer,
     blocks: Vec<Blocks>,
     /// The distribution of the block that the row is in, and room for the next.
     parent: Vec<f64>,
@@ -30,7 +30,8 @@ struct Blocks {
     times: Vec<f64>,
     /// The classes below and above each such cut, so many words each.
     masks: Vec<u64>,
-    last: Option<Child>,
+    /// The node and the side of the last such cut.
+    last: Option<(NodeId, Side)>,
 }
 
 thread_local! {
@@ -49,63 +50,60 @@ impl ClassModel<'_> {
         }
         ROOM.with_borrow_mut(|room| {
             room.blocks.resize_with(self.forest.n_trees(), Blocks::default);
-            let ways = self.descend(x, lifetime, &mut room.blocks);
-            for (tree, way) in ways.iter().enumerate() {
-                self.distribute(tree, x, lifetime, way, room);
-                sums.iter_mut().zip(&room.out).for_each(|(sum, p)| *sum += p);
-            }
+            self.forest.with_places(|places| {
+                self.descend(x, lifetime, places, &mut room.blocks);
+                let trees = self.forest.trees();
+                places.part(|tree| &trees[tree].0, self.forest.store(), x);
+                for (tree, place) in places.trees.iter().enumerate() {
+                    self.distribute(tree, lifetime, place, room);
+                    sums.iter_mut().zip(&room.out).for_each(|(sum, p)| *sum += p);
+                }
+                places.ask(x, lifetime, Some(Found::Partings));
+            });
         });
         let scale = 1.0 / self.forest.n_trees() as f64;
         sums.iter_mut().for_each(|sum| *sum *= scale);
         true
     }
 
-    /// The ways of a row down all trees, gone in turns: at every node one waits for memory, and meanwhile the others go on.
-    fn descend(&self, x: &[f64], lifetime: f64, blocks: &mut [Blocks]) -> Vec<Descent<'_>> {
-        let (trees, n_words) = (self.forest.trees(), self.classes.n_words());
-        let mut ways: Vec<Descent<'_>> = trees.iter().map(|(tree, _)| Descent::new(tree, lifetime)).collect();
-        for (blocks, (tree, _)) in blocks.iter_mut().zip(trees) {
+    /// Goes the ways of a row down all trees and takes note of the blocks.
+    fn descend(&self, x: &[f64], lifetime: f64, places: &mut Places, blocks: &mut [Blocks]) {
+        let trees = self.forest.trees();
+        for blocks in &mut *blocks {
             blocks.times.clear();
             blocks.masks.clear();
-            blocks.last = Some(tree.root());
+            blocks.last = None;
         }
-        let mut going: Vec<u32> = (0..ways.len() as u32).collect();
-        while !going.is_empty() {
-            let mut at = 0;
-            while at < going.len() {
-                let number = going[at] as usize;
-                match ways[number].step(x) {
-                    DescentStep::Block(node, child) => {
-                        let ((tree, masks), blocks) = (&trees[number], &mut blocks[number]);
-                        blocks.times.push(node.time());
-                        for side in tree.children(node) {
-                            let start = blocks.masks.len();
-                            blocks.masks.resize(start + n_words, 0);
-                            masks.mark(self.classes, side, &mut blocks.masks[start..]);
-                        }
-                        blocks.last = Some(child);
-                        at += 1;
-                    }
-                    DescentStep::Passed => at += 1,
-                    DescentStep::Left | DescentStep::Stayed | DescentStep::Unclear => {
-                        going.swap_remove(at);
-                    }
+        places.descend(
+            |tree| &trees[tree].0,
+            trees.len(),
+            self.forest.domain(),
+            (x, lifetime),
+            |tree, way, step| {
+                let (masks, blocks) = (&trees[tree].1, &mut blocks[tree]);
+                if let DescentStep::Block(id) = step {
+                    blocks.times.push(way.time);
+                    masks.of_sides(id).into_iter().for_each(|side| blocks.masks.extend_from_slice(side));
+                    blocks.last = way.parent;
                 }
-            }
-        }
-        ways
+                masks.prefetch(way);
+            },
+        );
     }
 
     /// The distribution of a row in one tree, written to `room.out`.
-    fn distribute(&self, tree: usize, x: &[f64], lifetime: f64, way: &Descent<'_>, room: &mut Room) {
+    fn distribute(&self, tree: usize, lifetime: f64, place: &Place, room: &mut Room) {
         let ((tree, masks), blocks) = (&self.forest.trees()[tree], &room.blocks[tree]);
         let (n_classes, n_words) = (self.classes.n_classes(), self.classes.n_words());
-        let Room { tracer, parent, out, mask, counts, todo, .. } = room;
+        let Room { parent, out, mask, counts, todo, .. } = room;
         for distribution in [&mut *parent, &mut *out] {
             distribution.clear();
             distribution.resize(n_classes, 1.0 / n_classes as f64);
         }
-        let Some(last) = blocks.last.filter(|last| *last != Child::EMPTY) else { return };
+        let last = blocks.last.map_or(tree.root(), |(id, side)| tree.child(tree.node(id), side));
+        if last == Child::EMPTY {
+            return;
+        }
         let mut birth = 0.0;
         for (time, sides) in blocks.times.iter().zip(blocks.masks.chunks_exact(2 * n_words)) {
             let (below, above) = sides.split_at(n_words);
@@ -113,8 +111,13 @@ impl ClassModel<'_> {
             std::mem::swap(parent, out);
             birth = *time;
         }
-        let parts = (tree, self.forest.domain(), self.forest.store());
-        if let Some(time) = tracer.time_of_leaving(parts, x, lifetime, way) {
+        if let Some(time) = place.time_of_leaving() {
+            // The last node has the classes of its sides.
+            if let Some((_, side)) = blocks.last {
+                let sides = &blocks.masks[blocks.masks.len() - 2 * n_words..];
+                exit_into(&sides[side.index() * n_words..][..n_words], discount(self.gamma, time - birth), parent, out);
+                return;
+            }
             mask.clear();
             mask.resize(n_words, 0);
             masks.mark(self.classes, last, mask);
@@ -125,5 +128,74 @@ impl ClassModel<'_> {
         counts.resize(n_classes, 0);
         masks.count_below(tree, self.classes, last, counts, todo);
         leaf_into(counts, discount(self.gamma, lifetime - birth), parent, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::forest::{ClassificationForest, ClassificationParams, ForestParams, LifetimeChoice};
+    use crate::process::NodeKey;
+    use crate::{Lifetime, Points};
+
+    /// Whether two models have the same trees and classes.
+    fn are_same(a: &ClassificationForest, b: &ClassificationForest) -> bool {
+        let (a, b) = (a.forest(), b.forest());
+        a.trees().iter().zip(b.trees()).all(|((x, _), (y, _))| x.same_as(a.store(), y, b.store()))
+    }
+
+    #[test]
+    fn a_row_that_was_asked_for_is_learned_as_any_other() {
+        let draw = |i: usize| NodeKey::root(12, i as u64).draw(0).uniform();
+        for (n, n_dims) in [(60, 1), (80, 3), (70, 12)] {
+            // Clusters, so that there are chains to leave and to split; some rows are repeated, and some lie far outside.
+            let place = |row: usize, dim: usize| {
+                let far = if row % 19 == 18 { 3.0 } else { 1.0 };
+                far * draw(row % 5 * 20 + dim) + 1e-3 * draw(1000 + row * 3 / 4 * 20 + dim)
+            };
+            let x: Vec<f64> = (0..n * n_dims).map(|at| place(at / n_dims, at % n_dims)).collect();
+            let row = |i: usize| Points::row_major(&x[i * n_dims..(i + 1) * n_dims], n_dims).unwrap();
+            let class = |i: usize| [(draw(5000 + i) * 4.0) as u32];
+            for lifetime in [0.7, 40.0, f64::INFINITY] {
+                let lifetime = LifetimeChoice::Value(Lifetime::new(lifetime).unwrap());
+                let forest = ForestParams { n_trees: 5, lifetime, ..ForestParams::default() };
+                let params = ClassificationParams { forest, n_classes: Some(4), ..ClassificationParams::default() };
+                let mut silent = params.fit(row(0), &class(0)).unwrap();
+                let mut asked = silent.clone();
+                for i in 1..n {
+                    silent.learn(row(i), &class(i)).unwrap();
+                    // The row itself, or first that and then another, or at a smaller lifetime last.
+                    if i % 4 != 3 {
+                        asked.predict_proba(row(i)).unwrap();
+                    }
+                    if i % 4 == 1 {
+                        asked.predict_proba(row((i + 7) % n)).unwrap();
+                    }
+                    if i % 4 == 2 {
+                        asked.at(Lifetime::new(0.2).unwrap()).unwrap().predict_proba(row(i)).unwrap();
+                    }
+                    // A change in between.
+                    if i % 9 == 5 {
+                        asked.forget(row(i - 1), &class(i - 1)).unwrap();
+                        asked.learn(row(i - 1), &class(i - 1)).unwrap();
+                    }
+                    if i % 9 == 6 {
+                        asked.predict_proba(row(i)).unwrap();
+                        asked.forget(row(i - 1), &class(i - 1)).unwrap();
+                        asked.learn(row(i), &class(i)).unwrap();
+                        asked.learn(row(i - 1), &class(i - 1)).unwrap();
+                    } else {
+                        asked.learn(row(i), &class(i)).unwrap();
+                    }
+                    assert!(are_same(&silent, &asked), "D = {n_dims}, row {i}, {lifetime:?}");
+                }
+                let all = Points::row_major(&x, n_dims).unwrap();
+                assert_eq!(silent.predict_proba(all).unwrap(), asked.predict_proba(all).unwrap());
+                for i in 0..n {
+                    let alone = asked.predict_proba(row(i)).unwrap();
+                    let together = asked.predict_proba(Points::row_major(&x, n_dims).unwrap()).unwrap();
+                    assert_eq!(alone, together[i * 4..][..4], "D = {n_dims}, row {i}, {lifetime:?}");
+                }
+            }
+        }
     }
 }

@@ -5,14 +5,19 @@
 //! one step per block, not one per row and level. [`Reader::without`], a row at a time, is the slow twin, and what rows of
 //! other weights go by.
 
+#![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+
 use crate::forest::LeafModel;
-use crate::forest::regression::posterior::{BlockPath, Gaussian, Posterior, Reader};
+use crate::forest::regression::posterior::{BlockPath, Gaussian, Reader};
 use crate::forest::regression::targets::Targets;
 use crate::forest::sample::{Pilot, Pilots};
+use crate::simd::vectorise;
 use crate::tree::{Kind, Locator};
 
 /// Candidates for κ: the prior counts as much as that many rows.
 pub(crate) const KAPPAS: [f64; 6] = [0.01, 0.05, 0.2, 0.8, 3.2, 12.8];
+/// The same with as many more of the last as make vectors of them; those are never better than it, and of equals the first is taken.
+const PADDED_KAPPAS: [f64; 8] = [0.01, 0.05, 0.2, 0.8, 3.2, 12.8, 12.8, 12.8];
 /// Each doubling of the number of rows lowers the error by so much of what the one before did.
 const DAMPING: f64 = 0.9;
 
@@ -52,13 +57,13 @@ impl Question {
         let most = 2.0 / self.n_trees as f64;
         let usual = KAPPAS.iter().rposition(|kappa| *kappa <= most).unwrap_or(0);
         // Variances decide nothing here.
-        KAPPAS[self.errors::<6, false>(pilot, KAPPAS).map_or(usual, |errors| chosen(&errors, usual))]
+        PADDED_KAPPAS[self.errors::<8, 0>(pilot, PADDED_KAPPAS).map_or(usual, |errors| chosen(&errors, usual))]
     }
 
     /// The noise at a κ.
     pub(crate) fn noise(&self, kappa: f64, pilots: &Pilots<'_, Targets>) -> Noise {
         let n_rows = pilots.whole.forest.store().n_rows();
-        let Some(all) = self.errors::<1, true>(pilots.whole, [kappa]) else {
+        let Some(all) = self.errors::<1, 1>(pilots.whole, [kappa]) else {
             return Noise { variance: None, ratio: 1.0, n_rows };
         };
         let mean_of = |what: fn(&Error) -> f64| all.iter().map(|[e]| what(e)).sum::<f64>() / all.len() as f64;
@@ -67,7 +72,7 @@ impl Question {
         let noise = (square - mean_of(|e| e.spread)) / (1.0 + mean_of(|e| e.variance));
         // A forest whose trees differ more than it errs has no noise to speak of; keep some, so that no density is a spike.
         let noise = noise.max(square * 0.05).max(f64::MIN_POSITIVE);
-        let of_half = |half| self.errors::<1, true>(half, [kappa]).unwrap_or_default();
+        let of_half = |half| self.errors::<1, 1>(half, [kappa]).unwrap_or_default();
         let halves: Vec<f64> = pilots.halves.iter().flat_map(of_half).map(|[error]| error.square).collect();
         let of_halves = halves.iter().sum::<f64>() / halves.len() as f64;
         let ratio = if of_halves > 0.0 { (square / of_halves).clamp(0.5, 1.0) } else { 1.0 };
@@ -75,8 +80,8 @@ impl Question {
     }
 
     /// Errors of each row at each κ in a forest of as many trees as is asked for; none for fewer than two rows. Variances are
-    /// in units of the noise, and not found unless `VARIANCES` says so.
-    fn errors<const K: usize, const VARIANCES: bool>(
+    /// in units of the noise, and found at the first V of them: none or all.
+    fn errors<const K: usize, const V: usize>(
         &self,
         pilot: &Pilot<Targets>,
         kappas: [f64; K],
@@ -91,7 +96,7 @@ impl Question {
             kappa,
         });
         let mut errors = if self.leaf_model == LeafModel::Hierarchical && !pilot.labels.is_weighted() {
-            shared::<K, VARIANCES>(pilot, self.target, &rows, &gaussians)
+            shared::<K, V>(pilot, self.target, &rows, &gaussians)
         } else {
             one_by_one(pilot, self.target, &rows, &gaussians, self.leaf_model)
         };
@@ -157,12 +162,12 @@ impl Rows {
     }
 }
 
-/// What the trees so far believe of a row at each κ: sums of means, of their squares, and of variances.
+/// What the trees so far believe of a row at each of K κ: sums of means, of their squares, and of variances at the first V.
 #[derive(Debug, Clone, Copy)]
-struct Sum<const K: usize> {
+struct Sum<const K: usize, const V: usize> {
     mean: [f64; K],
     square: [f64; K],
-    variance: [f64; K],
+    variance: [f64; V],
 }
 
 impl Error {
@@ -179,24 +184,20 @@ impl Error {
     }
 }
 
-impl<const K: usize> Sum<K> {
-    const ZERO: Self = Self { mean: [0.0; K], square: [0.0; K], variance: [0.0; K] };
+impl<const K: usize, const V: usize> Sum<K, V> {
+    const ZERO: Self = Self { mean: [0.0; K], square: [0.0; K], variance: [0.0; V] };
 
-    #[inline]
-    fn add(&mut self, at: usize, mean: f64, variance: f64) {
-        self.mean[at] += mean;
-        self.square[at] += mean * mean;
-        self.variance[at] += variance;
-    }
-
-    /// As [`Sum::add`] at every κ, where variances are not asked for.
-    #[inline]
-    fn add_means(&mut self, means: &[f64; K]) {
+    /// Adds means and variances. One loop for each number, so that several κ are done at once.
+    #[inline(always)]
+    fn add(&mut self, means: &[f64; K], variances: &[f64; V]) {
         for (sum, mean) in self.mean.iter_mut().zip(means) {
             *sum += mean;
         }
         for (sum, mean) in self.square.iter_mut().zip(means) {
             *sum += mean * mean;
+        }
+        for (sum, variance) in self.variance.iter_mut().zip(variances) {
+            *sum += variance;
         }
     }
 
@@ -205,86 +206,110 @@ impl<const K: usize> Sum<K> {
         std::array::from_fn(|at| {
             let mean = self.mean[at] / n;
             let spread = (self.square[at] / n - mean * mean).max(0.0);
-            Error { square: (y - mean).powi(2), variance: self.variance[at] / n, spread }
+            let variance = self.variance.get(at).map_or(0.0, |variance| variance / n);
+            Error { square: (y - mean).powi(2), variance, spread }
         })
     }
 }
 
-/// What a block believes without one of its rows, at each κ: a + b·y, and the variance.
+/// What a block believes without one of its rows, at each of K κ: a + b·y, and the variance at the first V.
 #[derive(Debug, Clone, Copy)]
-struct Without<const K: usize> {
+struct Without<const K: usize, const V: usize> {
     a: [f64; K],
     b: [f64; K],
-    variance: [f64; K],
+    variance: [f64; V],
 }
 
-impl<const K: usize> Without<K> {
+impl<const K: usize, const V: usize> Without<K, V> {
     fn above_root(gaussians: &[Gaussian; K]) -> Self {
-        Self { a: gaussians.map(|g| g.prior_mean), b: [0.0; K], variance: [0.0; K] }
+        Self { a: gaussians.map(|g| g.prior_mean), b: [0.0; K], variance: [0.0; V] }
     }
 
     /// Of a block that keeps `n_left` rows, whose sum with all rows is given, below this one. One loop for each number: they are
     /// divisions, several of which are done at once.
-    #[inline]
-    fn below<const VARIANCES: bool>(&self, gaussians: &[Gaussian; K], n_left: f64, sum: f64) -> Self {
-        let kappas = gaussians.map(|gaussian| gaussian.kappa);
-        let totals = kappas.map(|kappa| n_left + kappa);
-        let a = std::array::from_fn(|at| (sum + kappas[at] * self.a[at]) / totals[at]);
-        let b = std::array::from_fn(|at| (kappas[at] * self.b[at] - 1.0) / totals[at]);
-        if !VARIANCES {
-            return Self { a, b, variance: [0.0; K] };
+    #[inline(always)]
+    fn below(&self, gaussians: &[Gaussian; K], kappas: &[f64; K], n_left: f64, sum: f64) -> Self {
+        let mut totals = *kappas;
+        totals.iter_mut().for_each(|total| *total += n_left);
+        let (mut a, mut b, mut variance) = ([0.0; K], [0.0; K], [0.0; V]);
+        for at in 0..K {
+            a[at] = (sum + kappas[at] * self.a[at]) / totals[at];
         }
-        let variance = std::array::from_fn(|at| {
+        for at in 0..K {
+            b[at] = (kappas[at] * self.b[at] - 1.0) / totals[at];
+        }
+        for at in 0..V {
             let shrink = kappas[at] / totals[at];
-            gaussians[at].noise_variance / totals[at] + shrink * shrink * self.variance[at]
-        });
+            variance[at] = gaussians[at].noise_variance / totals[at] + shrink * shrink * self.variance[at];
+        }
         Self { a, b, variance }
+    }
+
+    /// The means for a row.
+    #[inline(always)]
+    fn means(&self, y: f64) -> [f64; K] {
+        let mut means = [0.0; K];
+        for (at, mean) in means.iter_mut().enumerate() {
+            *mean = self.a[at] + self.b[at] * y;
+        }
+        means
     }
 }
 
-fn shared<const K: usize, const VARIANCES: bool>(
+fn shared<const K: usize, const V: usize>(
     pilot: &Pilot<Targets>,
     target: usize,
     rows: &Rows,
     gaussians: &[Gaussian; K],
 ) -> Vec<[Error; K]> {
-    let store = pilot.forest.store();
-    let mut sums = vec![Sum::<K>::ZERO; rows.values.len()];
+    let mut sums = vec![Sum::<K, V>::ZERO; rows.values.len()];
+    vectorise(
+        #[inline(always)]
+        || add_trees(pilot, target, rows, gaussians, &mut sums),
+    );
+    finished(&sums, rows, pilot.forest.n_trees())
+}
+
+#[inline(always)]
+fn add_trees<const K: usize, const V: usize>(
+    pilot: &Pilot<Targets>,
+    target: usize,
+    rows: &Rows,
+    gaussians: &[Gaussian; K],
+    sums: &mut [Sum<K, V>],
+) {
+    let (store, kappas) = (pilot.forest.store(), gaussians.map(|gaussian| gaussian.kappa));
+    // A row whose place leaves the root's block, or that is all of it, is told by the prior.
+    let prior_means = gaussians.map(|gaussian| gaussian.prior_mean);
+    let prior_variances: [f64; V] = std::array::from_fn(|at| gaussians[at].prior_variance);
     // Blocks on the way, one after the other.
     let (mut way, mut todo) = (Vec::new(), Vec::new());
     for (tree, node_sums) in pilot.forest.trees() {
         let reader = Reader { tree, sums: node_sums, targets: &pilot.labels };
         way.clear();
-        way.push(Without::above_root(gaussians));
+        way.push(Without::<K, V>::above_root(gaussians));
         todo.push((tree.root(), 1));
         while let Some((child, depth)) = todo.pop() {
             way.truncate(depth);
             let n_left = reader.weight(child) - 1.0;
             if n_left > 0.0 {
-                way.push(way[depth - 1].below::<VARIANCES>(gaussians, n_left, reader.sum(child, target)));
+                way.push(way[depth - 1].below(gaussians, &kappas, n_left, reader.sum(child, target)));
             }
-            let last = way[way.len() - 1];
-            let mut leave_out = |range: std::ops::Range<usize>| {
+            let last = &way[way.len() - 1];
+            let leave_out = |sums: &mut [Sum<K, V>], range: std::ops::Range<usize>| {
                 for (slot, (_, y, _)) in sums[range.clone()].iter_mut().zip(&rows.values[range]) {
-                    if !(VARIANCES || n_left <= 0.0 && depth <= 2) {
-                        slot.add_means(&std::array::from_fn(|at| last.a[at] + last.b[at] * y));
-                        continue;
-                    }
-                    for (at, gaussian) in gaussians.iter().enumerate() {
-                        if n_left <= 0.0 && depth <= 2 {
-                            // Its place leaves the root's block then, or is all of it.
-                            slot.add(at, gaussian.prior_mean, gaussian.prior_variance);
-                        } else {
-                            slot.add(at, last.a[at] + last.b[at] * y, last.variance[at]);
-                        }
+                    if n_left <= 0.0 && depth <= 2 {
+                        slot.add(&prior_means, &prior_variances);
+                    } else {
+                        slot.add(&last.means(*y), &last.variance);
                     }
                 }
             };
             match tree.end_of_run(child).kind() {
-                Kind::Single(point) => leave_out(rows.of_point(point, store.multiplicity(point))),
+                Kind::Single(point) => leave_out(sums, rows.of_point(point, store.multiplicity(point))),
                 Kind::Leaf(id) => {
                     for point in tree.leaf(id).points() {
-                        leave_out(rows.of_point(*point, store.multiplicity(*point)));
+                        leave_out(sums, rows.of_point(*point, store.multiplicity(*point)));
                     }
                 }
                 Kind::Inner(id) => {
@@ -295,7 +320,6 @@ fn shared<const K: usize, const VARIANCES: bool>(
             }
         }
     }
-    finished(&sums, rows, pilot.forest.n_trees())
 }
 
 fn one_by_one<const K: usize>(
@@ -306,22 +330,21 @@ fn one_by_one<const K: usize>(
     leaf_model: LeafModel,
 ) -> Vec<[Error; K]> {
     let (forest, mut way) = (&pilot.forest, BlockPath::default());
-    let mut sums = vec![Sum::<K>::ZERO; rows.values.len()];
+    let mut sums = vec![Sum::<K, K>::ZERO; rows.values.len()];
     for (tree, node_sums) in forest.trees() {
         let reader = Reader { tree, sums: node_sums, targets: &pilot.labels };
         let mut locator = Locator::new(tree, forest.domain(), forest.store(), forest.domain().lifetime());
         for ((point, y, weight), sum) in rows.values.iter().zip(&mut sums) {
             way.follow(&mut locator, forest.store().point(*point));
-            for (at, gaussian) in gaussians.iter().enumerate() {
-                let Posterior { mean, variance } = reader.without(&way, *y, *weight, target, gaussian, leaf_model);
-                sum.add(at, mean, variance);
-            }
+            let posteriors =
+                gaussians.each_ref().map(|gaussian| reader.without(&way, *y, *weight, target, gaussian, leaf_model));
+            sum.add(&posteriors.map(|posterior| posterior.mean), &posteriors.map(|posterior| posterior.variance));
         }
     }
     finished(&sums, rows, forest.n_trees())
 }
 
-fn finished<const K: usize>(sums: &[Sum<K>], rows: &Rows, n_trees: usize) -> Vec<[Error; K]> {
+fn finished<const K: usize, const V: usize>(sums: &[Sum<K, V>], rows: &Rows, n_trees: usize) -> Vec<[Error; K]> {
     sums.iter().zip(&rows.values).map(|(sum, (_, y, _))| sum.errors(*y, n_trees)).collect()
 }
 
@@ -353,8 +376,8 @@ mod tests {
                     let gaussian =
                         |kappa| Gaussian { prior_mean: 0.3, prior_variance: 2.0, noise_variance: 0.7, kappa };
                     let gaussians = KAPPAS.map(gaussian);
-                    let fast = shared::<6, true>(pilot, 0, &rows, &gaussians);
-                    let means = shared::<6, false>(pilot, 0, &rows, &gaussians);
+                    let fast = shared::<6, 6>(pilot, 0, &rows, &gaussians);
+                    let means = shared::<6, 0>(pilot, 0, &rows, &gaussians);
                     for (fast, means) in fast.iter().flatten().zip(means.iter().flatten()) {
                         assert_eq!(means.square.to_bits(), fast.square.to_bits());
                         assert_eq!(means.spread.to_bits(), fast.spread.to_bits());

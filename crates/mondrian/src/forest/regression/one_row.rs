@@ -5,27 +5,21 @@
 
 use crate::forest::regression::posterior::{Gaussian, Mixture, Posterior, Reader};
 use crate::forest::regression::{LeafModel, RegressionForest};
-use crate::tree::{Child, Descent, DescentStep};
+use crate::tree::{Child, Descent, DescentStep, Found};
 
 /// The way down a tree, and what the blocks so far say under each of K priors.
+///
+/// All nodes and the leaf of a run have the same rows, so a block is read where it ends: at the cut that separates its points, which the way
+/// comes to in any case.
 struct Way<'a, const K: usize> {
     reader: Reader<'a>,
-    descent: Descent<'a>,
     posteriors: [Posterior; K],
     is_in_root: bool,
 }
 
 impl<'a, const K: usize> Way<'a, K> {
-    fn new(reader: Reader<'a>, lifetime: f64, gaussians: &[Gaussian; K]) -> Self {
-        let (root, posteriors) = (reader.tree.root(), gaussians.each_ref().map(Posterior::above_root));
-        let descent = Descent::new(reader.tree, lifetime);
-        let mut way = Self { reader, descent, posteriors, is_in_root: true };
-        if root == Child::EMPTY {
-            way.posteriors = gaussians.each_ref().map(Posterior::prior);
-        } else {
-            way.take_block(root, gaussians);
-        }
-        way
+    fn new(reader: Reader<'a>, gaussians: &[Gaussian; K]) -> Self {
+        Self { reader, posteriors: gaussians.each_ref().map(Posterior::above_root), is_in_root: true }
     }
 
     #[inline]
@@ -36,23 +30,28 @@ impl<'a, const K: usize> Way<'a, K> {
         }
     }
 
-    /// Goes on; whether there is more to come, or none where a single row cannot be told.
+    /// Takes note of a step and of where it has led; whether a single row can be told.
     #[inline]
-    fn go_on(&mut self, x: &[f64], gaussians: &[Gaussian; K]) -> Option<bool> {
-        match self.descent.step(x) {
-            DescentStep::Block(_, child) => {
-                self.take_block(child, gaussians);
+    fn take_step(&mut self, descent: &Descent, step: DescentStep, gaussians: &[Gaussian; K]) -> bool {
+        self.reader.targets.prefetch_at(self.reader.sums, descent);
+        match step {
+            DescentStep::Block(id) => {
+                self.take_block(Child::inner(id), gaussians);
                 self.is_in_root = false;
             }
-            DescentStep::Passed => {}
-            DescentStep::Left if self.is_in_root => {
-                self.posteriors = gaussians.each_ref().map(Posterior::prior);
-                return Some(false);
+            DescentStep::PassedNode(_) | DescentStep::PassedChain => {}
+            DescentStep::Left if self.is_in_root => self.posteriors = gaussians.each_ref().map(Posterior::prior),
+            DescentStep::Unclear if self.is_in_root => return false,
+            DescentStep::Left | DescentStep::Stayed | DescentStep::Unclear => {
+                // An empty side has the rows of the cut that it is a side of.
+                let last = match (self.reader.tree.end_of(descent.link), descent.parent) {
+                    (Child::EMPTY, Some((node, _))) => Child::inner(node),
+                    (last, _) => last,
+                };
+                self.take_block(last, gaussians);
             }
-            DescentStep::Unclear if self.is_in_root => return None,
-            DescentStep::Left | DescentStep::Stayed | DescentStep::Unclear => return Some(false),
         }
-        Some(true)
+        true
     }
 }
 
@@ -68,20 +67,27 @@ impl RegressionForest {
         if core.params.leaf_model != LeafModel::Hierarchical || self.n_targets() != 1 {
             return None;
         }
-        let mut ways: Vec<Way<'_, K>> = Vec::with_capacity(core.forest.n_trees());
-        for (tree, sums) in core.forest.trees() {
-            ways.push(Way::new(Reader { tree, sums, targets: &core.targets }, self.view.get(), gaussians));
-        }
-        let mut going: Vec<u32> = (0..ways.len() as u32).collect();
-        while !going.is_empty() {
-            let mut at = 0;
-            while at < going.len() {
-                if ways[going[at] as usize].go_on(x, gaussians)? {
-                    at += 1;
-                } else {
-                    going.swap_remove(at);
-                }
+        let (trees, lifetime) = (core.forest.trees(), self.view.get());
+        let reader = |(tree, sums)| Reader { tree, sums, targets: &core.targets };
+        let mut ways: Vec<Way<'_, K>> =
+            trees.iter().map(|(tree, sums)| Way::new(reader((tree, sums)), gaussians)).collect();
+        let is_told = core.forest.with_places(|places| {
+            let mut is_told = true;
+            let visit = |number: usize, descent: &Descent, step| {
+                is_told &= ways[number].take_step(descent, step, gaussians);
+            };
+            // Going along with a walk takes longer, which a row that is learned next makes good.
+            if places.is_stream() {
+                places.descend(|tree| &trees[tree].0, trees.len(), core.forest.domain(), (x, lifetime), visit);
+                places.ask(x, lifetime, Some(Found::Ends));
+            } else {
+                Descent::in_turns(trees.iter().map(|(tree, _)| tree), lifetime, x, visit);
+                places.ask(x, lifetime, None);
             }
+            is_told
+        });
+        if !is_told {
+            return None;
         }
         let m = core.forest.n_trees() as f64;
         Some(std::array::from_fn(|k| {
@@ -145,6 +151,45 @@ mod tests {
                     }
                     assert_eq!(bits(&model.predict_at_kappas(x, &[None]).unwrap()), bits(&alone.mean));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_that_was_asked_for_is_learned_as_any_other() {
+        let draw = |i: usize| NodeKey::root(13, i as u64).draw(0).uniform();
+        for (n, n_dims, lifetime) in [(60, 1, f64::INFINITY), (80, 3, 40.0), (70, 12, f64::INFINITY)] {
+            let place = |row: usize, dim: usize| {
+                let far = if row % 19 == 18 { 3.0 } else { 1.0 };
+                far * draw(row % 5 * 20 + dim) + 1e-3 * draw(1000 + row * 3 / 4 * 20 + dim)
+            };
+            let x: Vec<f64> = (0..n * n_dims).map(|at| place(at / n_dims, at % n_dims)).collect();
+            let row = |i: usize| Points::row_major(&x[i * n_dims..(i + 1) * n_dims], n_dims).unwrap();
+            let y = |i: usize| [draw(5000 + i)];
+            let lifetime = LifetimeChoice::Value(Lifetime::new(lifetime).unwrap());
+            let forest = ForestParams { n_trees: 5, lifetime, ..ForestParams::default() };
+            let params = RegressionParams { forest, ..RegressionParams::default() };
+            let mut silent = params.fit(row(0), &y(0)).unwrap();
+            let mut asked = silent.clone();
+            for i in 1..n {
+                silent.learn(row(i), &y(i)).unwrap();
+                // Twice in a row the model sees a stream; then another row is asked for last, or rows change in between.
+                asked.predict(row(i)).unwrap();
+                if i % 5 == 3 {
+                    asked.predict(row((i + 7) % n)).unwrap();
+                }
+                if i % 5 == 4 {
+                    asked.forget(row(i - 1), &y(i - 1)).unwrap();
+                    asked.learn(row(i - 1), &y(i - 1)).unwrap();
+                }
+                asked.learn(row(i), &y(i)).unwrap();
+                let (a, b) = (silent.forest(), asked.forest());
+                let are_same =
+                    a.trees().iter().zip(b.trees()).all(|((x, _), (y, _))| x.same_as(a.store(), y, b.store()));
+                assert!(are_same, "D = {n_dims}, row {i}");
+                let bits = |model: &crate::RegressionForest| model.predict(row(i / 2)).unwrap()[0].to_bits();
+                assert_eq!(bits(&silent), bits(&asked), "D = {n_dims}, row {i}");
+                asked.predict(row((i + 1) % n)).unwrap();
             }
         }
     }

@@ -93,10 +93,12 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    #[inline]
     pub(crate) fn weight(&self, child: Child) -> f64 {
         self.targets.weight_sum(self.tree, self.sums, child)
     }
 
+    #[inline]
     pub(crate) fn sum(&self, child: Child, target: usize) -> f64 {
         self.targets.target_sum(self.sums, child, target)
     }

@@ -4,7 +4,8 @@ use crate::forest::NodeStatistics;
 use crate::forest::regression::fixed::{self, Scale};
 use crate::forest::retention::HeldRow;
 use crate::forest::sample::{PointLabels, SampleSize};
-use crate::tree::{Child, Kind, LeafId, NodeId, Touched, Tree, bits};
+use crate::simd::prefetch::prefetch;
+use crate::tree::{Child, Descent, Kind, LeafId, NodeId, Touched, Tree, bits};
 use crate::{Error, Result};
 
 /// No row.
@@ -58,6 +59,12 @@ pub struct Sums {
 }
 
 impl Sums {
+    /// Asks for the memory of a node's sums, if a way down has come to one, where there is one channel.
+    #[inline]
+    fn prefetch(&self, way: &Descent) {
+        prefetch(&self.node, way.number());
+    }
+
     /// Bytes taken.
     pub(crate) fn n_bytes(&self) -> usize {
         size_of_val(self.node.as_slice()) + size_of_val(self.leaf.as_slice())
@@ -73,6 +80,15 @@ impl Targets {
             + size_of_val(self.weight.as_slice())
             + size_of_val(self.point_sums.as_slice())
             + size_of_val(self.point_floats.as_slice())
+    }
+
+    /// Asks for the memory of what is known of the rows that a way down has come to: a node's, or those of a frozen point.
+    #[inline]
+    pub(crate) fn prefetch_at(&self, sums: &Sums, way: &Descent) {
+        sums.prefetch(way);
+        let point = Child::unresolved(way.link).single_or(0) as usize;
+        prefetch(&self.point_floats, point);
+        prefetch(&self.multiplicity, point);
     }
 
     pub(crate) fn new(n_targets: usize) -> Self {
@@ -646,6 +662,18 @@ impl NodeStatistics for Targets {
         match channels {
             1 => nodes.for_each(|id| self.sum_node::<1>(tree, *id, sums)),
             _ => nodes.for_each(|id| self.sum_node::<ANY>(tree, *id, sums)),
+        }
+    }
+
+    /// What lies beside the way: every node's sums are made of those of both its sides.
+    fn prefetch(&self, tree: &Tree, touched: &Touched, sums: &Sums) {
+        let (channels, no_point) = (self.n_channels(), self.last_row.len() as u32);
+        for id in &touched.nodes {
+            for link in tree.node(*id).links() {
+                tree.prefetch_chain(link);
+                prefetch(&sums.node, link.to_word() as usize * channels);
+                prefetch(&self.point_floats, Child::unresolved(link).single_or(no_point) as usize * channels);
+            }
         }
     }
 }

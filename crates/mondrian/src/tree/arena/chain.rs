@@ -224,12 +224,13 @@ impl Chains {
         self.layout(id).places()[3]
     }
 
-    /// Asks for the memory of a chain, if a link is one: its head and what follows.
+    /// Asks for the memory of a chain, if a link is one: its head and what follows, as far as chains usually go.
     #[inline]
     pub(crate) fn prefetch(&self, link: Link) {
         let place = link.as_chain_number().map_or(usize::MAX / 2, |number| 2 * number as usize);
-        prefetch(&self.words, place);
-        prefetch(&self.words, place + 8);
+        for line in 0..4 {
+            prefetch(&self.words, place + 8 * line);
+        }
     }
 
     #[inline]

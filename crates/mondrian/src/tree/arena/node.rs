@@ -62,6 +62,10 @@ impl Child {
         Self(Link::single(point))
     }
 
+    pub(crate) fn inner(node: NodeId) -> Self {
+        Self(Link::inner(node))
+    }
+
     /// What it is.
     #[inline]
     pub fn kind(self) -> Kind {

@@ -149,14 +149,6 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// As [`Grower::grow`] for two points, which needs no room of its own; the walk stays where they part.
-    pub(crate) fn grow_two(&mut self, pair: [u32; 2]) -> Link {
-        let first_node = self.arena.nodes.len();
-        let child = self.grow_pair(pair);
-        self.count_rows(first_node);
-        child
-    }
-
     /// How the current cell is grown.
     #[inline]
     fn strategy(&self, n_points: usize, parent: Option<(NodeId, Side)>) -> Strategy {

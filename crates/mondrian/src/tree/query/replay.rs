@@ -2,6 +2,7 @@
 
 use crate::process::{Cell, Cut, Side};
 use crate::tree::arena::chain::Bound;
+use crate::tree::query::place::Parting;
 use crate::tree::{ChainId, Link, LinkKind, Tree};
 
 /// A walk down a tree that can make the cuts of a chain again; stores nothing in the tree.
@@ -13,6 +14,8 @@ pub(crate) struct Replay {
     upper: Vec<f64>,
     /// Cuts still to come.
     n_left: u32,
+    /// Of those looked at, how many move a side of the last cell for good.
+    n_final: usize,
     /// Room for cuts that were made.
     pub(crate) made: Vec<(Cut, Side)>,
 }
@@ -20,7 +23,7 @@ pub(crate) struct Replay {
 impl Replay {
     /// A walk on the domain of `cell`.
     pub(crate) fn on(cell: Cell) -> Self {
-        Self { cell, lower: Vec::new(), upper: Vec::new(), n_left: 0, made: Vec::new() }
+        Self { cell, lower: Vec::new(), upper: Vec::new(), n_left: 0, n_final: 0, made: Vec::new() }
     }
 
     /// Goes to the start of a chain that a point comes to.
@@ -43,7 +46,7 @@ impl Replay {
                 Side::Above => self.lower[dim] = location,
             }
         }
-        self.n_left = tree.chain(chain).n_cuts();
+        (self.n_left, self.n_final) = (tree.chain(chain).n_cuts(), 0);
     }
 
     /// The upper corner of the cell at the end of the chain, which the chain follows: cells are half-open, so that what
@@ -73,8 +76,20 @@ impl Replay {
         self.n_left -= 1;
     }
 
+    /// Goes on past the cut that [`Replay::peek`] gave, unless something leaves the chain there.
+    #[inline]
+    pub(crate) fn pass_or_part(&mut self, cut: Cut, side: Side, leaves: bool) -> Option<Parting> {
+        self.n_final += usize::from(self.is_final(&cut, side));
+        if leaves {
+            return Some(Parting { cut, side, n_final: self.n_final });
+        }
+        self.pass(&cut, side);
+        self.made.push((cut, side));
+        None
+    }
+
     /// Whether a cut moves a side of the last cell for good.
-    pub(crate) fn is_final(&self, cut: &Cut, side: Side) -> bool {
+    fn is_final(&self, cut: &Cut, side: Side) -> bool {
         Bound::of(cut, side).bounds(&self.lower, &self.upper)
     }
 

@@ -4,8 +4,9 @@ use crate::process::{NodeKey, Side};
 use crate::simd::partition::partition_by_swaps;
 use crate::tree::arena::node::LinkKind;
 use crate::tree::build::Grower;
+use crate::tree::query::place::{Parting, is_beside};
 use crate::tree::query::replay::Replay;
-use crate::tree::{Domain, Kind, LeafId, Link, NodeId, PointStore, Tree};
+use crate::tree::{Domain, Kind, LeafId, Link, NodeId, Place, PointStore, Tree};
 
 /// A stop on the way of a batch of points down the tree.
 struct Task {
@@ -21,6 +22,9 @@ impl Tree {
     ///
     /// Each must lie in the domain's root box. `touched` receives the nodes whose cells gained points, parents before
     /// children, so that statistics can be updated bottom-up by reading it backwards.
+    ///
+    /// # Panics
+    /// For a point outside the root box that leaves a run of cuts on a side that none of them has.
     pub fn insert(&mut self, domain: &Domain, store: &PointStore, points: &mut [u32], touched: &mut Touched) {
         touched.clear();
         match points {
@@ -54,7 +58,17 @@ impl Tree {
                     let mut walk = touched.walk_from_root(domain, self.key);
                     self.sink_to(&mut walk.cell, store.point(batch[0]), child);
                     let leaving = batch[n_staying..].iter().map(|p| store.point(*p));
-                    let (child, _) = self.split_chain(id, &mut walk, &leaving, store, touched);
+                    walk.cell.settle();
+                    walk.start_here(self, id);
+                    walk.made.clear();
+                    let parting = loop {
+                        let (cut, side) = walk.peek().expect("a point outside the sub-box leaves at a cut of the run");
+                        let leaves = leaving.clone().any(|x| is_beside(x, &cut, side));
+                        if let Some(parting) = walk.pass_or_part(cut, side, leaves) {
+                            break parting;
+                        }
+                    };
+                    let (child, _) = self.split_chain(id, &mut walk, &parting, store, touched);
                     touched.walk = Some(walk);
                     self.hang(parent, child);
                     tasks.push(Task { child, parent, start, end });
@@ -79,36 +93,76 @@ impl Tree {
 
     /// As [`Tree::insert`] for a single point.
     fn insert_one(&mut self, domain: &Domain, store: &PointStore, point: u32, touched: &mut Touched) {
-        let (x, rows) = (store.point(point), store.multiplicity(point));
-        let mut way = Way::from_root(self, domain, touched);
-        while way.go_on(x, rows) {}
-        way.end(domain, store, point);
+        let (x, mut place) = (store.point(point), Place::with_walk(touched.walk.take()));
+        place.restart(self, domain, domain.lifetime().get());
+        while place.step(self, x).goes_on() {}
+        place.part(self, store, x);
+        self.insert_at(&mut place, domain, store, point, touched);
+        touched.walk = place.into_walk();
     }
 
-    /// Adds a point to several trees, each with room of its own. The ways down go on in turns: at every node one waits for
-    /// memory and for the next key, and meanwhile the others go on.
-    pub(crate) fn insert_into_all<'a>(
-        trees: impl Iterator<Item = (&'a mut Self, &'a mut Touched)>,
+    /// Adds a point that the store has already at its place, found at the domain's lifetime and down to the cut that parts it from
+    /// others.
+    pub(crate) fn insert_at(
+        &mut self,
+        place: &mut Place,
         domain: &Domain,
         store: &PointStore,
         point: u32,
+        touched: &mut Touched,
     ) {
-        let (x, rows) = (store.point(point), store.multiplicity(point));
-        let mut ways: Vec<Way<'_>> = trees.map(|(tree, touched)| Way::from_root(tree, domain, touched)).collect();
-        // Those that still go on stand first.
-        let mut n_going = ways.len();
-        while n_going > 0 {
-            let mut at = 0;
-            while at < n_going {
-                if ways[at].go_on(x, rows) {
-                    at += 1;
-                } else {
-                    n_going -= 1;
-                    ways.swap(at, n_going);
-                }
-            }
+        touched.clear();
+        std::mem::swap(&mut touched.nodes, &mut place.nodes);
+        let (rows, child, parent) = (store.multiplicity(point), place.way.link, place.way.parent);
+        for id in &touched.nodes {
+            self.arena.nodes[id.index()].count += rows;
         }
-        ways.into_iter().for_each(|way| way.end(domain, store, point));
+        let (walk, parting) = place.parts();
+        match (child.kind(), parting) {
+            (LinkKind::Chain(id), Some(parting)) => {
+                let first_new = self.arena.nodes.len();
+                let (top, separating) = self.split_chain(id, walk, &parting, store, touched);
+                self.hang(parent, top);
+                for node in &mut self.arena.nodes[first_new..=separating.index()] {
+                    node.count += rows;
+                }
+                self.hang(Some((separating, parting.side.other())), Link::single(point));
+            }
+            (LinkKind::Leaf(id), _) => {
+                self.arena.leaves.extend(id, &[point], rows);
+                touched.leaves.push(id);
+            }
+            (LinkKind::Single(other), parting) => {
+                let grown = self.part_two([point, other], walk, parting.as_ref(), (domain, store), touched);
+                self.hang(parent, grown);
+            }
+            (LinkKind::Empty, _) => self.hang(parent, Link::single(point)),
+            (LinkKind::Inner(_) | LinkKind::Chain(_), _) => unreachable!("the way goes on within the lifetime"),
+        }
+    }
+
+    /// Keeps the cuts of a frozen cell to the one that parts a new point from its own, or all within the lifetime; what then stands
+    /// where the cell was.
+    fn part_two(
+        &mut self,
+        [new, held]: [u32; 2],
+        walk: &mut Replay,
+        parting: Option<&Parting>,
+        (domain, store): (&Domain, &PointStore),
+        touched: &mut Touched,
+    ) -> Link {
+        let rows = store.multiplicity(new) + store.multiplicity(held);
+        let first_new = self.arena.nodes.len();
+        let leaf = parting.is_none().then(|| self.arena.leaves.push([new, held].into_iter(), |_| rows));
+        touched.leaves.extend(leaf);
+        let top = self.push_run(walk, rows, domain.is_chained(), leaf.map(Link::leaf));
+        if let Some(Parting { cut, side, .. }) = parting {
+            let node = self.push_one_sided(cut, *side, rows);
+            self.hang(Some((node, *side)), Link::single(held));
+            self.hang(Some((node, side.other())), Link::single(new));
+        }
+        touched.add_nodes(first_new, self.arena.nodes.len());
+        top
     }
 
     /// One more row of a point that the tree has: only counts change.
@@ -166,7 +220,7 @@ impl Tree {
     ) -> Link {
         let (n_nodes, n_leaves) = (self.arena.nodes.len(), self.arena.leaves.len());
         let child = grow(&mut Grower::new(store, domain, &mut walk.cell, &mut self.arena));
-        touched.nodes.extend((n_nodes as u32..self.arena.nodes.len() as u32).map(NodeId::new));
+        touched.add_nodes(n_nodes, self.arena.nodes.len());
         touched.leaves.extend((n_leaves as u32..self.arena.leaves.len() as u32).map(LeafId::new));
         child
     }
@@ -204,80 +258,6 @@ impl Tree {
     }
 }
 
-/// The way of one new point down a tree, on which the walk sinks along.
-struct Way<'a> {
-    tree: &'a mut Tree,
-    touched: &'a mut Touched,
-    walk: Box<Replay>,
-    child: Link,
-    /// What the child hangs on; none at the root. What hangs on a chain stays there.
-    parent: Option<(NodeId, Side)>,
-}
-
-impl<'a> Way<'a> {
-    fn from_root(tree: &'a mut Tree, domain: &Domain, touched: &'a mut Touched) -> Self {
-        touched.clear();
-        let (walk, child) = (touched.walk_from_root(domain, tree.key), tree.root);
-        Self { tree, touched, walk, child, parent: None }
-    }
-
-    /// Goes on by a node, or a chain that the point stays in; whether there was one.
-    #[inline]
-    fn go_on(&mut self, x: &[f64], rows: u32) -> bool {
-        match self.child.kind() {
-            LinkKind::Inner(id) => {
-                let node = &mut self.tree.arena.nodes[id.index()];
-                node.count += rows;
-                self.touched.nodes.push(id);
-                let side = node.side_of(x);
-                self.child = node.link(side);
-                let cut = node.cut();
-                self.tree.prefetch(self.child);
-                self.walk.cell.sink(&cut, side);
-                self.parent = Some((id, side));
-                true
-            }
-            LinkKind::Chain(id) if self.tree.chain_holds(id, x) => {
-                self.walk.cell.sink_far(self.tree.arena.chains.further(id));
-                self.child = self.tree.chain(id).end();
-                self.tree.prefetch(self.child);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// Takes the point in where the way ends.
-    fn end(self, domain: &Domain, store: &PointStore, point: u32) {
-        let Self { tree, touched, mut walk, child, parent } = self;
-        let (x, rows) = (store.point(point), store.multiplicity(point));
-        match child.kind() {
-            LinkKind::Chain(id) => {
-                let first_new = tree.arena.nodes.len();
-                let (top, separating) = tree.split_chain(id, &mut walk, &std::iter::once(x), store, touched);
-                tree.hang(parent, top);
-                for node in &mut tree.arena.nodes[first_new..=separating.index()] {
-                    node.count += rows;
-                }
-                let side = tree.node(separating).full_side().other();
-                tree.hang(Some((separating, side)), Link::single(point));
-            }
-            LinkKind::Leaf(id) => {
-                tree.arena.leaves.extend(id, &[point], rows);
-                touched.leaves.push(id);
-            }
-            LinkKind::Single(other) => {
-                walk.cell.settle();
-                let grown = tree.grow_from(domain, store, &mut walk, touched, |g| g.grow_two([point, other]));
-                tree.hang(parent, grown);
-            }
-            LinkKind::Empty => tree.hang(parent, Link::single(point)),
-            LinkKind::Inner(_) => unreachable!("the way goes on past nodes"),
-        }
-        touched.walk = Some(walk);
-    }
-}
-
 /// The nodes and leaves that a change touched, parents before children.
 #[derive(Debug, Clone, Default)]
 pub struct Touched {
@@ -296,6 +276,11 @@ impl Touched {
         self.nodes.clear();
         self.leaves.clear();
         self.is_path = true;
+    }
+
+    /// Takes note of new nodes, those with numbers from one on to another.
+    pub(crate) fn add_nodes(&mut self, first: usize, end: usize) {
+        self.nodes.extend((first as u32..end as u32).map(NodeId::new));
     }
 
     /// A walk at the root of a tree, unsettled.

@@ -2,56 +2,32 @@
 
 use crate::process::{Cell, Cut, Side};
 use crate::tree::arena::chain::{Bound, LEAST_CUTS, Run};
+use crate::tree::query::place::Parting;
 use crate::tree::query::replay::Replay;
 use crate::tree::{ChainId, Child, Link, LinkKind, Node, NodeId, PointStore, Touched, Tree};
 
 impl Tree {
-    /// Splits a chain at the first cut that takes one of the `leaving` points out of it, with the walk at its start: a
-    /// run, the cut, a run, each kept as its length says. What then stands where the chain started, and the node of the cut.
+    /// Splits a chain at the cut by which something leaves it, with the walk in front of that: a run, the cut, a run, each kept as its
+    /// length says. What then stands where the chain started, and the node of the cut.
     ///
     /// The cut is a node with an empty side, where the points that leave go next. New nodes are touched; those up to it are
     /// the way there.
-    pub(crate) fn split_chain<'x>(
+    pub(crate) fn split_chain(
         &mut self,
         id: ChainId,
         walk: &mut Replay,
-        leaving: &(impl Iterator<Item = &'x [f64]> + Clone),
+        Parting { cut, side, n_final }: &Parting,
         store: &PointStore,
         touched: &mut Touched,
     ) -> (Link, NodeId) {
-        walk.cell.settle();
-        walk.start_here(self, id);
         let (chain, first_new) = (self.chain(id), self.arena.nodes.len());
         let rows = self.arena.rows_of(Child::of(chain.end()), store);
-        let leaves =
-            |cut: &Cut, side: Side| leaving.clone().any(|x| Side::of(x[cut.dim as usize], cut.location) != side);
-        let (mut before, mut n_final) = (std::mem::take(&mut walk.made), 0);
-        before.clear();
-        let last = loop {
-            let (cut, side) = walk.peek().expect("a point outside the sub-box leaves at a cut of the run");
-            n_final += usize::from(walk.is_final(&cut, side));
-            if leaves(&cut, side) {
-                break (cut, side);
-            }
-            walk.pass(&cut, side);
-            before.push((cut, side));
-        };
-        let first = Link::inner(NodeId::new(first_new as u32));
-        let top = if before.len() >= LEAST_CUTS {
-            let (first_time, last_time) = (before[0].0.time, before[before.len() - 1].0.time);
-            let run = Run { first_time, last_time, n_cuts: before.len() as u32, end: first };
-            self.arena.chains.add(run, before.iter().map(|(cut, side)| Bound::of(cut, *side)), &walk.cell)
-        } else {
-            for (cut, side) in &before {
-                self.push_one_sided(cut, *side, rows);
-            }
-            first
-        };
-        let node = self.push_one_sided(&last.0, last.1, rows);
-        walk.pass(&last.0, last.1);
+        let top = self.push_run(walk, rows, true, None);
+        let node = self.push_one_sided(cut, *side, rows);
+        walk.pass(cut, *side);
         let rest = if walk.n_left() as usize >= LEAST_CUTS {
             let (next, _) = walk.peek().expect("there are cuts left");
-            self.arena.chains.shorten(id, chain.n_cuts() - walk.n_left(), n_final, next.time);
+            self.arena.chains.shorten(id, chain.n_cuts() - walk.n_left(), *n_final, next.time);
             Link::chain(id)
         } else {
             for (cut, side) in walk.by_ref() {
@@ -63,9 +39,29 @@ impl Tree {
         let last = self.arena.nodes.last_mut().expect("the cut that separates is a node");
         *last.link_mut(last.full_side()) = rest;
         self.is_in_order = false;
-        touched.nodes.extend((first_new as u32..self.arena.nodes.len() as u32).map(NodeId::new));
-        walk.made = before;
+        touched.add_nodes(first_new, self.arena.nodes.len());
         (top, node)
+    }
+
+    /// Keeps the cuts that a walk has made, each with all rows on one side, as a chain or as nodes. It ends in a leaf or in the node that
+    /// is pushed next. What stands where it starts.
+    pub(crate) fn push_run(&mut self, walk: &Replay, rows: u32, is_chained: bool, leaf: Option<Link>) -> Link {
+        let first = Link::inner(NodeId::next_of(&self.arena.nodes));
+        let (Some((first_cut, _)), Some((last_cut, _))) = (walk.made.first(), walk.made.last()) else {
+            return leaf.unwrap_or(first);
+        };
+        if is_chained && walk.made.len() >= LEAST_CUTS {
+            let (first_time, last_time) = (first_cut.time, last_cut.time);
+            let run = Run { first_time, last_time, n_cuts: walk.made.len() as u32, end: leaf.unwrap_or(first) };
+            return self.arena.chains.add(run, walk.made.iter().map(|(cut, side)| Bound::of(cut, *side)), &walk.cell);
+        }
+        for (cut, side) in &walk.made {
+            self.push_one_sided(cut, *side, rows);
+        }
+        if let (Some(leaf), Some(last)) = (leaf, self.arena.nodes.last_mut()) {
+            *last.link_mut(last.full_side()) = leaf;
+        }
+        first
     }
 
     /// A node with all its rows on one side, where the next node follows unless something else is hung there.
