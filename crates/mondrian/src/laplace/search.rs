@@ -9,7 +9,7 @@ use crate::laplace::columns::{Columned, Columns, Measure, Units};
 use crate::laplace::large::{LargeOptions, SolverChoice};
 use crate::laplace::model::KernelModel;
 use crate::laplace::neighbor_tuning::{NeighborSchedule, tune_by_neighbors};
-use crate::laplace::objective::{Batch, Loss, slope};
+use crate::laplace::objective::{Batch, Loss, rough_slope, slope};
 use crate::laplace::solve::judge;
 use crate::laplace::values::{Layout, Metric, Values};
 use crate::laplace::{Cells, DescentLimits, Slope, descend};
@@ -29,7 +29,7 @@ use crate::{Error, Result};
 /// | `exponent` | tuned | p, 1 for the Mondrian family |
 /// | `alpha` | tuned | α |
 /// | `lifetimes` | tuned | one per input in its own units: then x alone, no metric, and only α is tuned |
-/// | `steps` | 80 | steps of Adam |
+/// | `steps` | 160 | steps of Adam |
 /// | `rows` | 1000 | fresh rows per step |
 /// | `deciding_rows` | 4000 | rows on which the ends of the runs are compared by leave-one-out |
 /// | `fit_intercept` | true | targets are centred |
@@ -81,7 +81,7 @@ impl Default for KernelTuning {
             exponent: None,
             alpha: None,
             lifetimes: None,
-            steps: 80,
+            steps: 160,
             rows: 1000,
             deciding_rows: 4000,
             fit_intercept: true,
@@ -255,7 +255,7 @@ impl<'a, 'p> Search<'a, 'p> {
         let lifetimes = lifetimes_of_inputs(columns, &values);
         let step = Step { lifetimes, alpha: values.alpha, error, cost: self.cost, rows };
         // About: how many steps there will be depends on how the starts go.
-        let expected = (2 * self.params.steps + LAST_STEPS + 60) as f64;
+        let expected = (self.params.steps * 3 / 2 + LAST_STEPS + 60) as f64;
         let fraction = 0.9 * (self.trajectory.len() as f64 / expected).min(1.0);
         self.trajectory.push(step.clone());
         self.progress.step(fraction, &step)
@@ -351,7 +351,7 @@ impl<'a, 'p> Search<'a, 'p> {
             .collect();
         // Where neighbours among all rows are looked at next, batches of rows only have to lead there.
         let is_by_neighbors = params.is_by_neighbors(n);
-        let steps = if is_by_neighbors { params.steps.div_ceil(2) } else { params.steps };
+        let steps = if is_by_neighbors { params.steps.div_ceil(4) } else { params.steps };
         let schedule = Schedule { steps, rows: params.rows, pace: 1.0 };
         let key = self.key.fork(2);
         self.steps(&mut chains, &columns, &batch, schedule, key)?;
@@ -435,7 +435,7 @@ impl<'a, 'p> Search<'a, 'p> {
             return Ok(theta);
         }
         let KernelTuning { steps, rows, deciding_rows, seed, threads, .. } = *self.params;
-        let rows = rows.div_ceil(2);
+        let (steps, rows) = (steps.div_ceil(2), rows.div_ceil(2));
         let neighbors = NeighborSchedule::default().neighbors.min(rows);
         let schedule = NeighborSchedule { steps, rows, neighbors, deciding_rows, seed, threads };
         let loss = self.loss;
@@ -532,7 +532,7 @@ fn common_factors(
     let mut told = Vec::new();
     let function = |u: &[f64]| {
         let moved = expand(u);
-        let Slope { value, gradient } = slope(layout, &moved, batch, loss, Threads::ONE)?;
+        let Slope { value, gradient } = rough_slope(layout, &moved, batch, loss, Threads::ONE)?;
         told.push((moved, value));
         let (a, b) = (gradient[layout.axes()].iter().sum::<f64>(), gradient[layout.scales()].iter().sum::<f64>());
         let of_alpha = gradient[layout.alpha_at()];
