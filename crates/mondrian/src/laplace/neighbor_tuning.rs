@@ -167,10 +167,12 @@ impl<'a> NeighborTuning<'a> {
     pub(crate) fn slope(&mut self, layout: &Layout, theta: &[f64], rows: &[usize]) -> Result<Slope> {
         let largest = self.pool.weights.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         if layout.values(theta).alpha / largest >= LEAST_NOISE {
-            self.slope_in::<Singles>(layout, theta, rows)
-        } else {
-            self.slope_in::<Tiles>(layout, theta, rows)
+            match self.slope_in::<Singles>(layout, theta, rows) {
+                Err(Error::NotPositiveDefinite { .. }) => {}
+                other => return other,
+            }
         }
+        self.slope_in::<Tiles>(layout, theta, rows)
     }
 
     fn slope_in<P: Pairs>(&mut self, layout: &Layout, theta: &[f64], rows: &[usize]) -> Result<Slope> {

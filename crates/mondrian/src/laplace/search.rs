@@ -126,6 +126,9 @@ const FEW_ROWS: usize = 2000;
 /// Last steps, on more rows and at a slower pace, where there are more than twice as many rows as in a step.
 const LAST_STEPS: usize = 10;
 const LAST_PACE: f64 = 0.4;
+/// How often steps beyond the first half may look at each row: on dna's 2000 rows 80 looks lowered the error of rows left out and
+/// raised that of others.
+const LOOKS: usize = 40;
 /// The pace of steps from a kernel that was tuned before.
 const RESUMED_PACE: f64 = 0.5;
 
@@ -351,7 +354,7 @@ impl<'a, 'p> Search<'a, 'p> {
             .collect();
         // Where neighbours among all rows are looked at next, batches of rows only have to lead there.
         let is_by_neighbors = params.is_by_neighbors(n);
-        let steps = if is_by_neighbors { params.steps.div_ceil(4) } else { params.steps };
+        let steps = if is_by_neighbors { params.steps.div_ceil(4) } else { steps_for(params, n) };
         let schedule = Schedule { steps, rows: params.rows, pace: 1.0 };
         let key = self.key.fork(2);
         self.steps(&mut chains, &columns, &batch, schedule, key)?;
@@ -475,6 +478,12 @@ impl<'a, 'p> Search<'a, 'p> {
         }
         best.map(|(_, k)| candidates[k].clone()).ok_or(Error::NotFitted)
     }
+}
+
+/// Steps for so many rows: half of them below a number of rows that they would look at too often.
+fn steps_for(params: &KernelTuning, n_rows: usize) -> usize {
+    let half = params.steps.div_ceil(2);
+    params.steps.min((LOOKS * n_rows / params.rows.max(1)).max(half))
 }
 
 /// About the memory that rows take while a kernel is tuned: each input as axis, rank and metric column, in double and single
