@@ -289,9 +289,9 @@ impl<'a> NeighborTuning<'a> {
         // Half the weight of every pair, times its entry.
         for (j, column) in kernel.chunks_exact_mut(m + 1).enumerate().take(m) {
             for i in j + 1..m {
-                column[i] = column[i] * P::Number::near(-0.5 * (w[i] * b[j] + w[j] * b[i]));
+                column[i] *= P::Number::near(-0.5 * (w[i] * b[j] + w[j] * b[i]));
             }
-            column[m] = column[m] * P::Number::near(0.5 * b[j]);
+            column[m] *= P::Number::near(0.5 * b[j]);
         }
         for (at, sum) in pairs.contract(&kernel, Threads::ONE).into_iter().enumerate() {
             gradient[at] = -2.0 * sum;

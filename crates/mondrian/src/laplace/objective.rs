@@ -127,7 +127,7 @@ fn slope_in<P: Pairs>(layout: &Layout, theta: &[f64], batch: &Batch, loss: Loss,
     }
     let entries = g.chunks_mut(n).zip(parts.kernel.chunks(n)).collect();
     each(entries, threads, |(g, k): (&mut [P::Number], &[P::Number])| {
-        g.iter_mut().zip(k).for_each(|(g, k)| *g = *g * *k);
+        g.iter_mut().zip(k).for_each(|(g, k)| *g *= *k);
     });
     // Only one triangle is summed over.
     if !layout.has_fixed_axes {

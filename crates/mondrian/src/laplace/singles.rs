@@ -153,12 +153,14 @@ impl WithSimd for Entries<'_> {
                     }
                 }
                 let length = LANES.min(n - group * LANES);
-                for g in 0..AT_ONCE.min(count - quad) {
+                let [entries, apart, raised] = &found;
+                let columns = entries.iter().zip(apart).zip(raised).enumerate().take(count - quad);
+                for (g, ((entries, apart), raised)) in columns {
                     let range = (quad + g) * n + group * LANES..(quad + g) * n + group * LANES + length;
-                    kernel[range.clone()].copy_from_slice(&found[0][g][..length]);
+                    kernel[range.clone()].copy_from_slice(&entries[..length]);
                     if has_directions {
-                        squares[range.clone()].copy_from_slice(&found[1][g][..length]);
-                        powers[range].copy_from_slice(&found[2][g][..length]);
+                        squares[range.clone()].copy_from_slice(&apart[..length]);
+                        powers[range].copy_from_slice(&raised[..length]);
                     }
                 }
             }

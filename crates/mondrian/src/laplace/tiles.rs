@@ -192,13 +192,13 @@ impl Tiles {
         vectorise(
             #[inline(always)]
             || {
-                let mut both = [[[0.0; TILE]; STRIP]; 2];
-                let [plain, squares] = &mut both;
+                let mut plain = vec![[0.0; TILE]; STRIP.min(others.len())];
+                let mut squares = plain.clone();
                 for tile in first / TILE..self.n_tiles() {
                     let n = TILE.min(self.n_rows - tile * TILE);
                     for (k, others) in others.chunks(STRIP).enumerate() {
-                        self.distances(tile, others, plain, squares);
-                        for (j, (plain, squares)) in plain.iter().zip(&mut *squares).enumerate().take(others.len()) {
+                        self.distances(tile, others, &mut plain, &mut squares);
+                        for (j, (plain, squares)) in plain.iter().zip(&mut squares).enumerate().take(others.len()) {
                             self.raise(&mut squares[..n]);
                             let out = &mut out[(k * STRIP + j) * self.n_rows + tile * TILE..][..n];
                             for ((o, d), r) in out.iter_mut().zip(plain).zip(&*squares) {
@@ -321,13 +321,13 @@ impl Tiles {
             vectorise(
                 #[inline(always)]
                 || {
-                    let mut both = [[[0.0; TILE]; STRIP]; 2];
+                    let mut plain = vec![[0.0; TILE]; STRIP];
+                    let mut square = plain.clone();
                     let others = self.rows_of(k * STRIP..k * STRIP + kernel.len() / n);
                     for tile in k * STRIP / TILE..self.n_tiles() {
-                        let [plain, square] = &mut both;
-                        self.distances(tile, &others, plain, square);
+                        self.distances(tile, &others, &mut plain, &mut square);
                         let length = TILE.min(n - tile * TILE);
-                        for (j, (plain, square)) in plain.iter().zip(square).enumerate().take(others.len()) {
+                        for (j, (plain, square)) in plain.iter().zip(&mut square).enumerate().take(others.len()) {
                             let range = j * n + tile * TILE..j * n + tile * TILE + length;
                             squares[range.clone()].copy_from_slice(&square[..length]);
                             self.raise(&mut square[..length]);

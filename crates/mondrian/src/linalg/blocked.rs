@@ -241,7 +241,7 @@ pub(crate) fn product_lower<T: Real>(a: &[T], v: &[T], b: &[T], threads: Threads
         let (start, width) = (k * SOLVE, strip.len() / n);
         let mut right = b[start * n..][..strip.len()].to_vec();
         for column in right.chunks_exact_mut(n) {
-            column.iter_mut().zip(v).for_each(|(x, v)| *x = *x * *v);
+            column.iter_mut().zip(v).for_each(|(x, v)| *x *= *v);
         }
         let block = MatMut::from_column_major_slice_with_stride_mut(&mut strip[start..], n - start, width, n);
         let right: MatRef<'_, T> = MatRef::from_column_major_slice(&right, n, width);
