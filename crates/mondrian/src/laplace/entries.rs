@@ -1,7 +1,7 @@
 //! Kernel entries made on the fly: tiles in single precision, products with sums in double precision across tiles.
 //!
-//! Vectors are named through `simd`, so that the compiler cannot miss them; no multiplication and addition
-//! are fused, so the bits are the same everywhere. Which tiles are summed in which order depends on the number of rows
+//! Vectors are named through `simd`, so that the compiler cannot miss them; which multiplications and additions are fused is
+//! written down, so the bits are the same everywhere. Which tiles are summed in which order depends on the number of rows
 //! alone, so they are the same for any number of threads, too.
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 
@@ -31,15 +31,15 @@ fn polynomial<S: Simd, const N: usize>(simd: S, coefficients: [f32; N], x: S::f3
     let square = simd.mul_f32s(x, x);
     let (mut odd, mut even) = (simd.splat_f32s(coefficients[0]), simd.splat_f32s(coefficients[1]));
     for k in 1..N / 2 {
-        odd = simd.add_f32s(simd.mul_f32s(odd, square), simd.splat_f32s(coefficients[2 * k]));
-        even = simd.add_f32s(simd.mul_f32s(even, square), simd.splat_f32s(coefficients[2 * k + 1]));
+        odd = simd.mul_add_f32s(odd, square, simd.splat_f32s(coefficients[2 * k]));
+        even = simd.mul_add_f32s(even, square, simd.splat_f32s(coefficients[2 * k + 1]));
     }
-    simd.add_f32s(simd.mul_f32s(odd, x), even)
+    simd.mul_add_f32s(odd, x, even)
 }
 
 /// 1 + x·(POWER at x), the polynomial's 2^x, times 2^whole: `shifted` holds the whole number in its low bits.
 #[inline(always)]
-fn powers<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+pub(super) fn powers<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let shift = simd.splat_f32s(SHIFT);
     let shifted = simd.add_f32s(x, shift);
     let f = simd.sub_f32s(x, simd.sub_f32s(shifted, shift));
@@ -52,7 +52,7 @@ fn powers<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
 
 /// 2^(−d) for d ≥ 0; 0 from [`FAR`] on.
 #[inline(always)]
-fn powers_minus<S: Simd>(simd: S, d: S::f32s) -> S::f32s {
+pub(super) fn powers_minus<S: Simd>(simd: S, d: S::f32s) -> S::f32s {
     let far = simd.splat_f32s(FAR);
     let value = powers(simd, simd.sub_f32s(simd.splat_f32s(0.0), simd.min_f32s(d, far)));
     simd.select_f32s(simd.less_than_f32s(d, far), value, simd.splat_f32s(0.0))
@@ -70,15 +70,9 @@ const LOGARITHM: [f32; 8] = [
     std::f32::consts::LOG2_E,
 ];
 
-/// s^(p/2) for s ≥ 0.
+/// log₂ s for a normal s > 0.
 #[inline(always)]
-fn half_powers<S: Simd>(simd: S, s: S::f32s, exponent: f32) -> S::f32s {
-    if exponent == 1.0 {
-        return simd.sqrt_f32s(s);
-    }
-    if exponent == 2.0 {
-        return s;
-    }
+pub(super) fn logarithms<S: Simd>(simd: S, s: S::f32s) -> S::f32s {
     // s = 2^whole·(1 + t) with 1 + t from 1/√2 to √2.
     let root = simd.splat_u32s(f32::to_bits(std::f32::consts::FRAC_1_SQRT_2));
     let bits = simd.add_u32s(simd.sub_u32s(simd.transmute_u32s_f32s(s), root), simd.splat_u32s(128 << 23));
@@ -89,8 +83,19 @@ fn half_powers<S: Simd>(simd: S, s: S::f32s, exponent: f32) -> S::f32s {
     let mantissa = simd.add_u32s(simd.and_u32s(bits, simd.splat_u32s(0x007F_FFFF)), root);
     let t = simd.sub_f32s(simd.transmute_f32s_u32s(mantissa), simd.splat_f32s(1.0));
     let sum = polynomial(simd, LOGARITHM, t);
-    let log = simd.add_f32s(whole, simd.mul_f32s(sum, t));
-    let x = simd.mul_f32s(simd.splat_f32s(0.5 * exponent), log);
+    simd.mul_add_f32s(sum, t, whole)
+}
+
+/// s^(p/2) for s ≥ 0.
+#[inline(always)]
+pub(super) fn half_powers<S: Simd>(simd: S, s: S::f32s, exponent: f32) -> S::f32s {
+    if exponent == 1.0 {
+        return simd.sqrt_f32s(s);
+    }
+    if exponent == 2.0 {
+        return s;
+    }
+    let x = simd.mul_f32s(simd.splat_f32s(0.5 * exponent), logarithms(simd, s));
     let x = simd.max_f32s(simd.min_f32s(x, simd.splat_f32s(100.0)), simd.splat_f32s(-100.0));
     let is_there = simd.less_than_f32s(simd.splat_f32s(f32::MIN_POSITIVE), s);
     simd.select_f32s(is_there, powers(simd, x), simd.splat_f32s(0.0))
@@ -101,19 +106,20 @@ pub(crate) const AT_ONCE: usize = 4;
 
 /// One of the vectors that the lanes are.
 #[inline(always)]
-fn part_of<S: Simd>(lanes: &Lanes, part: usize) -> S::f32s {
+pub(super) fn part_of<S: Simd>(lanes: &Lanes, part: usize) -> S::f32s {
     S::as_simd_f32s(lanes).0[part]
 }
 
-/// Distances between `N` rows, column by column, and the rows of one vector of a group.
+/// Distances between `N` rows, column by column, and the rows of one vector of a group, along axes and categories; and squared
+/// ones along directions.
 #[inline(always)]
-fn distances<S: Simd, const N: usize>(
+pub(super) fn both_distances<S: Simd, const N: usize>(
     simd: S,
     shape: &Shape,
     group: &[Lanes],
     part: usize,
     rows: &[[f32; N]],
-) -> [S::f32s; N] {
+) -> ([S::f32s; N], [S::f32s; N]) {
     let (q, c) = (shape.n_axes, shape.level_weights.len());
     let mut sums = [simd.splat_f32s(0.0); N];
     for (lanes, values) in group[..q].iter().zip(&rows[..q]) {
@@ -131,15 +137,28 @@ fn distances<S: Simd, const N: usize>(
             sums[g] = simd.add_f32s(sums[g], apart);
         }
     }
-    if shape.n_directions > 0 {
-        let mut squares = [simd.splat_f32s(0.0); N];
-        for (lanes, values) in group[q + c..].iter().zip(&rows[q + c..]) {
-            let x = part_of::<S>(lanes, part);
-            for g in 0..N {
-                let apart = simd.sub_f32s(x, simd.splat_f32s(values[g]));
-                squares[g] = simd.add_f32s(squares[g], simd.mul_f32s(apart, apart));
-            }
+    let mut squares = [simd.splat_f32s(0.0); N];
+    for (lanes, values) in group[q + c..].iter().zip(&rows[q + c..]) {
+        let x = part_of::<S>(lanes, part);
+        for g in 0..N {
+            let apart = simd.sub_f32s(x, simd.splat_f32s(values[g]));
+            squares[g] = simd.mul_add_f32s(apart, apart, squares[g]);
         }
+    }
+    (sums, squares)
+}
+
+/// Distances between `N` rows, column by column, and the rows of one vector of a group.
+#[inline(always)]
+fn distances<S: Simd, const N: usize>(
+    simd: S,
+    shape: &Shape,
+    group: &[Lanes],
+    part: usize,
+    rows: &[[f32; N]],
+) -> [S::f32s; N] {
+    let (mut sums, squares) = both_distances(simd, shape, group, part, rows);
+    if shape.n_directions > 0 {
         for g in 0..N {
             sums[g] = simd.add_f32s(sums[g], half_powers(simd, squares[g], shape.exponent));
         }
@@ -181,10 +200,8 @@ fn bounds<S: Simd>(
     if shape.n_directions > 0 {
         let mut squares = zero;
         for k in q + c..lower.len() {
-            squares = simd.add_f32s(
-                squares,
-                simd.mul_f32s(outside(simd, (lower, upper), k, part, row), outside(simd, (lower, upper), k, part, row)),
-            );
+            let apart = outside(simd, (lower, upper), k, part, row);
+            squares = simd.mul_add_f32s(apart, apart, squares);
         }
         let exact = shape.exponent == 1.0 || shape.exponent == 2.0;
         let margin = simd.splat_f32s(if exact { 1.0 } else { 1.0 - 1e-5 });
@@ -307,7 +324,7 @@ fn row_sums<S: Simd>(simd: S, entries: &Strip, weights: &[Lanes]) -> [f32; AT_ON
         for (entries, weights) in entries.iter().zip(weights) {
             let w = part_of::<S>(weights, part);
             for g in 0..AT_ONCE {
-                sums[g] = simd.add_f32s(sums[g], simd.mul_f32s(part_of::<S>(&entries[g], part), w));
+                sums[g] = simd.mul_add_f32s(part_of::<S>(&entries[g], part), w, sums[g]);
             }
         }
         for (strands, sum) in strands.iter_mut().zip(sums) {
@@ -332,12 +349,11 @@ fn add_columns<S: Simd>(simd: S, entries: &Strip, weights: [f32; AT_ONCE], back:
     for (entries, back) in entries.iter().zip(back) {
         for (part, back) in S::as_mut_simd_f32s(back).0.iter_mut().enumerate() {
             let [a, b, c, d] = weights.map(|w| simd.splat_f32s(w));
-            let (a, b) =
-                (simd.mul_f32s(part_of::<S>(&entries[0], part), a), simd.mul_f32s(part_of::<S>(&entries[1], part), b));
-            let (c, d) =
-                (simd.mul_f32s(part_of::<S>(&entries[2], part), c), simd.mul_f32s(part_of::<S>(&entries[3], part), d));
-            let sum = simd.add_f32s(simd.add_f32s(a, b), simd.add_f32s(c, d));
-            *back = simd.add_f32s(*back, sum);
+            let left = simd.mul_add_f32s(part_of::<S>(&entries[0], part), a, *back);
+            let left = simd.mul_add_f32s(part_of::<S>(&entries[1], part), b, left);
+            let right = simd.mul_f32s(part_of::<S>(&entries[2], part), c);
+            let right = simd.mul_add_f32s(part_of::<S>(&entries[3], part), d, right);
+            *back = simd.add_f32s(left, right);
         }
     }
 }

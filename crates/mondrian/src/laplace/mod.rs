@@ -31,6 +31,7 @@ mod regression;
 mod rows;
 mod saved;
 mod search;
+mod singles;
 mod solve;
 mod target;
 mod tiles;

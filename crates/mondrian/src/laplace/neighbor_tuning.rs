@@ -10,12 +10,13 @@ use crate::parallel::prelude::*;
 use crate::laplace::adam::{Chain, Schedule};
 use crate::laplace::columns::Columned;
 use crate::laplace::local::{neighborhood, numbers_of, some_rows};
-use crate::laplace::objective::{Batch, Loss, best_temperature, means, metric_gradient, softmax};
+use crate::laplace::objective::{Batch, LEAST_NOISE, Loss, best_temperature, means, metric_gradient, softmax};
 use crate::laplace::packed::{PackedColumns, near_order};
-use crate::laplace::tiles::Tiles;
+use crate::laplace::singles::Singles;
+use crate::laplace::tiles::{Pairs, Tiles};
 use crate::laplace::values::{Layout, Metric, Values};
 use crate::laplace::{Neighbors, Slope};
-use crate::linalg::{Cholesky, Matrix, MatrixMut, Threads};
+use crate::linalg::{Matrix, Real, Threads, factor_columns, solve_columns};
 use crate::process::NodeKey;
 use crate::{Error, Result};
 
@@ -161,12 +162,24 @@ impl<'a> NeighborTuning<'a> {
         Ok(self.loss_of(&rows, &residuals).0)
     }
 
-    /// The loss of some rows at parameters, and its derivatives, with β of the log loss as it was.
+    /// The loss of some rows at parameters, and its derivatives, with β of the log loss as it was; in single precision where
+    /// noise allows it, as on batches of rows.
     pub(crate) fn slope(&mut self, layout: &Layout, theta: &[f64], rows: &[usize]) -> Result<Slope> {
+        let largest = self.pool.weights.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        if layout.values(theta).alpha / largest >= LEAST_NOISE {
+            match self.slope_in::<Singles>(layout, theta, rows) {
+                Err(Error::NotPositiveDefinite { .. }) => {}
+                other => return other,
+            }
+        }
+        self.slope_in::<Tiles>(layout, theta, rows)
+    }
+
+    fn slope_in<P: Pairs>(&mut self, layout: &Layout, theta: &[f64], rows: &[usize]) -> Result<Slope> {
         let values = layout.values(theta);
         let neighbors = self.neighbors(&values, rows)?;
         let found =
-            self.each(rows, |k, row| self.row_slope(layout, theta, &values, row, &numbers_of(neighbors.of(k))))?;
+            self.each(rows, |k, row| self.row_slope::<P>(layout, theta, &values, row, &numbers_of(neighbors.of(k))))?;
         let mut gradient = vec![0.0; layout.n_parameters()];
         for row in &found {
             gradient.iter_mut().zip(&row.gradient).for_each(|(sum, g)| *sum += g);
@@ -233,7 +246,8 @@ impl<'a> NeighborTuning<'a> {
         (0..self.centre.len()).map(residual).collect()
     }
 
-    fn row_slope(
+    /// What a row's neighbours say about it, in one precision or the other.
+    fn row_slope<P: Pairs>(
         &self,
         layout: &Layout,
         theta: &[f64],
@@ -245,15 +259,20 @@ impl<'a> NeighborTuning<'a> {
         // Neighbours first, the row itself last.
         let members: Vec<usize> = numbers.iter().copied().chain([row]).collect();
         let columned = self.table.select(&members);
-        let tiles = Tiles::new(&values.rows(&columned)?);
-        let (kernel, squares, powers) = tiles.parts();
-        let mut a = kernel.block(m, m).to_owned();
+        let pairs = P::new(&values.rows(&columned)?);
+        let mut parts = pairs.parts(Threads::ONE);
+        let mut kernel = std::mem::take(&mut parts.kernel);
+        let mut lower: Vec<P::Number> =
+            kernel.chunks_exact(m + 1).take(m).flat_map(|column| &column[..m]).copied().collect();
         for (i, number) in numbers.iter().enumerate() {
-            a[(i, i)] = 1.0 + values.alpha / self.pool.weights[*number];
+            lower[i * m + i] = P::Number::near(1.0 + values.alpha / self.pool.weights[*number]);
         }
-        let factor = Cholesky::new(a, Threads::ONE)?;
-        let mut w: Vec<f64> = (0..m).map(|j| kernel[(m, j)]).collect();
-        factor.solve_in_place(MatrixMut::new(&mut w, m, 1))?;
+        factor_columns(&mut lower, m, Threads::ONE)?;
+        let solve = |mut right: Vec<P::Number>| -> Vec<f64> {
+            solve_columns(&lower, m, &mut right);
+            right.into_iter().map(std::convert::Into::into).collect()
+        };
+        let w = solve(kernel.chunks_exact(m + 1).take(m).map(|column| column[m]).collect());
         let residuals = self.residuals(row, numbers, &w);
         let slopes = self.slopes(row, &residuals);
         // A residual falls as its prediction rises.
@@ -261,39 +280,25 @@ impl<'a> NeighborTuning<'a> {
             let one = |c: usize| -slopes[c] * (self.pool.targets[(i, c)] - self.centre[c]);
             (0..slopes.len()).map(one).sum()
         };
-        let mut b: Vec<f64> = numbers.iter().map(|&i| target(i)).collect();
-        factor.solve_in_place(MatrixMut::new(&mut b, m, 1))?;
+        let b = solve(numbers.iter().map(|&i| P::Number::near(target(i))).collect());
         let mut gradient = vec![0.0; layout.n_parameters()];
         if layout.alpha.is_none() {
             let noise = |k: usize| w[k] * b[k] / self.pool.weights[numbers[k]];
             gradient[layout.alpha_at()] = -values.alpha * (0..m).map(noise).sum::<f64>();
         }
         // Half the weight of every pair, times its entry.
-        let mut pairs = kernel;
-        for j in 0..m {
-            let column = pairs.column_mut(j);
+        for (j, column) in kernel.chunks_exact_mut(m + 1).enumerate().take(m) {
             for i in j + 1..m {
-                column[i] *= -0.5 * (w[i] * b[j] + w[j] * b[i]);
+                column[i] *= P::Number::near(-0.5 * (w[i] * b[j] + w[j] * b[i]));
             }
-            column[m] *= 0.5 * b[j];
+            column[m] *= P::Number::near(0.5 * b[j]);
         }
-        for (at, sum) in tiles.contract(&pairs).into_iter().enumerate() {
+        for (at, sum) in pairs.contract(&kernel, Threads::ONE).into_iter().enumerate() {
             gradient[at] = -2.0 * sum;
         }
         if layout.metric != Metric::None {
-            let batch =
-                Batch { columned, targets: Matrix::zeros(m + 1, 0), weights: vec![1.0; m + 1], is_centred: false };
-            metric_gradient(
-                layout,
-                theta,
-                &values.metric,
-                &batch,
-                pairs,
-                &squares,
-                &powers,
-                &mut gradient,
-                Threads::ONE,
-            );
+            let logarithmic = pairs.metric_weights(&mut kernel, &parts, Threads::ONE);
+            metric_gradient(layout, theta, &values.metric, &columned, kernel, logarithmic, &mut gradient);
         }
         Ok(RowSlope { residuals, gradient })
     }
@@ -396,15 +401,20 @@ mod tests {
                     let schedule = NeighborSchedule { neighbors: 29, ..schedule() };
                     let mut tuning = NeighborTuning::new(&pool, loss, schedule);
                     // β at its best: the envelope makes its derivative vanish.
-                    tuning.slope(&layout, theta, &rows).unwrap();
-                    tuning.slope(&layout, theta, &rows).unwrap()
+                    tuning.slope_in::<Tiles>(&layout, theta, &rows).unwrap();
+                    let single = tuning.slope(&layout, theta, &rows).unwrap();
+                    (tuning.slope_in::<Tiles>(&layout, theta, &rows).unwrap(), single)
                 };
-                let found = at(&theta);
+                let (found, single) = at(&theta);
+                // Double precision is the slow twin of single.
+                assert!((found.value - single.value).abs() < 1e-5);
+                let pairs = found.gradient.iter().zip(&single.gradient);
+                pairs.for_each(|(a, b)| assert!(a != b && (a - b).abs() < 1e-4 || a == b && *a == 0.0, "{a} {b}"));
                 for k in 0..theta.len() {
                     let step = |h: f64| {
                         let mut moved = theta.clone();
                         moved[k] += h;
-                        at(&moved).value
+                        at(&moved).0.value
                     };
                     let slope = (step(1e-5) - step(-1e-5)) / 2e-5;
                     let (g, scale) = (found.gradient[k], 1e-6 * (1.0 + slope.abs()));

@@ -8,11 +8,14 @@
 
 use crate::laplace::Slope;
 use crate::laplace::columns::Columned;
-use crate::laplace::tiles::{Tiles, metric_weights};
+use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::BlockStructure;
+use faer::{Accum, MatMut, MatRef, Par};
+
+use crate::laplace::singles::Singles;
+use crate::laplace::tiles::{Pairs, Tiles};
 use crate::laplace::values::{Layout, Metric};
-use crate::linalg::{
-    Cholesky, Into, Matrix, Threads, each, factor_blocks, gemm, gemm_lower, inverse_blocks, product_lower,
-};
+use crate::linalg::{Into, Matrix, Real, Threads, each, factor_columns, gemm, inverse_blocks, mirror, product_lower};
 use crate::{Error, Result};
 
 /// What is minimised.
@@ -53,36 +56,61 @@ pub(crate) fn means(targets: &Matrix, weights: &[f64]) -> Vec<f64> {
     (0..targets.n_columns()).map(mean).collect()
 }
 
-/// Rows from which on the algebra is done in blocks, which several threads can share. The path does not depend on the threads.
+/// The fewest rows for steps in single precision: fewer are quick anyway.
 const BLOCKED: usize = 512;
+
+/// The least α, over the largest weight, for steps in single precision: the inverse is off by about √n·6e-8/α of itself, a fiftieth
+/// for 1000 rows. The rows that a step happens to see matter far more.
+pub(crate) const LEAST_NOISE: f64 = 1e-4;
+
+/// The value at these parameters and its derivatives, as a step of Adam needs them: in single precision where noise allows it.
+///
+/// # Errors
+/// [`Error::NotPositiveDefinite`] if α is too small for the rows.
+pub(crate) fn rough_slope(
+    layout: &Layout,
+    theta: &[f64],
+    batch: &Batch,
+    loss: Loss,
+    threads: Threads,
+) -> Result<Slope> {
+    let largest = batch.weights.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    if batch.n_rows() >= BLOCKED && layout.values(theta).alpha / largest >= LEAST_NOISE {
+        match slope_in::<Singles>(layout, theta, batch, loss, threads) {
+            Err(Error::NotPositiveDefinite { .. }) => {}
+            other => return other,
+        }
+    }
+    slope(layout, theta, batch, loss, threads)
+}
 
 /// The value at these parameters and its derivatives; the same bits for any number of threads.
 ///
 /// # Errors
 /// [`Error::NotPositiveDefinite`] if α is too small for the rows.
 pub(crate) fn slope(layout: &Layout, theta: &[f64], batch: &Batch, loss: Loss, threads: Threads) -> Result<Slope> {
+    slope_in::<Tiles>(layout, theta, batch, loss, threads)
+}
+
+/// The same in one precision or the other.
+fn slope_in<P: Pairs>(layout: &Layout, theta: &[f64], batch: &Batch, loss: Loss, threads: Threads) -> Result<Slope> {
     let n = batch.n_rows();
     let values = layout.values(theta);
-    let tiles = Tiles::new(&values.rows(&batch.columned)?);
-    let (mut kernel, squares, powers) = tiles.parts_on(threads);
-    let mut a = kernel.clone();
+    let pairs = P::new(&values.rows(&batch.columned)?);
+    let mut parts = pairs.parts(threads);
+    let mut a = parts.kernel.clone();
     for (i, w) in batch.weights.iter().enumerate() {
-        kernel[(i, i)] = 1.0;
-        a[(i, i)] = 1.0 + values.alpha / w;
+        parts.kernel[i * n + i] = P::Number::near(1.0);
+        a[i * n + i] = P::Number::near(1.0 + values.alpha / w);
     }
-    let mut p = if n < BLOCKED {
-        Cholesky::new(a, Threads::ONE)?.inverse_lower()
-    } else {
-        factor_blocks(&mut a, threads)?;
-        inverse_blocks(&a, threads)
-    };
-    p.mirror_lower();
+    factor_columns(&mut a, n, threads)?;
+    let p = inverse_blocks(&a, n, threads);
+    drop(a);
     let centre =
         if batch.is_centred { means(&batch.targets, &batch.weights) } else { vec![0.0; batch.targets.n_columns()] };
     let y = Matrix::from_fn(n, centre.len(), |i, c| batch.targets[(i, c)] - centre[c]);
-    let mut dual = Matrix::zeros(n, centre.len());
-    gemm(1.0, &p, &y, Into::Replace, dual.view_mut(), Threads::ONE);
-    let diagonal: Vec<f64> = (0..n).map(|i| p[(i, i)]).collect();
+    let dual = times(&p, &y);
+    let diagonal: Vec<f64> = (0..n).map(|i| p[i * n + i].into()).collect();
     let residuals = Matrix::from_fn(n, centre.len(), |i, c| dual[(i, c)] / diagonal[i]);
     let (value, slopes) = match loss {
         Loss::Squared => squared(&residuals, &batch.weights),
@@ -94,82 +122,111 @@ pub(crate) fn slope(layout: &Layout, theta: &[f64], batch: &Batch, loss: Loss, t
     let mut g = gradient_matrix(&p, &dual, &residuals, &slopes, &diagonal, threads);
     let mut gradient = vec![0.0; layout.n_parameters()];
     if layout.alpha.is_none() {
-        gradient[layout.alpha_at()] = values.alpha * (0..n).map(|i| g[(i, i)] / batch.weights[i]).sum::<f64>();
+        let noise = |i: usize| std::convert::Into::<f64>::into(g[i * n + i]) / batch.weights[i];
+        gradient[layout.alpha_at()] = values.alpha * (0..n).map(noise).sum::<f64>();
     }
-    let entries = g.as_mut_slice().chunks_mut(n).zip(kernel.as_slice().chunks(n)).collect();
-    each(entries, threads, |(g, k): (&mut [f64], &[f64])| g.iter_mut().zip(k).for_each(|(g, k)| *g *= k));
+    let entries = g.chunks_mut(n).zip(parts.kernel.chunks(n)).collect();
+    each(entries, threads, |(g, k): (&mut [P::Number], &[P::Number])| {
+        g.iter_mut().zip(k).for_each(|(g, k)| *g *= *k);
+    });
     // Only one triangle is summed over.
     if !layout.has_fixed_axes {
-        for (at, sum) in tiles.contract_on(&g, threads).into_iter().enumerate() {
+        for (at, sum) in pairs.contract(&g, threads).into_iter().enumerate() {
             gradient[at] = -2.0 * sum;
         }
     }
     if layout.metric != Metric::None {
-        metric_gradient(layout, theta, &values.metric, batch, g, &squares, &powers, &mut gradient, threads);
+        let logarithmic = pairs.metric_weights(&mut g, &parts, threads);
+        metric_gradient(layout, theta, &values.metric, &batch.columned, g, logarithmic, &mut gradient);
     }
     Ok(Slope { value, gradient })
 }
 
+/// P·x in double precision, sums in that of P.
+fn times<T: Real>(p: &[T], x: &Matrix) -> Matrix {
+    let (n, c) = (x.n_rows(), x.n_columns());
+    let right: Vec<T> = x.as_slice().iter().map(|x| T::near(*x)).collect();
+    let mut out = vec![T::near(0.0); n * c];
+    multiply(&mut out, (n, c), p, &right, false);
+    Matrix::from_fn(n, c, |i, k| out[k * n + i].into())
+}
+
+/// `out` ← a·b (or aᵀ·b) of so many rows and columns.
+fn multiply<T: Real>(out: &mut [T], (rows, columns): (usize, usize), a: &[T], b: &[T], is_transposed: bool) {
+    let inner = b.len() / columns.max(1);
+    let a: MatRef<'_, T> = if is_transposed {
+        MatRef::from_column_major_slice(a, inner, rows).transpose()
+    } else {
+        MatRef::from_column_major_slice(a, rows, inner)
+    };
+    let out = MatMut::from_column_major_slice_mut(out, rows, columns);
+    matmul(out, Accum::Replace, a, MatRef::from_column_major_slice(b, inner, columns), T::near(1.0), Par::Seq);
+}
+
 /// G in its lower triangle.
-fn gradient_matrix(
-    p: &Matrix,
+fn gradient_matrix<T: Real>(
+    p: &[T],
     dual: &Matrix,
     residuals: &Matrix,
     slopes: &Matrix,
     diagonal: &[f64],
     threads: Threads,
-) -> Matrix {
-    let (n, c) = (p.n_rows(), dual.n_columns());
+) -> Vec<T> {
+    let (n, c) = (dual.n_rows(), dual.n_columns());
     let w = Matrix::from_fn(n, c, |i, c| slopes[(i, c)] / diagonal[i]);
-    let mut pw = Matrix::zeros(n, c);
-    gemm(1.0, p, &w, Into::Replace, pw.view_mut(), Threads::ONE);
-    let v: Vec<f64> = (0..n).map(|j| (0..c).map(|c| w[(j, c)] * residuals[(j, c)]).sum()).collect();
-    let mut g = if n < BLOCKED {
-        let scaled = Matrix::from_fn(n, n, |i, j| p[(i, j)] * v[j]);
-        let mut g = Matrix::zeros(n, n);
-        gemm_lower(1.0, &scaled, p, Into::Replace, g.view_mut(), Threads::ONE);
-        g
-    } else {
-        product_lower(p, &v, p, threads)
-    };
-    gemm_lower(-0.5, &pw, dual.view().t(), Into::Add, g.view_mut(), Threads::ONE);
-    gemm_lower(-0.5, dual, pw.view().t(), Into::Add, g.view_mut(), Threads::ONE);
+    let pw = times(p, &w);
+    let v: Vec<T> = (0..n).map(|j| T::near((0..c).map(|c| w[(j, c)] * residuals[(j, c)]).sum())).collect();
+    let mut g = product_lower(p, &v, p, threads);
+    // −½(P W aᵀ + a Wᵀ P) as one product of 2·C columns.
+    let left: Vec<T> = pw.as_slice().iter().chain(dual.as_slice()).map(|x| T::near(-0.5 * x)).collect();
+    let right: Vec<T> = dual.as_slice().iter().chain(pw.as_slice()).map(|x| T::near(*x)).collect();
+    faer::linalg::matmul::triangular::matmul(
+        MatMut::from_column_major_slice_mut(&mut g, n, n),
+        BlockStructure::TriangularLower,
+        Accum::Add,
+        MatRef::from_column_major_slice(&left, n, 2 * c),
+        BlockStructure::Rectangular,
+        MatRef::from_column_major_slice(&right, n, 2 * c).transpose(),
+        BlockStructure::Rectangular,
+        T::near(1.0),
+        Par::Seq,
+    );
     g
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parts of one formula")]
-pub(crate) fn metric_gradient(
+/// The derivatives in metric and exponent, of G∘K∘r/s below the diagonal and Σ G∘K∘r·ln s.
+pub(crate) fn metric_gradient<T: Real>(
     layout: &Layout,
     theta: &[f64],
     metric: &Matrix,
-    batch: &Batch,
-    mut weights: Matrix,
-    squares: &Matrix,
-    powers: &Matrix,
+    columned: &Columned,
+    mut weights: Vec<T>,
+    logarithmic: f64,
     gradient: &mut [f64],
-    threads: Threads,
 ) {
-    let (n, d) = (batch.n_rows(), layout.n_linear);
+    let (n, d) = (columned.n_rows(), layout.n_linear);
     let p = layout.exponent_of(theta);
-    let logarithmic = metric_weights(&mut weights, squares, powers, threads);
     if layout.exponent.is_none() {
         gradient[layout.exponent_at()] = -logarithmic * p * (1.0 - 0.5 * p);
     }
     for i in 0..n {
-        weights[(i, i)] = 0.0;
+        weights[i * n + i] = T::near(0.0);
     }
-    weights.mirror_lower();
-    let x = &batch.columned.linear;
+    mirror(&mut weights, n);
+    let x: Vec<T> = columned.linear.as_slice().iter().map(|x| T::near(*x)).collect();
     // diag(W·1)·X − W·X, then Xᵀ from the left: half of Σ W u uᵀ.
-    let mut right = Matrix::zeros(n, d);
-    gemm(-1.0, &weights, x, Into::Replace, right.view_mut(), Threads::ONE);
-    let sums: Vec<f64> = (0..n).map(|j| weights.column(j).iter().sum()).collect();
-    for k in 0..d {
-        let column = right.column_mut(k).iter_mut().zip(x.column(k)).zip(&sums);
-        column.for_each(|((r, x), sum)| *r += sum * x);
+    let mut right = vec![T::near(0.0); n * d];
+    multiply(&mut right, (n, d), &weights, &x, false);
+    let sums: Vec<T> = weights
+        .chunks_exact(n)
+        .map(|column| T::near(column.iter().map(|w| std::convert::Into::<f64>::into(*w)).sum()))
+        .collect();
+    for (right, x) in right.chunks_exact_mut(n).zip(x.chunks_exact(n)) {
+        right.iter_mut().zip(x).zip(&sums).for_each(|((r, x), sum)| *r = *sum * *x - *r);
     }
-    let mut middle = Matrix::zeros(d, d);
-    gemm(1.0, x.view().t(), &right, Into::Replace, middle.view_mut(), Threads::ONE);
+    let mut middle = vec![T::near(0.0); d * d];
+    multiply(&mut middle, (d, d), &x, &right, true);
+    let middle = Matrix::from_fn(d, d, |i, j| middle[j * d + i].into());
     let mut slopes = Matrix::zeros(metric.n_rows(), d);
     gemm(-2.0 * p, metric, &middle, Into::Replace, slopes.view_mut(), Threads::ONE);
     for (k, at) in layout.scales().enumerate() {
@@ -323,18 +380,52 @@ mod tests {
         }
     }
 
-    /// Blocks are used from 512 rows on; the sequential algebra is their slow twin.
+    /// Double precision is the slow twin of steps in single precision.
     #[test]
-    fn blocks_and_threads_change_nothing() {
-        let small = batch(2, Loss::Squared);
+    fn single_precision_leads_the_same_way() {
+        for (loss, outputs) in [(Loss::Squared, 1), (Loss::Log, 3)] {
+            let large = spread(&batch(outputs, loss));
+            for metric in [Metric::None, Metric::Full, Metric::Rank(2)] {
+                let (n_axes, n_linear) = (large.columned.axes.n_columns(), large.columned.linear.n_columns());
+                let (exponent, has_fixed_axes) = (None, false);
+                let layout = Layout { n_axes, n_levels: 1, n_linear, metric, exponent, alpha: None, has_fixed_axes };
+                let mut theta = layout.start(NodeKey::root(1, 1));
+                theta.iter_mut().enumerate().for_each(|(k, t)| *t += 0.2 * NodeKey::root(3, k as u64).draw(0).normal());
+                for (alpha, near) in [(0.1_f64, 1e-4), (2e-3, 3e-3), (2.0 * LEAST_NOISE, 3e-2)] {
+                    theta[layout.alpha_at()] = alpha.ln();
+                    let slow = slope(&layout, &theta, &large, loss, Threads::ONE).unwrap();
+                    let found = rough_slope(&layout, &theta, &large, loss, Threads::ONE).unwrap();
+                    assert_ne!(found, slow);
+                    assert_eq!(found, rough_slope(&layout, &theta, &large, loss, Threads::up_to(2)).unwrap());
+                    assert!((found.value - slow.value).abs() < near, "{} {}", found.value, slow.value);
+                    let largest = slow.gradient.iter().fold(0.0_f64, |m, g| m.max(g.abs()));
+                    for (at, (a, b)) in found.gradient.iter().zip(&slow.gradient).enumerate() {
+                        assert!((a - b).abs() < near * largest, "{loss:?} {metric:?} {alpha} {at}: {a} {b}");
+                    }
+                }
+                // With less noise the steps are in double precision.
+                theta[layout.alpha_at()] = (0.2 * LEAST_NOISE).ln();
+                let slow = slope(&layout, &theta, &large, loss, Threads::ONE).unwrap();
+                assert_eq!(rough_slope(&layout, &theta, &large, loss, Threads::ONE).unwrap(), slow);
+            }
+        }
+    }
+
+    /// Rows ten times over, moved apart.
+    fn spread(small: &Batch) -> Batch {
         let rows: Vec<usize> = (0..600).map(|i| i % 60).collect();
         let mut large = small.select(&rows);
-        // Equal rows ten times over, moved apart.
         for c in 0..large.columned.axes.n_columns() {
             for (i, x) in large.columned.axes.column_mut(c).iter_mut().enumerate() {
                 *x += 0.3 * NodeKey::root(11, (i * 7 + c) as u64).draw(0).normal();
             }
         }
+        large
+    }
+
+    #[test]
+    fn blocks_and_threads_change_nothing() {
+        let large = spread(&batch(2, Loss::Squared));
         let (n_axes, n_linear) = (large.columned.axes.n_columns(), large.columned.linear.n_columns());
         let (metric, exponent, alpha) = (Metric::Full, None, None);
         let layout = Layout { n_axes, n_levels: 1, n_linear, metric, exponent, alpha, has_fixed_axes: false };

@@ -28,7 +28,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    fn of(rows: &KernelRows) -> Self {
+    pub(crate) fn of(rows: &KernelRows) -> Self {
         Self::new(rows.n_axes(), rows.level_weights(), rows.n_directions(), rows.exponent())
     }
 
@@ -265,20 +265,20 @@ impl PackedColumns {
 }
 
 /// Factors that bring coordinates to units of ln 2.
-struct Units {
-    axis: f64,
-    direction: f64,
+pub(crate) struct Units {
+    pub(crate) axis: f64,
+    pub(crate) direction: f64,
 }
 
 impl Units {
-    fn of(rows: &KernelRows) -> Self {
+    pub(crate) fn of(rows: &KernelRows) -> Self {
         let axis = std::f64::consts::LOG2_E;
         // ‖s·b‖^p = s^p·‖b‖^p.
         Self { axis, direction: libm::pow(axis, 1.0 / rows.exponent()) }
     }
 
     /// The packed coordinates of a row, one call per column.
-    fn write(&self, rows: &KernelRows, i: usize, centres: &[f64], mut write: impl FnMut(usize, f32)) {
+    pub(crate) fn write(&self, rows: &KernelRows, i: usize, centres: &[f64], mut write: impl FnMut(usize, f32)) {
         let (q, c, r) = (rows.n_axes(), rows.n_levels(), rows.n_directions());
         for (k, x) in rows.axes()[i * q..][..q].iter().enumerate() {
             write(k, ((x - centres[k]) * self.axis) as f32);

@@ -6,18 +6,69 @@ use crate::parallel::prelude::*;
 use crate::kernel::exp::exp_minus;
 use crate::laplace::KernelRows;
 use crate::laplace::power::{log, power};
-use crate::linalg::{Into, Matrix, Threads, gemm};
+use crate::linalg::{Into, Matrix, Real, Threads, gemm};
 use crate::simd::vectorise;
 
 /// Rows of a tile.
 pub(crate) const TILE: usize = 128;
 /// Columns filled by one task.
 const STRIP: usize = 16;
+/// Columns of a tile that all rows of a task look at before they go on: 32 KB. A multiple of four.
+const COLUMNS: usize = 32;
 /// Sums of a product, each of every so many-th tile.
 const GROUPS: usize = 4;
 
 /// Some columns of three matrices.
 type Strips<'a> = ((&'a mut [f64], &'a mut [f64]), &'a mut [f64]);
+
+/// A batch of rows: its kernel entries and the sums over pairs of rows that derivatives need. Matrices are square, column after
+/// column, and only their lower triangles count.
+pub(crate) trait Pairs: Sized + Sync {
+    /// What entries are.
+    type Number: Real;
+
+    fn new(rows: &KernelRows) -> Self;
+
+    /// The entries; the same bits for any number of threads, as everything here.
+    fn parts(&self, threads: Threads) -> PairParts<Self::Number>;
+
+    /// Σ_{i>j} h_ij·|a_id − a_jd| for every axis d, then Σ h_ij·ν·1\[c ≠ c'\] for every categorical term.
+    fn contract(&self, h: &[Self::Number], threads: Threads) -> Vec<f64>;
+
+    /// h ← h∘r/s (0 where s is 0) below the diagonal, and Σ_{i>j} h·r·ln s of what h was: what derivatives of the metric and of
+    /// its exponent need.
+    fn metric_weights(&self, h: &mut [Self::Number], parts: &PairParts<Self::Number>, threads: Threads) -> f64;
+}
+
+/// K, squared distances s along directions and their powers r = s^(p/2); the last two are empty without directions.
+///
+/// The units of s and r are those of who made them.
+pub(crate) struct PairParts<T> {
+    pub(crate) kernel: Vec<T>,
+    pub(crate) squares: Vec<T>,
+    pub(crate) powers: Vec<T>,
+}
+
+impl Pairs for Tiles {
+    type Number = f64;
+
+    fn new(rows: &KernelRows) -> Self {
+        Tiles::new(rows)
+    }
+
+    fn parts(&self, threads: Threads) -> PairParts<f64> {
+        let (kernel, squares, powers) = self.parts_on(threads);
+        PairParts { kernel: kernel.into_vec(), squares: squares.into_vec(), powers: powers.into_vec() }
+    }
+
+    fn contract(&self, h: &[f64], threads: Threads) -> Vec<f64> {
+        self.contract_on(h, threads)
+    }
+
+    fn metric_weights(&self, h: &mut [f64], parts: &PairParts<f64>, threads: Threads) -> f64 {
+        metric_weights(h, self.n_rows, &parts.squares, &parts.powers, threads)
+    }
+}
 
 /// Rows in tiles, within a tile column by column, and once more row by row.
 #[derive(Debug)]
@@ -78,45 +129,35 @@ impl Tiles {
         (&self.columns[tile * TILE * self.width()..][..n * self.width()], n)
     }
 
-    /// Distances of one tile's rows from another row: `plain` ← Σ|a − a'| + Σν·1\[c ≠ c'\], `squares` ← ‖b − b'‖².
+    /// Distances of one tile's rows from other rows, a tile's length for each: `plain` ← Σ|a − a'| + Σν·1\[c ≠ c'\],
+    /// `squares` ← ‖b − b'‖². Some columns at a time, so that they stay in the cache while all others look at them; the order of
+    /// the sums does not depend on it.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
-    fn distances(&self, tile: usize, other: &[f64], plain: &mut [f64], squares: &mut [f64]) {
+    fn distances(&self, tile: usize, others: &[&[f64]], plain: &mut [[f64; TILE]], squares: &mut [[f64; TILE]]) {
         let (columns, n) = self.tile(tile);
-        let (plain, squares) = (&mut plain[..n], &mut squares[..n]);
-        plain.fill(0.0);
-        squares.fill(0.0);
+        for (plain, squares) in plain.iter_mut().zip(&mut *squares).take(others.len()) {
+            plain.fill(0.0);
+            squares.fill(0.0);
+        }
         let (axes, rest) = columns.split_at(n * self.n_axes);
         let (codes, directions) = rest.split_at(n * self.n_levels);
-        let (other_axes, rest) = other.split_at(self.n_axes);
-        let (other_codes, other_directions) = rest.split_at(self.n_levels);
-        let (groups, single) = other_axes.as_chunks::<4>();
-        for (columns, other) in axes.chunks_exact(4 * n).zip(groups) {
-            let (a, rest) = columns.split_at(n);
-            let (b, rest) = rest.split_at(n);
-            let (c, d) = rest.split_at(n);
-            for ((((o, a), b), c), d) in plain.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-                *o += ((a - other[0]).abs() + (b - other[1]).abs()) + ((c - other[2]).abs() + (d - other[3]).abs());
+        let (first_code, first_direction) = (self.n_axes, self.n_axes + self.n_levels);
+        for (c, columns) in axes.chunks(COLUMNS * n).enumerate() {
+            for (other, plain) in others.iter().zip(&mut *plain) {
+                add_distances(columns, n, &other[c * COLUMNS..first_code], &mut plain[..n]);
             }
         }
-        for (column, other) in axes[4 * n * groups.len()..].chunks_exact(n).zip(single) {
-            plain.iter_mut().zip(column).for_each(|(o, a)| *o += (a - other).abs());
-        }
-        for ((column, other), weight) in codes.chunks_exact(n).zip(other_codes).zip(&self.weights) {
-            plain.iter_mut().zip(column).for_each(|(o, a)| *o += if a == other { 0.0 } else { *weight });
-        }
-        let (groups, single) = other_directions.as_chunks::<4>();
-        for (columns, other) in directions.chunks_exact(4 * n).zip(groups) {
-            let (a, rest) = columns.split_at(n);
-            let (b, rest) = rest.split_at(n);
-            let (c, d) = rest.split_at(n);
-            for ((((o, a), b), c), d) in squares.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-                let (a, b, c, d) = (a - other[0], b - other[1], c - other[2], d - other[3]);
-                *o += (a * a + b * b) + (c * c + d * d);
+        for (other, plain) in others.iter().zip(&mut *plain) {
+            let codes = codes.chunks_exact(n).zip(&other[first_code..first_direction]).zip(&self.weights);
+            for ((column, other), weight) in codes {
+                plain.iter_mut().zip(column).for_each(|(o, a)| *o += if a == other { 0.0 } else { *weight });
             }
         }
-        for (column, other) in directions[4 * n * groups.len()..].chunks_exact(n).zip(single) {
-            squares.iter_mut().zip(column).for_each(|(o, a)| *o += (a - other) * (a - other));
+        for (c, columns) in directions.chunks(COLUMNS * n).enumerate() {
+            for (other, squares) in others.iter().zip(&mut *squares) {
+                add_squares(columns, n, &other[first_direction + c * COLUMNS..], &mut squares[..n]);
+            }
         }
     }
 
@@ -151,15 +192,18 @@ impl Tiles {
         vectorise(
             #[inline(always)]
             || {
-                let mut squares = [0.0; TILE];
+                let mut plain = vec![[0.0; TILE]; STRIP.min(others.len())];
+                let mut squares = plain.clone();
                 for tile in first / TILE..self.n_tiles() {
                     let n = TILE.min(self.n_rows - tile * TILE);
-                    for (k, other) in others.iter().enumerate() {
-                        let out = &mut out[k * self.n_rows + tile * TILE..][..n];
-                        self.distances(tile, other, out, &mut squares);
-                        self.raise(&mut squares[..n]);
-                        for (o, r) in out.iter_mut().zip(&squares) {
-                            *o = exp_minus(*o + r);
+                    for (k, others) in others.chunks(STRIP).enumerate() {
+                        self.distances(tile, others, &mut plain, &mut squares);
+                        for (j, (plain, squares)) in plain.iter().zip(&mut squares).enumerate().take(others.len()) {
+                            self.raise(&mut squares[..n]);
+                            let out = &mut out[(k * STRIP + j) * self.n_rows + tile * TILE..][..n];
+                            for ((o, d), r) in out.iter_mut().zip(plain).zip(&*squares) {
+                                *o = exp_minus(*d + r);
+                            }
                         }
                     }
                 }
@@ -262,13 +306,9 @@ impl Tiles {
         }
     }
 
-    /// K, squared distances and their powers p/2 in lower triangles; the last two are empty without directions.
-    pub(crate) fn parts(&self) -> (Matrix, Matrix, Matrix) {
-        self.parts_on(Threads::ONE)
-    }
-
-    /// The same on several threads, with the same bits.
-    pub(crate) fn parts_on(&self, threads: Threads) -> (Matrix, Matrix, Matrix) {
+    /// K, squared distances and their powers p/2 in lower triangles; the last two are empty without directions. The same bits
+    /// for any number of threads.
+    fn parts_on(&self, threads: Threads) -> (Matrix, Matrix, Matrix) {
         let n = self.n_rows;
         let mut kernel = Matrix::zeros(n, n);
         let m = if self.n_directions > 0 { n } else { 0 };
@@ -281,10 +321,20 @@ impl Tiles {
             vectorise(
                 #[inline(always)]
                 || {
+                    let mut plain = vec![[0.0; TILE]; STRIP];
+                    let mut square = plain.clone();
+                    let others = self.rows_of(k * STRIP..k * STRIP + kernel.len() / n);
                     for tile in k * STRIP / TILE..self.n_tiles() {
-                        let columns = kernel.chunks_exact_mut(n).zip(squares.chunks_exact_mut(n));
-                        for (j, ((kernel, squares), powers)) in columns.zip(powers.chunks_exact_mut(n)).enumerate() {
-                            self.parts_of_column(tile, k * STRIP + j, kernel, squares, powers);
+                        self.distances(tile, &others, &mut plain, &mut square);
+                        let length = TILE.min(n - tile * TILE);
+                        for (j, (plain, square)) in plain.iter().zip(&mut square).enumerate().take(others.len()) {
+                            let range = j * n + tile * TILE..j * n + tile * TILE + length;
+                            squares[range.clone()].copy_from_slice(&square[..length]);
+                            self.raise(&mut square[..length]);
+                            powers[range.clone()].copy_from_slice(&square[..length]);
+                            for ((o, d), r) in kernel[range].iter_mut().zip(plain).zip(&*square) {
+                                *o = exp_minus(*d + r);
+                            }
                         }
                     }
                 },
@@ -301,30 +351,8 @@ impl Tiles {
         (kernel, squares, powers)
     }
 
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
-    fn parts_of_column(&self, tile: usize, j: usize, kernel: &mut [f64], squares: &mut [f64], powers: &mut [f64]) {
-        let mut buffer = [0.0; TILE];
-        let length = TILE.min(self.n_rows - tile * TILE);
-        let range = tile * TILE..tile * TILE + length;
-        let out = &mut kernel[range.clone()];
-        self.distances(tile, self.row(j), out, &mut buffer);
-        squares[range.clone()].copy_from_slice(&buffer[..length]);
-        self.raise(&mut buffer[..length]);
-        powers[range].copy_from_slice(&buffer[..length]);
-        for (o, r) in out.iter_mut().zip(&buffer) {
-            *o = exp_minus(*o + r);
-        }
-    }
-
-    /// Σ_{i>j} h_ij·|a_id − a_jd| for every axis d, then Σ h_ij·ν·1\[c ≠ c'\] for every categorical term. `h` is read below
-    /// the diagonal.
-    pub(crate) fn contract(&self, h: &Matrix) -> Vec<f64> {
-        self.contract_on(h, Threads::ONE)
-    }
-
-    /// The same on several threads, with the same bits.
-    pub(crate) fn contract_on(&self, h: &Matrix, threads: Threads) -> Vec<f64> {
+    /// [`Pairs::contract`].
+    fn contract_on(&self, h: &[f64], threads: Threads) -> Vec<f64> {
         let one = |tile: usize| {
             vectorise(
                 #[inline(always)]
@@ -346,7 +374,7 @@ impl Tiles {
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
-    fn contract_tile(&self, h: &Matrix, tile: usize) -> Vec<f64> {
+    fn contract_tile(&self, h: &[f64], tile: usize) -> Vec<f64> {
         let n = self.n_rows;
         let mut sums = vec![0.0; self.n_axes + self.n_levels];
         let (columns, length) = self.tile(tile);
@@ -359,7 +387,7 @@ impl Tiles {
             for (k, weights) in weights.iter_mut().enumerate().take(count) {
                 let from = start.max(j + k + 1);
                 if from < end {
-                    weights[from - start..length].copy_from_slice(&h.column(j + k)[from..end]);
+                    weights[from - start..length].copy_from_slice(&h[(j + k) * n..][from..end]);
                 }
             }
             // The last rows may be fewer than four: their weights are zero, so any row does.
@@ -381,10 +409,47 @@ impl Tiles {
     }
 }
 
+/// Adds |a − a'| along columns of n numbers each to `out`, four columns at a time.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+fn add_distances(columns: &[f64], n: usize, other: &[f64], out: &mut [f64]) {
+    let (groups, single) = other[..columns.len() / n].as_chunks::<4>();
+    for (columns, other) in columns.chunks_exact(4 * n).zip(groups) {
+        let (a, rest) = columns.split_at(n);
+        let (b, rest) = rest.split_at(n);
+        let (c, d) = rest.split_at(n);
+        for ((((o, a), b), c), d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+            *o += ((a - other[0]).abs() + (b - other[1]).abs()) + ((c - other[2]).abs() + (d - other[3]).abs());
+        }
+    }
+    for (column, other) in columns[4 * n * groups.len()..].chunks_exact(n).zip(single) {
+        out.iter_mut().zip(column).for_each(|(o, a)| *o += (a - other).abs());
+    }
+}
+
+/// Adds (b − b')² likewise.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+fn add_squares(columns: &[f64], n: usize, other: &[f64], out: &mut [f64]) {
+    let (groups, single) = other[..columns.len() / n].as_chunks::<4>();
+    for (columns, other) in columns.chunks_exact(4 * n).zip(groups) {
+        let (a, rest) = columns.split_at(n);
+        let (b, rest) = rest.split_at(n);
+        let (c, d) = rest.split_at(n);
+        for ((((o, a), b), c), d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+            let (a, b, c, d) = (a - other[0], b - other[1], c - other[2], d - other[3]);
+            *o += (a * a + b * b) + (c * c + d * d);
+        }
+    }
+    for (column, other) in columns[4 * n * groups.len()..].chunks_exact(n).zip(single) {
+        out.iter_mut().zip(column).for_each(|(o, a)| *o += (a - other) * (a - other));
+    }
+}
+
 /// Σ_{i>j} h_ij·|a_id − a_jd| for every axis d, then Σ h_ij·ν·1\[c ≠ c'\] for every categorical term: the sums that the
 /// derivatives of a kernel need. `h` is read below the diagonal.
 pub fn contract(rows: &KernelRows, h: &Matrix) -> Vec<f64> {
-    Tiles::new(rows).contract(h)
+    Tiles::new(rows).contract_on(h.as_slice(), Threads::ONE)
 }
 
 /// Σ_k Σ_i w_ki·|x_i − y_k| in strands of fixed shape.
@@ -414,10 +479,8 @@ fn four_distances(x: &[f64], weights: &[[f64; TILE]; 4], y: [f64; 4]) -> f64 {
     sum
 }
 
-/// h ← h∘r/s (0 where s is 0) below the diagonal, and Σ_{i>j} h·r·ln s of what h was: what derivatives of the metric and of
-/// its exponent need. The same bits for any number of threads.
-pub(crate) fn metric_weights(h: &mut Matrix, squares: &Matrix, powers: &Matrix, threads: Threads) -> f64 {
-    let n = h.n_rows();
+/// [`Pairs::metric_weights`].
+fn metric_weights(h: &mut [f64], n: usize, squares: &[f64], powers: &[f64], threads: Threads) -> f64 {
     let mut sums = vec![0.0; n.div_ceil(STRIP)];
     let strip = |(first, (strip, sum)): (usize, (&mut [f64], &mut f64))| {
         vectorise(
@@ -427,14 +490,14 @@ pub(crate) fn metric_weights(h: &mut Matrix, squares: &Matrix, powers: &Matrix, 
                     let below = first * STRIP + j + 1;
                     *sum += column_weights(
                         &mut column[below..],
-                        &squares.column(below - 1)[below..],
-                        &powers.column(below - 1)[below..],
+                        &squares[(below - 1) * n..][below..n],
+                        &powers[(below - 1) * n..][below..n],
                     );
                 }
             },
         );
     };
-    let parts = h.as_mut_slice().chunks_mut((n * STRIP).max(1)).zip(&mut sums).enumerate();
+    let parts = h.chunks_mut((n * STRIP).max(1)).zip(&mut sums).enumerate();
     if threads == Threads::ONE {
         parts.for_each(strip);
     } else {
@@ -514,7 +577,7 @@ mod tests {
         for n in [2, 6, 130, 257] {
             let rows = rows(n);
             let h = Matrix::from_fn(n, n, |i, j| ((i * 31 + j * 17) as f64).cos());
-            let found = Tiles::new(&rows).contract_on(&h, Threads::up_to(2));
+            let found = Tiles::new(&rows).contract_on(h.as_slice(), Threads::up_to(2));
             for (d, found) in found.iter().enumerate() {
                 let mut slow = 0.0;
                 for j in 0..n {

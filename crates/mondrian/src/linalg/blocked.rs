@@ -23,10 +23,22 @@ const SOLVE: usize = 128;
 const LARGE_SOLVE: usize = 256;
 
 /// Numbers that matrices are factored in.
-pub(crate) trait Real: faer::traits::RealField + Copy + Send + Sync + std::convert::Into<f64> {}
+pub(crate) trait Real: faer::traits::RealField + Copy + Send + Sync + std::convert::Into<f64> {
+    /// The nearest such number.
+    fn near(x: f64) -> Self;
+}
 
-impl Real for f64 {}
-impl Real for f32 {}
+impl Real for f64 {
+    fn near(x: f64) -> Self {
+        x
+    }
+}
+
+impl Real for f32 {
+    fn near(x: f64) -> Self {
+        x as f32
+    }
+}
 
 /// Overwrites the lower triangle of `a` with L, LLᵀ = a.
 ///
@@ -166,69 +178,90 @@ fn square_of<T: Real>(x: &[T]) -> f64 {
     strands.iter().sum()
 }
 
-/// (LLᵀ)⁻¹ in the lower triangle, zeros above it: blocks of columns of L⁻¹, then products of two of them each.
-pub(crate) fn inverse_blocks(lower: &Matrix, threads: Threads) -> Matrix {
-    let n = lower.n_rows();
+/// (LLᵀ)⁻¹ in both triangles, column after column: blocks of columns of L⁻¹, then products of two of them each.
+pub(crate) fn inverse_blocks<T: Real>(lower: &[T], n: usize, threads: Threads) -> Vec<T> {
+    let lower: MatRef<'_, T> = MatRef::from_column_major_slice(lower, n, n);
     let columns = |k: usize| {
         let start = k * SOLVE;
-        let mut x = Matrix::from_fn(n - start, SOLVE.min(n - start), |i, j| f64::from(u8::from(i == j)));
-        let triangle: MatRef<'_, f64> = lower.view().faer().submatrix(start, start, n - start, n - start);
-        triangular_solve::solve_lower_triangular_in_place(triangle, x.view_mut().faer(), Par::Seq);
+        let (rows, width) = (n - start, SOLVE.min(n - start));
+        let mut x = vec![T::zero(); rows * width];
+        (0..width).for_each(|j| x[j * rows + j] = T::one());
+        let triangle = lower.submatrix(start, start, rows, rows);
+        let right = MatMut::from_column_major_slice_mut(&mut x, rows, width);
+        triangular_solve::solve_lower_triangular_in_place(triangle, right, Par::Seq);
         x
     };
     let count = n.div_ceil(SOLVE);
-    let parts: Vec<Matrix> = if threads == Threads::ONE {
+    let parts: Vec<Vec<T>> = if threads == Threads::ONE {
         (0..count).map(columns).collect()
     } else {
         (0..count).into_par_iter().map(columns).collect()
     };
-    let mut out = Matrix::zeros(n, n);
-    let products = |(k, strip): (usize, &mut [f64])| {
-        let own = parts[k].view().faer();
-        for (i, other) in parts.iter().enumerate().skip(k) {
-            let (start, width) = (i * SOLVE, own.ncols());
+    let part = |k: usize| -> MatRef<'_, T> {
+        let rows = n - k * SOLVE;
+        MatRef::from_column_major_slice(&parts[k], rows, parts[k].len() / rows)
+    };
+    let mut out = vec![T::zero(); n * n];
+    let products = |(k, strip): (usize, &mut [T])| {
+        let own = part(k);
+        for i in k..count {
+            let (start, width, other) = (i * SOLVE, own.ncols(), part(i));
             let rows = own.subrows(start - k * SOLVE, n - start);
-            let height = other.n_columns();
-            let block = MatMut::from_column_major_slice_with_stride_mut(&mut strip[start..], height, width, n);
-            matmul::matmul(block, Accum::Replace, other.view().faer().transpose(), rows, 1.0, Par::Seq);
+            let block = MatMut::from_column_major_slice_with_stride_mut(&mut strip[start..], other.ncols(), width, n);
+            matmul::matmul(block, Accum::Replace, other.transpose(), rows, T::one(), Par::Seq);
         }
     };
-    strips(&mut out, SOLVE, threads, products);
-    for j in 0..n {
-        out.column_mut(j)[..j].fill(0.0);
+    each(out.chunks_mut((n * SOLVE).max(1)).enumerate().collect(), threads, products);
+    mirror(&mut out, n);
+    out
+}
+
+/// Columns of a square that is mirrored at once.
+const SQUARE: usize = 32;
+
+/// Copies the lower triangle of a matrix of n columns to the upper one.
+pub(crate) fn mirror<T: Copy>(a: &mut [T], n: usize) {
+    for first in (0..n).step_by(SQUARE) {
+        for start in (first..n).step_by(SQUARE) {
+            for j in first..(first + SQUARE).min(n) {
+                for i in start.max(j + 1)..(start + SQUARE).min(n) {
+                    a[i * n + j] = a[j * n + i];
+                }
+            }
+        }
     }
-    out
 }
 
-/// a·diag(v)·b in the lower triangle (a little of the upper one too), a strip of columns at a time.
-pub(crate) fn product_lower(a: &Matrix, v: &[f64], b: &Matrix, threads: Threads) -> Matrix {
-    let n = a.n_rows();
-    let mut out = Matrix::zeros(n, n);
-    let a = a.view().faer();
-    strips(&mut out, SOLVE, threads, |(k, strip)| {
+/// a·diag(v)·b in the lower triangle (a little of the upper one too), column after column, a strip of columns at a time.
+pub(crate) fn product_lower<T: Real>(a: &[T], v: &[T], b: &[T], threads: Threads) -> Vec<T> {
+    let n = v.len();
+    let mut out = vec![T::zero(); n * n];
+    let a: MatRef<'_, T> = MatRef::from_column_major_slice(a, n, n);
+    let strip = |(k, strip): (usize, &mut [T])| {
         let (start, width) = (k * SOLVE, strip.len() / n);
-        let right = Matrix::from_fn(n, width, |i, j| v[i] * b[(i, start + j)]);
+        let mut right = b[start * n..][..strip.len()].to_vec();
+        for column in right.chunks_exact_mut(n) {
+            column.iter_mut().zip(v).for_each(|(x, v)| *x *= *v);
+        }
         let block = MatMut::from_column_major_slice_with_stride_mut(&mut strip[start..], n - start, width, n);
-        matmul::matmul(block, Accum::Replace, a.subrows(start, n - start), right.view().faer(), 1.0, Par::Seq);
-    });
+        let right: MatRef<'_, T> = MatRef::from_column_major_slice(&right, n, width);
+        matmul::matmul(block, Accum::Replace, a.subrows(start, n - start), right, T::one(), Par::Seq);
+    };
+    each(out.chunks_mut((n * SOLVE).max(1)).enumerate().collect(), threads, strip);
     out
-}
-
-/// Calls `work` with the number and the columns of each strip of so many columns.
-fn strips(out: &mut Matrix, width: usize, threads: Threads, work: impl Fn((usize, &mut [f64])) + Sync + Send) {
-    let size = (out.n_rows() * width).max(1);
-    each(out.as_mut_slice().chunks_mut(size).enumerate().collect(), threads, work);
 }
 
 /// `b` ← (LLᵀ)⁻¹`b`, one column after the other on one thread each.
 pub(crate) fn solve_blocks(lower: &Matrix, b: &mut Matrix) {
-    let view = b.view_mut().faer();
-    faer::linalg::cholesky::llt::solve::solve_in_place(
-        lower.view().faer(),
-        view,
-        Par::Seq,
-        faer::dyn_stack::MemStack::new(&mut []),
-    );
+    solve_columns(lower.as_slice(), lower.n_rows(), b.as_mut_slice());
+}
+
+/// The same for columns in either precision.
+pub(crate) fn solve_columns<T: Real>(lower: &[T], n: usize, b: &mut [T]) {
+    let columns = b.len() / n.max(1);
+    let lower: MatRef<'_, T> = MatRef::from_column_major_slice(lower, n, n);
+    let b = MatMut::from_column_major_slice_mut(b, n, columns);
+    faer::linalg::cholesky::llt::solve::solve_in_place(lower, b, Par::Seq, faer::dyn_stack::MemStack::new(&mut []));
 }
 
 #[cfg(test)]
@@ -252,14 +285,14 @@ mod tests {
             assert!(last.iter().rev().zip(diagonal.iter().rev()).all(|(a, b)| (a - b).abs() < 1e-12));
             let inverse = whole.inverse();
             assert!((0..n).all(|i| (diagonal[i] - inverse[(i, i)]).abs() < 1e-11));
-            let whole_inverse = inverse_blocks(&one, Threads::ONE);
-            assert_eq!(whole_inverse, inverse_blocks(&one, Threads::up_to(2)));
-            assert!((0..n).all(|j| (j..n).all(|i| (whole_inverse[(i, j)] - inverse[(i, j)]).abs() < 1e-11)));
+            let whole_inverse = inverse_blocks(one.as_slice(), n, Threads::ONE);
+            assert_eq!(whole_inverse, inverse_blocks(one.as_slice(), n, Threads::up_to(2)));
+            assert!((0..n).all(|j| (0..n).all(|i| (whole_inverse[j * n + i] - inverse[(i, j)]).abs() < 1e-11)));
             let halves = vec![0.5; n];
-            let product = product_lower(&inverse, &halves, &a, Threads::ONE);
-            assert_eq!(product, product_lower(&inverse, &halves, &a, Threads::up_to(2)));
+            let product = product_lower(inverse.as_slice(), &halves, a.as_slice(), Threads::ONE);
+            assert_eq!(product, product_lower(inverse.as_slice(), &halves, a.as_slice(), Threads::up_to(2)));
             let identity = |i: usize, j: usize| 0.5 * f64::from(u8::from(i == j));
-            assert!((0..n).all(|j| (j..n).all(|i| (product[(i, j)] - identity(i, j)).abs() < 1e-10)));
+            assert!((0..n).all(|j| (j..n).all(|i| (product[j * n + i] - identity(i, j)).abs() < 1e-10)));
             let mut b = Matrix::from_fn(n, 2, |i, j| (i + j) as f64);
             let expected = whole.solve(b.column(1)).unwrap();
             solve_blocks(&one, &mut b);

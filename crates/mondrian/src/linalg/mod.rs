@@ -28,7 +28,10 @@ mod single;
 mod symmetric;
 
 pub(crate) use crate::simd::{axpy, dot};
-pub(crate) use blocked::{each, factor_blocks, inverse_blocks, inverse_diagonal, product_lower, solve_blocks};
+pub(crate) use blocked::{
+    Real, each, factor_blocks, factor_columns, inverse_blocks, inverse_diagonal, mirror, product_lower, solve_blocks,
+    solve_columns,
+};
 pub use cholesky::Cholesky;
 pub use deferred::{DeferredInverse, Merge};
 pub use drift::Drift;
