@@ -29,7 +29,7 @@ use crate::{Error, Result};
 /// | `exponent` | tuned | p, 1 for the Mondrian family |
 /// | `alpha` | tuned | α |
 /// | `lifetimes` | tuned | one per input in its own units: then x alone, no metric, and only α is tuned |
-/// | `steps` | 160 | steps of Adam |
+/// | `steps` | 120 | steps of Adam |
 /// | `rows` | 1000 | fresh rows per step |
 /// | `deciding_rows` | 4000 | rows on which the ends of the runs are compared by leave-one-out |
 /// | `fit_intercept` | true | targets are centred |
@@ -81,7 +81,7 @@ impl Default for KernelTuning {
             exponent: None,
             alpha: None,
             lifetimes: None,
-            steps: 160,
+            steps: 120,
             rows: 1000,
             deciding_rows: 4000,
             fit_intercept: true,
