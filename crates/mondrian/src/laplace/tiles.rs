@@ -145,7 +145,7 @@ impl Tiles {
         let (first_code, first_direction) = (self.n_axes, self.n_axes + self.n_levels);
         for (c, columns) in axes.chunks(COLUMNS * n).enumerate() {
             for (other, plain) in others.iter().zip(&mut *plain) {
-                add_distances(columns, n, &other[c * COLUMNS..first_code], &mut plain[..n]);
+                add_terms(columns, n, &other[c * COLUMNS..first_code], &mut plain[..n], f64::abs);
             }
         }
         for (other, plain) in others.iter().zip(&mut *plain) {
@@ -156,7 +156,7 @@ impl Tiles {
         }
         for (c, columns) in directions.chunks(COLUMNS * n).enumerate() {
             for (other, squares) in others.iter().zip(&mut *squares) {
-                add_squares(columns, n, &other[first_direction + c * COLUMNS..], &mut squares[..n]);
+                add_terms(columns, n, &other[first_direction + c * COLUMNS..], &mut squares[..n], |u| u * u);
             }
         }
     }
@@ -409,40 +409,21 @@ impl Tiles {
     }
 }
 
-/// Adds |a − a'| along columns of n numbers each to `out`, four columns at a time.
+/// Adds f(a − a') along columns of n numbers each to `out`, four columns at a time.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
-fn add_distances(columns: &[f64], n: usize, other: &[f64], out: &mut [f64]) {
+fn add_terms(columns: &[f64], n: usize, other: &[f64], out: &mut [f64], f: impl Fn(f64) -> f64) {
     let (groups, single) = other[..columns.len() / n].as_chunks::<4>();
     for (columns, other) in columns.chunks_exact(4 * n).zip(groups) {
         let (a, rest) = columns.split_at(n);
         let (b, rest) = rest.split_at(n);
         let (c, d) = rest.split_at(n);
         for ((((o, a), b), c), d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-            *o += ((a - other[0]).abs() + (b - other[1]).abs()) + ((c - other[2]).abs() + (d - other[3]).abs());
+            *o += (f(a - other[0]) + f(b - other[1])) + (f(c - other[2]) + f(d - other[3]));
         }
     }
     for (column, other) in columns[4 * n * groups.len()..].chunks_exact(n).zip(single) {
-        out.iter_mut().zip(column).for_each(|(o, a)| *o += (a - other).abs());
-    }
-}
-
-/// Adds (b − b')² likewise.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
-fn add_squares(columns: &[f64], n: usize, other: &[f64], out: &mut [f64]) {
-    let (groups, single) = other[..columns.len() / n].as_chunks::<4>();
-    for (columns, other) in columns.chunks_exact(4 * n).zip(groups) {
-        let (a, rest) = columns.split_at(n);
-        let (b, rest) = rest.split_at(n);
-        let (c, d) = rest.split_at(n);
-        for ((((o, a), b), c), d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-            let (a, b, c, d) = (a - other[0], b - other[1], c - other[2], d - other[3]);
-            *o += (a * a + b * b) + (c * c + d * d);
-        }
-    }
-    for (column, other) in columns[4 * n * groups.len()..].chunks_exact(n).zip(single) {
-        out.iter_mut().zip(column).for_each(|(o, a)| *o += (a - other) * (a - other));
+        out.iter_mut().zip(column).for_each(|(o, a)| *o += f(a - other));
     }
 }
 
