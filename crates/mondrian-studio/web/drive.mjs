@@ -431,9 +431,11 @@ async function tests() {
     fs.writeFileSync(path.join(scratch, "new.csv"), table(400));
     await page.setInputFiles("#file", path.join(scratch, "new.csv"));
     await page.waitForFunction(() => window.studio.app.state?.table?.name === "new.csv" && window.studio.app.view?.predicted.length === 400);
-    const rmse = JSON.parse(execFileSync(program, ["evaluate", "heights.mondrian", "new.csv", "--json", "--quiet"], { cwd: scratch })).rmse;
-    const shown = await page.evaluate(async () => (await (await fetch(`api/v1/models/${window.studio.app.model.id}/view?lifetime=3`)).json()).score.rmse);
-    assert.ok(Math.abs(shown / rmse - 1) < 1e-9, `${shown} on the page, ${rmse} by evaluate`);
+    const { rmse, coverage } = JSON.parse(execFileSync(program, ["evaluate", "heights.mondrian", "new.csv", "--json", "--quiet"], { cwd: scratch }));
+    const shown = await page.evaluate(async () => (await (await fetch(`api/v1/models/${window.studio.app.model.id}/view?lifetime=3&settled=true`)).json()).score);
+    assert.ok(Math.abs(shown.rmse / rmse - 1) < 1e-9, `${shown.rmse} on the page, ${rmse} by evaluate`);
+    // The intervals of the page are those that the program writes.
+    assert.equal(shown.coverage, coverage, "held by intervals of 90 %");
     await page.waitForTimeout(500);
     await accessible(page, "model file with a table");
     await pictures(page, "model-judged");
