@@ -363,6 +363,8 @@ pub struct View {
     pub predicted: Vec<f64>,
     /// Standard deviations of the shown rows' targets, where the model has them.
     pub std: Vec<f64>,
+    /// The intervals that hold 90 % of their targets, at rest.
+    pub interval: Vec<[f64; 2]>,
     /// The classes predicted for the shown rows.
     pub classes: Vec<u32>,
     /// Nominal against observed: coverage of intervals, or confidence against how often right.

@@ -115,7 +115,7 @@ function showView(view, settled) {
   if (settled || view.calibration.length || density) $("p-calibration").hidden = density || !view.calibration.length;
   if (!density && !classes && judged) {
     const observed = data.observed.filter((_, i) => i % view.every === 0);
-    dots.set({ predicted: view.predicted, observed, std: view.std }, `predicted against observed for ${view.predicted.length} held-out rows, RMSE ${number(s.rmse)}`);
+    dots.set({ predicted: view.predicted, observed, std: view.std, interval: view.interval }, `predicted against observed for ${view.predicted.length} held-out rows, RMSE ${number(s.rmse)}`);
     $("scatter-note").textContent = `${number(view.predicted.length)} held-out rows${view.std.length ? ", each with its 90 % interval" : ""}`;
     showResiduals(view.predicted.map((p, i) => observed[i] - p));
   }

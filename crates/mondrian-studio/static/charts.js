@@ -83,7 +83,7 @@ export function scatter(canvas) {
     const { g, width, height } = context(canvas);
     g.clearRect(0, 0, width, height);
     if (!data || !data.predicted.length) return;
-    const { predicted, observed, std, highlight } = data;
+    const { predicted, observed, std, interval, highlight } = data;
     let lo = Infinity, hi = -Infinity;
     for (const v of [...observed, ...predicted]) { if (v < lo) lo = v; if (v > hi) hi = v; }
     const pad = (hi - lo) * 0.05 || 1;
@@ -103,10 +103,11 @@ export function scatter(canvas) {
     }
     g.textAlign = "right"; g.fillText("predicted", width - m.right, height - 6);
     g.textAlign = "left"; g.fillText("observed", m.left + 6, m.top + 12);
-    if (std.length) {
+    const ends = interval.length ? interval : predicted.slice(0, std.length).map((p, i) => [p - 1.645 * std[i], p + 1.645 * std[i]]);
+    if (ends.length) {
       g.strokeStyle = css("--hair");
       g.beginPath();
-      predicted.forEach((p, i) => { const half = 1.645 * std[i]; g.moveTo(x(p), y(clamp(p - half, lo, hi))); g.lineTo(x(p), y(clamp(p + half, lo, hi))); });
+      ends.forEach(([lower, upper], i) => { const at = x(predicted[i]); g.moveTo(at, y(clamp(lower, lo, hi))); g.lineTo(at, y(clamp(upper, lo, hi))); });
       g.stroke();
     }
     g.strokeStyle = css("--ink");

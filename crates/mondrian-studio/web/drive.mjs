@@ -436,6 +436,11 @@ async function tests() {
     assert.ok(Math.abs(shown.rmse / rmse - 1) < 1e-9, `${shown.rmse} on the page, ${rmse} by evaluate`);
     // The intervals of the page are those that the program writes.
     assert.equal(shown.coverage, coverage, "held by intervals of 90 %");
+    const written = execFileSync(program, ["predict", "heights.mondrian", "new.csv", "--quiet"], { cwd: scratch }).toString().trim().split("\n");
+    const lower = written[0].split(",").indexOf("lower");
+    assert.ok(lower > 0, written[0]);
+    const { interval } = await page.evaluate(async () => (await fetch(`api/v1/models/${window.studio.app.model.id}/view?lifetime=3&settled=true`)).json());
+    written.slice(1).forEach((line, i) => assert.deepEqual(interval[i], line.split(",").slice(lower, lower + 2).map(Number), `interval of row ${i + 1}`));
     await page.waitForTimeout(500);
     await accessible(page, "model file with a table");
     await pictures(page, "model-judged");

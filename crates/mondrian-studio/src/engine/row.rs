@@ -1,6 +1,6 @@
 //! One row: what the model says of it, and which training rows speak for that.
 
-use mondrian::internals::{linalg::Threads, normal};
+use mondrian::internals::linalg::Threads;
 use mondrian::{Cells, Error};
 
 use super::view::Said;
@@ -26,8 +26,8 @@ impl Model {
             Said::Numbers { mean, std } => {
                 answer.mean = mean.first().copied();
                 answer.std = std.first().copied();
-                let half = normal::quantile(0.95);
-                answer.interval = answer.mean.zip(answer.std).map(|(m, s)| [m - half * s, m + half * s]);
+                let ends = self.intervals(&x, data, at, (&mean, &std), &[0.9])?;
+                answer.interval = ends.first().and_then(|of_rows| of_rows.first()).copied();
             }
             Said::Classes(p) => answer.probabilities = p,
             Said::LogDensity(logs) => answer.mean = logs.first().copied().filter(|l| l.is_finite()),

@@ -109,8 +109,8 @@ impl Model {
             Some(Said::Numbers { mean, std }) => {
                 let std: Vec<f64> = moving.map_or(std, |all| all.into_iter().step_by(every).collect());
                 // Those of a moving slider would not be the ones that it gives at rest.
-                let ends = if settled { self.intervals(&x, data, at, (&mean, &std))? } else { Vec::new() };
-                numbers(&mut view, &truth, mean, std, &ends);
+                let ends = if settled { self.intervals(&x, data, at, (&mean, &std), &LEVELS)? } else { Vec::new() };
+                numbers(&mut view, &truth, mean, std, ends);
             }
             Some(Said::Classes(p)) => classes(&mut view, &truth, &p, Classified::of(data).n_classes),
             Some(Said::LogDensity(logs)) => {
@@ -152,40 +152,43 @@ impl Model {
         Ok((Some(said), Some(of_lattice), micros))
     }
 
-    /// The ends of the intervals that the program's `predict` gives, by level of [`LEVELS`] and row; none without deviations.
-    fn intervals(
+    /// The ends of the intervals that the program's `predict` gives, by level and row; none without deviations.
+    pub(super) fn intervals(
         &self,
         x: &[f64],
         data: &Data,
         at: Option<Lifetime>,
         (mean, std): (&[f64], &[f64]),
-    ) -> Result<Vec<Vec<(f64, f64)>>, Problem> {
+        levels: &[f64],
+    ) -> Result<Vec<Vec<[f64; 2]>>, Problem> {
         let found = match self {
             Self::Laplace(model) => {
                 let cells = data.encoder.cells(x);
                 Cells::row_major(&cells, data.inputs.len())
-                    .and_then(|rows| model.predict_with_intervals(rows, &LEVELS))
-                    .map(|(_, ends)| ends)
+                    .and_then(|rows| model.predict_with_intervals(rows, levels))
+                    .map(|(_, ends)| {
+                        ends.into_iter().map(|all| all.into_iter().map(<[f64; 2]>::from).collect()).collect()
+                    })
             }
             Self::Forest { model, .. } => {
                 let quantiles: Vec<f64> =
-                    LEVELS.iter().flat_map(|level| [0.5 - level / 2.0, 0.5 + level / 2.0]).collect();
+                    levels.iter().flat_map(|level| [0.5 - level / 2.0, 0.5 + level / 2.0]).collect();
                 let rows = points(x, data.width())?;
                 let found =
                     model.at(at.unwrap_or(Lifetime::INFINITE)).and_then(|m| m.predict_quantiles(rows, &quantiles));
                 found.map(|all| {
                     let of_level =
-                        |k: usize| all.chunks_exact(quantiles.len()).map(|row| (row[2 * k], row[2 * k + 1])).collect();
-                    (0..LEVELS.len()).map(of_level).collect()
+                        |k: usize| all.chunks_exact(quantiles.len()).map(|row| [row[2 * k], row[2 * k + 1]]).collect();
+                    (0..levels.len()).map(of_level).collect()
                 })
             }
             _ if std.is_empty() => Ok(Vec::new()),
             _ => {
                 let of_level = |level: &f64| {
                     let half = normal::quantile(0.5 + level / 2.0);
-                    mean.iter().zip(std).map(|(m, s)| (m - half * s, m + half * s)).collect()
+                    mean.iter().zip(std).map(|(m, s)| [m - half * s, m + half * s]).collect()
                 };
-                Ok(LEVELS.iter().map(of_level).collect())
+                Ok(levels.iter().map(of_level).collect())
             }
         };
         found.map_err(|e| problem(&e))
@@ -256,16 +259,17 @@ fn surface(said: Said, n: usize, n_classes: usize) -> Surface {
     surface
 }
 
-fn numbers(view: &mut View, truth: &[f64], mean: Vec<f64>, std: Vec<f64>, ends: &[Vec<(f64, f64)>]) {
+fn numbers(view: &mut View, truth: &[f64], mean: Vec<f64>, std: Vec<f64>, ends: Vec<Vec<[f64; 2]>>) {
     let n = truth.len() as f64;
     let squares: f64 = truth.iter().zip(&mean).map(|(t, m)| (t - m) * (t - m)).sum();
     view.score.rmse = Some((squares / n).sqrt());
     view.score.r2 = Some(1.0 - squares / n / variance(truth).max(f64::MIN_POSITIVE));
     for (level, ends) in LEVELS.into_iter().zip(ends) {
-        let held = truth.iter().zip(ends).filter(|(t, (lower, upper))| lower <= t && *t <= upper).count() as f64 / n;
+        let held = truth.iter().zip(&ends).filter(|(t, [lower, upper])| lower <= t && *t <= upper).count() as f64 / n;
         view.calibration.push([level, held]);
         if level == 0.9 {
             view.score.coverage = Some(held);
+            view.interval = ends;
         }
     }
     if !std.is_empty() {
