@@ -41,7 +41,7 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     tour.say(
         "tuned Laplace kernel",
         format!(
-            "RMSE {error:.3}; 90 % intervals hold {:.0} %; most relevant: {}",
+            "RMSE {error:.3}; 90 % intervals hold {:.1} %; most relevant: {}",
             100.0 * held,
             order.iter().take(2).map(|&d| names[d].as_str()).collect::<Vec<_>>().join(", ")
         ),
