@@ -1,7 +1,7 @@
 //! Run-time dispatch: loops compiled for several instruction sets, chosen by the processor at hand.
 //!
-//! pulp picks the instruction set at run time and compiles the closure for each; the code stays safe and plain. No
-//! fused multiply-add is formed from separate operations, so the bits do not depend on the choice.
+//! pulp picks the instruction set at run time (vectors of 512 or 256 bits, or none) and compiles the closure for each; the
+//! code stays safe and plain. No fused multiply-add is formed from separate operations, so the bits do not depend on the choice.
 
 pub(crate) use pulp::{Simd, WithSimd};
 
@@ -55,6 +55,16 @@ pub(crate) fn portably<R>(work: impl FnOnce() -> R) -> R {
 #[inline]
 pub(crate) fn with_vectors<W: WithSimd>(work: W) -> W::Output {
     pulp::Arch::new().dispatch(work)
+}
+
+/// As [`with_vectors`], with vectors of 256 bits even where wider ones are: the tests compare both.
+#[cfg(test)]
+pub(crate) fn with_256_bits<W: WithSimd>(work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(v3) = pulp::x86::V3::try_new() {
+        return Simd::vectorize(v3, work);
+    }
+    with_vectors(work)
 }
 
 /// `y` ← `y` + `a`·`x`.

@@ -11,6 +11,6 @@ mod partition_avx2;
 pub(crate) mod prefetch;
 pub(crate) mod transpose;
 
-#[cfg(test)]
-pub(crate) use dispatch::portably;
 pub(crate) use dispatch::{Simd, WithSimd, axpy, dot, vectorise, with_vectors};
+#[cfg(test)]
+pub(crate) use dispatch::{portably, with_256_bits};
