@@ -18,23 +18,23 @@ use crate::{Error, Result};
 /// Distances from here on, in units of ln 2, give the entry 0: numbers that the machine is slow at never arise.
 pub(crate) const FAR: f32 = 30.0;
 
-/// Adding it rounds to an integer, which is then found in the low bits.
-const SHIFT: f32 = 12_582_912.0;
+/// Adding it rounds to an integer, which is then found in the low bits, 127 more: as the exponent of a float has it.
+const SHIFT: f32 = 12_582_912.0 + 127.0;
 
 /// (2^f − 1)/f on |f| ≤ 1/2, highest power first; 2^f is within 2e-7 of it, and 1 at f = 0.
 const POWER: [f32; 5] = [1.338_130_3e-3, 9.666_369e-3, 5.550_381e-2, 2.402_235e-1, std::f32::consts::LN_2];
 
-/// A polynomial of an even number of coefficients, highest power first: odd and even powers side by side, so that half as
-/// many operations wait for each other.
+/// A polynomial, highest power first: odd and even powers side by side, so that half as many operations wait for each
+/// other.
 #[inline(always)]
 fn polynomial<S: Simd, const N: usize>(simd: S, coefficients: [f32; N], x: S::f32s) -> S::f32s {
     let square = simd.mul_f32s(x, x);
-    let (mut odd, mut even) = (simd.splat_f32s(coefficients[0]), simd.splat_f32s(coefficients[1]));
-    for k in 1..N / 2 {
-        odd = simd.mul_add_f32s(odd, square, simd.splat_f32s(coefficients[2 * k]));
-        even = simd.mul_add_f32s(even, square, simd.splat_f32s(coefficients[2 * k + 1]));
+    let mut sums = [simd.splat_f32s(coefficients[0]), simd.splat_f32s(coefficients[1])];
+    for k in 2..N {
+        sums[k % 2] = simd.mul_add_f32s(sums[k % 2], square, simd.splat_f32s(coefficients[k]));
     }
-    simd.mul_add_f32s(odd, x, even)
+    // The last coefficient is that of the power 0.
+    simd.mul_add_f32s(sums[N % 2], x, sums[(N - 1) % 2])
 }
 
 /// 1 + x·(POWER at x), the polynomial's 2^x, times 2^whole: `shifted` holds the whole number in its low bits.
@@ -44,43 +44,43 @@ pub(super) fn powers<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let shifted = simd.add_f32s(x, shift);
     let f = simd.sub_f32s(x, simd.sub_f32s(shifted, shift));
     let [a, b, c, d, e] = POWER;
-    let sum = polynomial(simd, [a, b, c, d, e, 1.0], f);
-    let bits = simd.add_u32s(simd.transmute_u32s_f32s(shifted), simd.splat_u32s(127));
-    let scale = simd.wrapping_dyn_shl_u32s(bits, simd.splat_u32s(23));
-    simd.mul_f32s(sum, simd.transmute_f32s_u32s(scale))
+    scaled(simd, polynomial(simd, [a, b, c, d, e, 1.0], f), shifted)
+}
+
+/// A number times 2^whole: `shifted` is whole + [`SHIFT`].
+#[inline(always)]
+fn scaled<S: Simd>(simd: S, x: S::f32s, shifted: S::f32s) -> S::f32s {
+    let scale = simd.wrapping_dyn_shl_u32s(simd.transmute_u32s_f32s(shifted), simd.splat_u32s(23));
+    simd.mul_f32s(x, simd.transmute_f32s_u32s(scale))
 }
 
 /// 2^(−d) for d ≥ 0; 0 from [`FAR`] on.
 #[inline(always)]
 pub(super) fn powers_minus<S: Simd>(simd: S, d: S::f32s) -> S::f32s {
-    let far = simd.splat_f32s(FAR);
-    let value = powers(simd, simd.sub_f32s(simd.splat_f32s(0.0), simd.min_f32s(d, far)));
-    simd.select_f32s(simd.less_than_f32s(d, far), value, simd.splat_f32s(0.0))
+    let shift = simd.splat_f32s(SHIFT);
+    let shifted = simd.sub_f32s(shift, d);
+    // −f, with the bits of f: odd powers change their sign instead of d. Beyond FAR this is no number that counts.
+    let f = simd.add_f32s(d, simd.sub_f32s(shifted, shift));
+    let [a, b, c, e, g] = POWER;
+    let value = scaled(simd, polynomial(simd, [-a, b, -c, e, -g, 1.0], f), shifted);
+    simd.select_f32s(simd.less_than_f32s(d, simd.splat_f32s(FAR)), value, simd.splat_f32s(0.0))
 }
 
-/// log₂(1 + t)/t for 1 + t between 1/√2 and √2, highest power first; log₂ is within 1e-7 of it.
-const LOGARITHM: [f32; 8] = [
-    -0.142_759_73,
-    0.232_652_58,
-    -0.249_271_82,
-    0.287_288_88,
-    -0.360_225_18,
-    0.480_916_7,
-    -0.721_352_93,
-    std::f32::consts::LOG2_E,
-];
+/// log₂(1 + t)/t for t from 0 to 1, highest power first; in single precision log₂ is within 5e-7 of it, which is less than
+/// powers of numbers beyond 2⁸ are rounded by.
+const LOGARITHM: [f32; 7] =
+    [1.552_990_6e-2, -7.955_769e-2, 1.942_942_7e-1, -3.259_019_3e-1, 4.735_534e-1, -7.205_854_7e-1, 1.442_667_8];
 
 /// log₂ s for a normal s > 0.
 #[inline(always)]
 pub(super) fn logarithms<S: Simd>(simd: S, s: S::f32s) -> S::f32s {
-    // s = 2^whole·(1 + t) with 1 + t from 1/√2 to √2.
-    let root = simd.splat_u32s(f32::to_bits(std::f32::consts::FRAC_1_SQRT_2));
-    let bits = simd.add_u32s(simd.sub_u32s(simd.transmute_u32s_f32s(s), root), simd.splat_u32s(128 << 23));
+    // s = 2^whole·(1 + t).
+    let bits = simd.transmute_u32s_f32s(s);
     let whole = simd.wrapping_dyn_shr_u32s(bits, simd.splat_u32s(23));
     // A number below 2²³ in the low bits of 2²³ is that number more.
     let whole = simd.transmute_f32s_u32s(simd.or_u32s(whole, simd.splat_u32s(0x4B00_0000)));
-    let whole = simd.sub_f32s(whole, simd.splat_f32s(8_388_608.0 + 128.0));
-    let mantissa = simd.add_u32s(simd.and_u32s(bits, simd.splat_u32s(0x007F_FFFF)), root);
+    let whole = simd.sub_f32s(whole, simd.splat_f32s(8_388_608.0 + 127.0));
+    let mantissa = simd.or_u32s(simd.and_u32s(bits, simd.splat_u32s(0x007F_FFFF)), simd.splat_u32s(0x3F80_0000));
     let t = simd.sub_f32s(simd.transmute_f32s_u32s(mantissa), simd.splat_f32s(1.0));
     let sum = polynomial(simd, LOGARITHM, t);
     simd.mul_add_f32s(sum, t, whole)
@@ -96,7 +96,7 @@ pub(super) fn half_powers<S: Simd>(simd: S, s: S::f32s, exponent: f32) -> S::f32
         return s;
     }
     let x = simd.mul_f32s(simd.splat_f32s(0.5 * exponent), logarithms(simd, s));
-    let x = simd.max_f32s(simd.min_f32s(x, simd.splat_f32s(100.0)), simd.splat_f32s(-100.0));
+    // From −127, the logarithm of no bits at all, to 128, that of infinity, times p/2: a power may be infinite.
     let is_there = simd.less_than_f32s(simd.splat_f32s(f32::MIN_POSITIVE), s);
     simd.select_f32s(is_there, powers(simd, x), simd.splat_f32s(0.0))
 }
@@ -546,6 +546,7 @@ fn check_rows(packed: &PackedRows, vectors: &Matrix) -> Result<()> {
 mod tests {
     use super::*;
     use crate::process::NodeKey;
+    use crate::simd::with_256_bits;
 
     fn draw(seed: u64, n: usize) -> Vec<f64> {
         (0..n).map(|i| NodeKey::root(seed, i as u64).draw(0).normal()).collect()
@@ -578,10 +579,11 @@ mod tests {
 
     fn powers_of(numbers: &[f32], exponent: Option<f32>) -> Vec<f32> {
         let mut fast: Vec<Lanes> = numbers.as_chunks::<LANES>().0.to_vec();
-        let mut slow = fast.clone();
+        let (mut slow, mut middle) = (fast.clone(), fast.clone());
         with_vectors(Powers { numbers: &mut fast, exponent });
+        with_256_bits(Powers { numbers: &mut middle, exponent });
         Powers { numbers: &mut slow, exponent }.with_simd(pulp::Scalar);
-        assert_eq!(fast, slow);
+        assert!(fast == slow && fast == middle);
         fast.concat()
     }
 
@@ -604,6 +606,28 @@ mod tests {
                 assert!(is_right, "{s}^({exponent}/2): {found}");
             }
         }
+        let ends: Vec<f32> = [0.0, f32::MIN_POSITIVE, f32::MAX, f32::INFINITY].repeat(4);
+        for exponent in [0.3, 1.0, 1.37, 1.999, 2.0] {
+            let found = powers_of(&ends, Some(exponent));
+            assert!(found[0] == 0.0 && found[1] < 2e-6 && found[2] > 3e5 && found[3] >= found[2], "{found:?}");
+        }
+    }
+
+    /// A tile's sums do not depend on the width of vectors.
+    #[test]
+    fn tiles_are_the_same_bits_whatever_the_vectors() {
+        let packed = PackedRows::new(&sample(2 * BLOCK, (3, 1, 2), 1.3));
+        let vectors =
+            PackedVectors::new(&packed, &Matrix::from_column_major(draw(5, 4 * BLOCK), 2 * BLOCK, 2).unwrap());
+        let quads = row_quads(&packed, 0);
+        let by = |run: &dyn Fn(Tile<'_>)| {
+            let (mut rows, mut back) = (vec![0.0; 2 * BLOCK], vec![[0.0; LANES]; 2 * GROUPS]);
+            let blocks = (0, 1);
+            run(Tile { packed: &packed, vectors: &vectors, blocks, quads: &quads, rows: &mut rows, back: &mut back });
+            (rows, back)
+        };
+        let slow = by(&|tile| tile.with_simd(pulp::Scalar));
+        assert!(by(&|tile| with_vectors(tile)) == slow && by(&|tile| with_256_bits(tile)) == slow);
     }
 
     #[test]
