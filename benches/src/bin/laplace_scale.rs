@@ -2,8 +2,8 @@
 //!
 //! `laplace_scale SET [ROWS]`: the split of the accuracy tables (`numpy.random.default_rng(0).permutation`, 80/20), of its
 //! training rows the first ROWS, of its test rows the first 20 000 (10 000 of flights2001). `LAPLACE_SOLVER` (auto, exact, cg,
-//! local), `LAPLACE_METRIC` (none, full), `LAPLACE_EXPONENT`, `LAPLACE_SEED`, `LAPLACE_STEPS` and `LAPLACE_EXACT_ROWS`
-//! (`max_exact_rows`) change what their names say.
+//! local), `LAPLACE_METRIC` (none, full), `LAPLACE_EXPONENT`, `LAPLACE_SEED`, `LAPLACE_STEPS`, `LAPLACE_NEIGHBORS` and
+//! `LAPLACE_EXACT_ROWS` (`max_exact_rows`) change what their names say.
 //! `uniform9` is a table of 50 000 rows of nine uniform inputs, `uniform2m` one of a million rows of two.
 
 use std::ops::ControlFlow;
@@ -38,6 +38,7 @@ fn tuning() -> KernelTuning {
         exponent: variable("LAPLACE_EXPONENT").parse().ok(),
         seed: variable("LAPLACE_SEED").parse().unwrap_or(0),
         steps: variable("LAPLACE_STEPS").parse().unwrap_or(default.steps),
+        n_neighbors: variable("LAPLACE_NEIGHBORS").parse().ok(),
         max_exact_rows: variable("LAPLACE_EXACT_ROWS").parse().unwrap_or(default.max_exact_rows),
         threads: Threads::up_to(2),
         ..default

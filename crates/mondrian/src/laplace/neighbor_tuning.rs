@@ -15,7 +15,7 @@ use crate::laplace::packed::{PackedColumns, near_order};
 use crate::laplace::singles::Singles;
 use crate::laplace::tiles::{Pairs, Tiles};
 use crate::laplace::values::{Layout, Metric, Values};
-use crate::laplace::{Neighbors, Slope};
+use crate::laplace::{DescentLimits, Neighbors, Slope, descend};
 use crate::linalg::{Matrix, Real, Threads, factor_columns, solve_columns};
 use crate::process::NodeKey;
 use crate::{Error, Result};
@@ -45,6 +45,16 @@ pub(crate) type Told<'a> = &'a mut dyn FnMut(&Layout, &[f64], f64, usize) -> Res
 
 /// Steps after which the order of rows, which only makes looking for neighbours quick, is made anew.
 const ORDER_STEPS: usize = 20;
+
+/// Noise that a run may start with, if it is better than its own.
+const STARTING_ALPHAS: [f64; 5] = [1e-4, 1e-3, 1e-2, 1e-1, 1.0];
+/// Of values of α whose losses differ by no more than this, the largest: from there the slope in ln α has not vanished.
+const AS_GOOD: f64 = 1e-3;
+/// The descent from there in common factors and α.
+const STARTING_LIMITS: DescentLimits = DescentLimits { evaluations: 12, least_gain: 3e-4, longest_step: 2.0 };
+
+/// Parameters and their loss, in the order in which they were tried.
+type Tried = Vec<(Vec<f64>, f64)>;
 
 /// Rows as columns of numbers, row by row: some of them become rows of a kernel without a look at all others.
 struct RowTable {
@@ -115,8 +125,15 @@ impl<'a> NeighborTuning<'a> {
     pub(crate) fn run(&mut self, layout: &Layout, theta: Vec<f64>, told: Told<'_>) -> Result<Vec<f64>> {
         let n = self.pool.n_rows();
         let schedule = Schedule { steps: self.schedule.steps, rows: self.schedule.rows, pace: 1.0 };
-        let mut chain = Chain::new(layout.clone(), theta);
         let key = NodeKey::root(self.schedule.seed, 0).fork(0x6E65_6967);
+        let rows = some_rows(n, schedule.rows, key.fork(0));
+        let (theta, tried) = self.begin(layout, theta, &rows)?;
+        let mut chain = Chain::new(layout.clone(), theta);
+        for (theta, value) in tried {
+            if !told(layout, &theta, value, rows.len())? {
+                return Ok(chain.theta);
+            }
+        }
         for step in 1..=schedule.steps {
             if step % ORDER_STEPS == 1 {
                 self.reorder(&layout.values(&chain.theta))?;
@@ -139,6 +156,49 @@ impl<'a> NeighborTuning<'a> {
             chain.advance(step, schedule, gradient, n);
         }
         Ok(chain.mean())
+    }
+
+    /// Where a run starts: common factors of the axes and of the metric, and α, that predict some rows best.
+    ///
+    /// In a batch of few rows a smooth target hides its noise, and α may be smaller than it should be by four powers of ten:
+    /// Adam would spend all of its steps on the way, and at an α far too small the slope in ln α vanishes.
+    fn begin(&mut self, layout: &Layout, theta: Vec<f64>, rows: &[usize]) -> Result<(Vec<f64>, Tried)> {
+        let (at, mut tried) = (layout.alpha_at(), Vec::new());
+        self.n_neighbors = self.schedule.neighbors.div_ceil(2);
+        self.reorder(&layout.values(&theta))?;
+        let own = layout.values(&theta).alpha;
+        let alphas = STARTING_ALPHAS.iter().copied().filter(|alpha| layout.alpha.is_none() && *alpha > own);
+        for alpha in [own].into_iter().chain(alphas) {
+            let mut moved = theta.clone();
+            if layout.alpha.is_none() {
+                moved[at] = alpha.ln();
+            }
+            match self.slope(layout, &moved, rows) {
+                Err(Error::NotPositiveDefinite { .. }) => {}
+                found => tried.push((moved, found?.value)),
+            }
+        }
+        let least = tried.iter().map(|(_, value)| *value).fold(f64::INFINITY, f64::min);
+        let best = tried.iter().rev().find(|(_, value)| *value <= least + AS_GOOD);
+        let Some((best, _)) = best.filter(|_| least.is_finite()) else { return Ok((theta, tried)) };
+        let best = best.clone();
+        let expand = |u: &[f64]| {
+            let mut moved = best.clone();
+            moved[layout.axes()].iter_mut().for_each(|t| *t += u[0]);
+            moved[layout.scales()].iter_mut().for_each(|t| *t += u[1]);
+            moved[at] += u[2];
+            moved
+        };
+        let function = |u: &[f64]| {
+            let moved = expand(u);
+            let Slope { value, gradient } = self.slope(layout, &moved, rows)?;
+            let sum = |range: std::ops::Range<usize>| gradient[range].iter().sum::<f64>();
+            let alpha = if layout.alpha.is_none() { gradient[at] } else { 0.0 };
+            tried.push((moved, value));
+            Ok(Slope { value, gradient: vec![sum(layout.axes()), sum(layout.scales()), alpha] })
+        };
+        let found = descend(function, &[0.0; 3], &[-3.0, -3.0, -4.0], &[3.0, 3.0, 4.0], STARTING_LIMITS)?;
+        Ok((expand(&found.point), tried))
     }
 
     /// The neighbour leave-one-out loss of parameters on one fixed set of rows: what ends of runs are compared by.
@@ -422,6 +482,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// An α of e⁻¹⁴ instead of about a tenth, as batches of rows may leave it, is left behind at once; a given one stays.
+    #[test]
+    fn a_run_starts_with_the_noise_that_neighbours_show() {
+        let mut pool = pool(400, 1);
+        let noise = draw(4, 400);
+        pool.targets = Matrix::from_fn(400, 1, |i, _| pool.targets[(i, 0)] + 0.5 * noise[i]);
+        let rows: Vec<usize> = (0..150).collect();
+        let schedule = NeighborSchedule { neighbors: 60, ..schedule() };
+        let begin = |layout: &Layout, alpha: f64| {
+            let mut theta = layout.start(NodeKey::root(1, 1));
+            theta[layout.axes()].fill(-2.0);
+            theta[layout.scales()].fill(-1.0);
+            theta[layout.alpha_at()] = alpha;
+            let mut tuning = NeighborTuning::new(&pool, Loss::Squared, schedule);
+            let (found, tried) = tuning.begin(layout, theta, &rows).unwrap();
+            let value = tuning.slope(layout, &found, &rows).unwrap().value;
+            (layout.values(&found).alpha, value, tried)
+        };
+        let free = layout(Metric::Full);
+        let (alpha, value, tried) = begin(&free, -14.0);
+        assert!(alpha > 1e-3 && alpha < 1.0, "{alpha}");
+        assert!(tried.iter().all(|(_, other)| value <= *other) && value < tried[0].1 - 0.02);
+        let (_, near, _) = begin(&free, -4.0);
+        assert!((near - value).abs() < 0.02, "{near} {value}");
+        let given = Layout { alpha: Some(0.3), ..layout(Metric::None) };
+        assert_eq!(begin(&given, -4.0).0, 0.3);
     }
 
     #[test]

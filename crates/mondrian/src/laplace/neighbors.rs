@@ -68,7 +68,7 @@ impl Nearest {
         let mut found = [[0.0; LANES]; GROUPS];
         with_vectors(BlockDistances { packed, block, row, out: &mut found });
         // All bits set would be no number.
-        let reach = if self.limit == u64::MAX { f32::MAX } else { self.reach() };
+        let reach = if self.limit == u64::MAX { f32::INFINITY } else { self.reach() };
         for (found, numbers) in found.iter().zip(numbers.chunks(LANES)) {
             if found.iter().map(|d| u32::from(*d <= reach)).sum::<u32>() > 0 {
                 for (&d, &number) in found.iter().zip(numbers) {
@@ -245,6 +245,27 @@ mod tests {
                     assert!((found - expected).abs() < 1e-5 * (1.0 + expected), "{found} {expected}");
                 }
             }
+        }
+    }
+
+    /// Squares beyond single precision make distances infinite: such rows are still found, the lowest numbers first.
+    #[test]
+    fn rows_infinitely_far_away_are_neighbours_too() {
+        for exponent in [1.3, 1.99, 2.0] {
+            let far = |i: usize| if i.is_multiple_of(2) { -3e19 } else { 3e19 };
+            let rows = KernelRows::without_columns(400);
+            let rows = rows.with_directions((0..800).map(far).collect(), 2, exponent).unwrap();
+            let queries = KernelRows::without_columns(1).with_directions(vec![-3e19, 3e19], 2, exponent).unwrap();
+            let packed = PackedRows::new(&rows);
+            let found = packed.nearest(&queries, 300, None, Threads::ONE).unwrap();
+            assert_eq!(packed.nearest_by_scan(&queries, 300, None, Threads::ONE).unwrap(), found);
+            let other = rows.with_directions((0..800).map(|i| far(i / 2)).collect(), 2, exponent).unwrap();
+            let packed = PackedRows::new(&other);
+            let found = packed.nearest(&queries, 300, None, Threads::ONE).unwrap();
+            assert_eq!(packed.nearest_by_scan(&queries, 300, None, Threads::ONE).unwrap(), found);
+            let mut numbers = found.of(0).to_vec();
+            numbers.sort_unstable();
+            assert!(numbers.iter().enumerate().all(|(k, number)| k == *number as usize), "{exponent}");
         }
     }
 
