@@ -83,15 +83,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     drop(table);
     let before = peak();
     let tuning = tuning();
-    let first = tuning.rows.div_ceil(2);
     let params = LaplaceRegressor::params().tuning(tuning);
     let start = Instant::now();
-    let (mut batches, mut tuned) = (0.0, 0.0);
-    let mut tell = |report: Report<'_>| {
+    let mut tuned = 0.0;
+    let mut tell = |_: Report<'_>| {
         tuned = start.elapsed().as_secs_f64();
-        if report.step.is_some_and(|step| step.rows > first) {
-            batches = tuned;
-        }
         ControlFlow::Continue(())
     };
     let progress = Progress::new(&mut tell);
@@ -104,7 +100,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let deviation = (y.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / y.len() as f64).sqrt();
     let report = model.solver();
     println!(
-        "{name}: {} rows x {width}, RMSE/sd {:.5} (leave-one-out {:.5}); tuned in {tuned:.1} s ({batches:.1} s on batches), all \
+        "{name}: {} rows x {width}, RMSE/sd {:.5} (leave-one-out {:.5}); tuned in {tuned:.1} s, all \
          {fitted:.1} s; {} queries {seconds:.2} s; {:.0} MB beyond the data's {before:.0}",
         y.len(),
         rmse(&predicted, &qy) / deviation,

@@ -36,7 +36,7 @@ pub(crate) struct NeighborSchedule {
 
 impl Default for NeighborSchedule {
     fn default() -> Self {
-        Self { steps: 100, rows: 500, neighbors: 200, deciding_rows: 2000, seed: 0, threads: Threads::ONE }
+        Self { steps: 60, rows: 1000, neighbors: 200, deciding_rows: 2000, seed: 0, threads: Threads::ONE }
     }
 }
 

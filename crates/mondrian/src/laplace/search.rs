@@ -438,7 +438,7 @@ impl<'a, 'p> Search<'a, 'p> {
             return Ok(theta);
         }
         let KernelTuning { steps, rows, deciding_rows, seed, threads, .. } = *self.params;
-        let (steps, rows) = (steps.div_ceil(2), rows.div_ceil(2));
+        let steps = steps.div_ceil(2);
         let neighbors = NeighborSchedule::default().neighbors.min(rows);
         let schedule = NeighborSchedule { steps, rows, neighbors, deciding_rows, seed, threads };
         let loss = self.loss;
