@@ -126,6 +126,8 @@ const FEW_ROWS: usize = 2000;
 /// Last steps, on more rows and at a slower pace, where there are more than twice as many rows as in a step.
 const LAST_STEPS: usize = 10;
 const LAST_PACE: f64 = 0.4;
+/// The pace on few rows, which faster steps learn by heart (the tour's 480 rows: 4 % more error).
+const FEW_ROWS_PACE: f64 = 0.68;
 /// How often steps beyond the first two thirds may look at each row: on dna's 2000 rows 80 looks lowered the error of rows left out and
 /// raised that of others.
 const LOOKS: usize = 40;
@@ -355,7 +357,8 @@ impl<'a, 'p> Search<'a, 'p> {
         // Where neighbours among all rows are looked at next, batches of rows only have to lead there.
         let is_by_neighbors = params.is_by_neighbors(n);
         let steps = if is_by_neighbors { params.steps.div_ceil(4) } else { steps_for(params, n) };
-        let schedule = Schedule { steps, rows: params.rows, pace: 1.0 };
+        let pace = if n <= FEW_ROWS { FEW_ROWS_PACE } else { 1.0 };
+        let schedule = Schedule { steps, rows: params.rows, pace };
         let key = self.key.fork(2);
         self.steps(&mut chains, &columns, &batch, schedule, key)?;
         let mut candidates: Vec<(Layout, Vec<f64>)> =
