@@ -116,7 +116,8 @@ class _Estimator(BaseEstimator):
     def save(self, path: _Path, *, target: str = "target") -> None: ...
 
 class _Tree(_Estimator):
-    weights_: _Floats | None
+    @property
+    def weights_(self) -> _Floats | None: ...
 
 class _Viewed(_Tree):
     lifetime_: float
@@ -308,7 +309,7 @@ class MondrianForestClassifier(_Classifier, _Forest):
     def __init__(
         self, n_estimators: int = 100, lifetime: _Auto = "auto", gamma: _Auto = "auto",
         lower: _Box = None, upper: _Box = None, measure: _Measure = "uniform", weights: _Weights = "auto",
-        unseen: _Unseen = "keyed", validation: _HoldOut = "hold-out", window: int | Literal["adaptive"] | None = None, max_rows: int | None = None,
+        unseen: _Unseen = "keyed", validation: _HoldOut = "hold-out", window: int | Literal["adaptive"] | None = None, max_rows: int | None = None, warm_up: int | None = 1024,
         random_state: _Random = None, n_jobs: int | None = None, verbose: _Verbose = False,
     ) -> None: ...
     @property
@@ -329,7 +330,7 @@ class MondrianForestRegressor(_ViewedRegressor, _Forest):
         prior_mean: _Auto = "auto", prior_variance: _Auto = "auto", noise_variance: _Auto = "auto",
         kappa: _Auto = "auto", leaf_model: Literal["hierarchical", "independent"] = "hierarchical",
         lower: _Box = None, upper: _Box = None, measure: _Measure = "uniform", weights: _Weights = "auto",
-        unseen: _Unseen = "keyed", validation: _HoldOut = "hold-out", window: int | Literal["adaptive"] | None = None, max_rows: int | None = None,
+        unseen: _Unseen = "keyed", validation: _HoldOut = "hold-out", window: int | Literal["adaptive"] | None = None, max_rows: int | None = None, warm_up: int | None = 1024,
         random_state: _Random = None, n_jobs: int | None = None, verbose: _Verbose = False,
     ) -> None: ...
     def degrees_of_freedom(self) -> float: ...

@@ -53,7 +53,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
     def __init__(
         self, n_estimators=100, lifetime="auto", gamma="auto",
         lower=None, upper=None, measure="uniform", weights="auto",
-        unseen="keyed", validation="hold-out", window=None, max_rows=None, random_state=None, n_jobs=None, verbose=False,
+        unseen="keyed", validation="hold-out", window=None, max_rows=None, warm_up=1024, random_state=None, n_jobs=None, verbose=False,
     ):  # fmt: skip
         self._keep(locals())
 

@@ -77,6 +77,7 @@ verbose : bool or callable, default=False
 {unseen}
 {validation}
 {retention}
+{warm_up}
 {run_parameters}
 {verbose}
 """,
@@ -87,6 +88,12 @@ window : int, "adaptive" or None, default=None
     what is no prediction is that of all rows.
 max_rows : int or None, default=None
     How many rows are held, a sample by keyed hash that no order of arrival changes.
+""",
+    "warm_up": """
+warm_up : int or None, default=1024
+    For streams that start with ``partial_fit``: the number of rows that fix the root box and automatic weights. Until then the forest
+    is fitted again whenever the number of rows has doubled, and the box has a margin around the rows. None fixes both at the
+    first call, without a margin. ``fit`` always takes them from its rows.
 """,
     "density_parameters": """
 {tree_parameters}
@@ -100,8 +107,6 @@ lifetime_ : float
 {ground_attributes}
 """,
     "ground_attributes": """
-weights_ : ndarray of shape (n_features_in_,) or None
-    Factors of the measure; None for the quantile measure.
 {inputs}
 """,
     "kernel_parameters": """

@@ -66,7 +66,7 @@ def _forest(noted):
         "validation": _validation(noted.get("validation", "hold_out")),
         "lower": None if bounds is None else bounds[0],
         "upper": None if bounds is None else bounds[1],
-        **{rule: noted[rule] for rule in ("window", "max_rows") if rule in noted},
+        **{rule: noted[rule] for rule in ("window", "max_rows", "warm_up") if rule in noted},
     }
 
 

@@ -64,7 +64,7 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
         self, n_estimators=100, lifetime="auto",
         prior_mean="auto", prior_variance="auto", noise_variance="auto", kappa="auto", leaf_model="hierarchical",
         lower=None, upper=None, measure="uniform", weights="auto", unseen="keyed", validation="hold-out",
-        window=None, max_rows=None, random_state=None, n_jobs=None, verbose=False,
+        window=None, max_rows=None, warm_up=1024, random_state=None, n_jobs=None, verbose=False,
     ):  # fmt: skip
         self._keep(locals())
 

@@ -160,6 +160,7 @@ class Moments:
                 "weights": parameters.weights_of(weights, n_dims),
                 "validation": "hold-out",
                 "window": None,
+                "warm_up": None,
                 "max_rows": None,
             },
             "margin": parameters.real("margin", margin),

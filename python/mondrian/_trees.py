@@ -29,12 +29,15 @@ class TreeEstimator(MondrianEstimator):
             "measure": parameters.measure_of(self.measure, n_dims),
             "weights": parameters.weights_of(self.weights, n_dims),
             "validation": parameters.validation_of(getattr(self, "validation", "hold-out")),
+            "warm_up": None,
             **rows_held(self),
         }
 
     def _online_tree_arguments(self, n_dims):
-        """The same for a model that learns online, where an automatic lifetime is infinite."""
+        """The same for a model that learns online: an automatic lifetime is infinite, and the first rows fix box and weights."""
         arguments = self._tree_arguments(n_dims)
+        warm_up = getattr(self, "warm_up", None)
+        arguments["warm_up"] = None if warm_up is None else parameters.integer("warm_up", warm_up)
         if arguments["lifetime"] is None:
             arguments["lifetime"] = float("inf")
         return arguments
@@ -49,9 +52,12 @@ class TreeEstimator(MondrianEstimator):
         found = _mondrian.tuned_weights((X, targets), n_classes, trees["seed"], self._threads())
         return {**trees, "weights": "std" if found is None else found}
 
-    def _take(self, model):
-        self.weights_ = None if model.weights is None else np.asarray(model.weights)
-        return super()._take(model)
+    @property
+    def weights_(self):
+        """Factors of the measure; None for the quantile measure."""
+        check_is_fitted(self)
+        weights = self._model.weights
+        return None if weights is None else np.asarray(weights)
 
 
 @documented

@@ -1,7 +1,7 @@
 """Mondrian forests with the interface of `river <https://riverml.xyz>`_: rows as dictionaries, one at a time.
 
-Install with ``pip install 'mondrian[river]'``. The models hold the rows they have learned. The first rows fix the root box and the
-scale of each input: up to ``warm_up`` rows the forest is fitted anew whenever their number has doubled. A key that is missing from a
+Install with ``pip install 'mondrian[river]'``. The models hold the rows they have learned. The first ``warm_up`` rows fix the root box and the
+scale of each input, as those of ``partial_fit`` do. A key that is missing from a
 row counts as 0; a new key becomes a new input, which was 0 in all rows before.
 
 ``window="adaptive"`` runs forests over the last 250, 1000 and 4000 rows and over all rows side by side, and weights them by their
@@ -96,12 +96,11 @@ class _Stream:
         row = self._vector(x)
         self._held.append((row, y))
         self._n_learned += 1
-        is_scale = self._n_learned <= self.warm_up and self._n_learned & (self._n_learned - 1) == 0
         while self.window is not None and len(self._held) > self.window:
             old, target = self._held.popleft()
-            if not (is_new or is_scale):
+            if not is_new:
                 self._forest.forget(old, self._targets([target]))
-        if is_new or is_scale:
+        if is_new:
             self._refit()
         else:
             self._learn_rows(row, self._targets([y]))
@@ -125,6 +124,9 @@ class _Stream:
     def _options(self):
         return {"n_estimators": self.n_models, "random_state": self.seed, "n_jobs": 1}
 
+    def _forest_options(self):
+        return {**self._options(), "warm_up": self.warm_up}
+
     @classmethod
     def _unit_test_params(cls):
         yield {"n_models": 3, "seed": 1}
@@ -139,7 +141,7 @@ class MondrianForestRegressor(_Stream, base.Regressor):
         Number of trees.
     window : int, None or "adaptive", default=None
         How many rows are held; older ones are forgotten exactly.
-    warm_up : int, default=256
+    warm_up : int, default=1024
         Rows that fix root box and scale.
     seed : int, default=0
         Seed.
@@ -150,7 +152,7 @@ class MondrianForestRegressor(_Stream, base.Regressor):
     """
 
     def __init__(
-        self, n_models: int = 10, window: int | str | None = None, warm_up: int = 256, seed: int = 0, tune: bool = True
+        self, n_models: int = 10, window: int | str | None = None, warm_up: int = 1024, seed: int = 0, tune: bool = True
     ):
         self.tune = tune
         self._start(n_models, window, warm_up, seed)
@@ -161,8 +163,8 @@ class MondrianForestRegressor(_Stream, base.Regressor):
 
     def _new_forest(self):
         if self._tuned is not None:
-            return self._tuned.new_forest(self._options())
-        return _regression.MondrianForestRegressor(**self._options())
+            return self._tuned.new_forest(self._forest_options())
+        return _regression.MondrianForestRegressor(**self._forest_options())
 
     @staticmethod
     def _targets(y):
@@ -276,13 +278,13 @@ class MondrianForestClassifier(_Stream, base.Classifier):
         Number of trees.
     window : int, None or "adaptive", default=None
         How many rows are held; older ones are forgotten exactly.
-    warm_up : int, default=256
+    warm_up : int, default=1024
         Rows that fix root box and scale.
     seed : int, default=0
         Seed.
     """
 
-    def __init__(self, n_models: int = 10, window: int | str | None = None, warm_up: int = 256, seed: int = 0):
+    def __init__(self, n_models: int = 10, window: int | str | None = None, warm_up: int = 1024, seed: int = 0):
         self._start(n_models, window, warm_up, seed)
         # Numbers of classes in the order they were first seen, so that a new one renumbers none.
         self._numbers, self._classes = {}, []
@@ -292,7 +294,7 @@ class MondrianForestClassifier(_Stream, base.Classifier):
         return True
 
     def _new_forest(self):
-        return _classification.MondrianForestClassifier(**self._options())
+        return _classification.MondrianForestClassifier(**self._forest_options())
 
     def _targets(self, y):
         return np.array([self._numbers[label] for label in y])

@@ -27,6 +27,8 @@ pub(crate) struct TreeArguments {
     validation: ValidationArgument,
     window: Option<usize>,
     max_rows: Option<usize>,
+    /// For a stream: how many rows fix box and weights.
+    warm_up: Option<usize>,
 }
 
 /// "hold-out", "leave-one-out", or a number of folds.
@@ -92,11 +94,22 @@ impl TreeArguments {
             (Some(lower), Some(upper)) => Bounds::new(lower, upper).map(Some),
             _ => Ok(None),
         };
-        let Self { n_trees, seed, window, max_rows, .. } = self;
+        let Self { n_trees, seed, window, max_rows, warm_up, .. } = self;
         let validation = self.validation.choice()?;
         let build = || {
             let (lifetime, bounds, weights, measure) = (lifetime?, bounds?, weights?, measure?);
-            Ok(ForestParams { n_trees, lifetime, seed, bounds, measure, weights, validation, window, max_rows })
+            Ok(ForestParams {
+                n_trees,
+                lifetime,
+                seed,
+                bounds,
+                measure,
+                weights,
+                validation,
+                window,
+                max_rows,
+                warm_up,
+            })
         };
         Ok(build())
     }

@@ -41,22 +41,45 @@ def test_unaligned_arrays_are_copied(stream):
     assert np.array_equal(classes.predict_proba(unaligned(X)), classes.predict_proba(X))
 
 
-def test_streams_without_a_box_are_batches_on_the_first_row(stream):
+@pytest.mark.parametrize(("warm_up", "first"), [(None, 1), (64, 64)])
+def test_streams_without_a_box_are_batches_on_the_first_rows(stream, warm_up, first):
     X, y = stream
     classes = (y > 0).astype(int) + (y > 1)
     for make, target, ask in (
         (MondrianForestRegressor, y, "predict"),
         (MondrianForestClassifier, classes, "predict_proba"),
     ):
-        one, many = make(n_estimators=5, random_state=0), make(n_estimators=5, random_state=0)
+        one, many = (make(n_estimators=5, random_state=0, warm_up=warm_up) for _ in range(2))
         given = {} if make is MondrianForestRegressor else {"classes": np.unique(classes)}
         one.partial_fit(X[:1], target[:1], **given)
-        many.partial_fit(X[:1], target[:1], **given).partial_fit(X[1:], target[1:])
+        many.partial_fit(X[:first], target[:first], **given).partial_fit(X[first:], target[first:])
         for i in range(1, len(X)):
             getattr(one, ask)(X[i : i + 1])
             one.partial_fit(X[i : i + 1], target[i : i + 1])
         assert np.array_equal(getattr(one, ask)(X), getattr(many, ask)(X))
+        assert np.array_equal(one.weights_, many.weights_)
     assert one.gamma_ == many.gamma_
+
+
+def test_a_warm_up_fixes_the_scale_and_survives_a_file(stream, tmp_path):
+    X, y = stream
+    forest = MondrianForestRegressor(n_estimators=3, random_state=0, warm_up=100)
+    for i in range(70):
+        forest.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert np.allclose(forest.weights_, 1 / X[:64].std(axis=0))
+    forest.save(tmp_path / "model")
+    loaded = mondrian.load(tmp_path / "model")
+    assert loaded.warm_up == 100
+    for model in (forest, loaded, copy := pickle.loads(pickle.dumps(forest))):
+        model.partial_fit(X[70:100], y[70:100])
+        assert np.allclose(model.weights_, 1 / X[:100].std(axis=0))
+        model.partial_fit(X[100:], y[100:])
+        assert np.allclose(model.weights_, 1 / X[:100].std(axis=0))
+    assert np.array_equal(forest.predict(X), loaded.predict(X)) and np.array_equal(forest.predict(X), copy.predict(X))
+    with pytest.raises(ValueError, match="warm_up"):
+        MondrianForestRegressor(warm_up=0).partial_fit(X, y)
+    # A fit takes box and scale from its rows.
+    assert np.allclose(MondrianForestRegressor(n_estimators=2).fit(X[:50], y[:50]).weights_, 1 / X[:50].std(axis=0))
 
 
 def test_a_class_not_seen_before_and_kappa(stream):

@@ -1,6 +1,7 @@
 //! Streams without a box and with everything automatic: whatever was learned, asked, forgotten and merged, and in whatever order, the
 //! model is the one that a batch of the same rows on the same box gives, bit for bit.
 
+use mondrian::Saved;
 use mondrian::process::NodeKey;
 use mondrian::{
     ClassificationForest, ClassificationParams, ForestParams, Lifetime, LifetimeChoice, Points, RegressionForest,
@@ -129,4 +130,139 @@ fn a_first_row_and_constant_columns_do_not_end_the_ladder() {
     let x: Vec<f64> = (0..300).flat_map(|i| [f64::from(i), if i % 149 == 7 { 1e9 } else { 0.0 }]).collect();
     let y: Vec<f64> = (0..300).map(|i| f64::from(i % 50)).collect();
     RegressionForest::params().fit(Points::row_major(&x, 2).unwrap(), &y).unwrap();
+}
+
+const WARM_UP: usize = 64;
+
+/// Learns the given rows one by one from the first on, predicting each before it is learned, and forgets every fifth again. Calls
+/// `fixed` with the rows held when box and scale have been fixed. The rows held at the end.
+fn warm_stream(n: u64, mut each: impl FnMut(Step, &[f64; D]), mut fixed: impl FnMut(&[[f64; D]])) -> Vec<[f64; D]> {
+    let mut held: Vec<[f64; D]> = vec![row(1, 0)];
+    for i in 1..n {
+        let x = row(1, i);
+        each(Step::Ask, &x);
+        each(Step::Learn, &x);
+        held.push(x);
+        if i as usize + 1 == WARM_UP {
+            fixed(&held);
+        }
+        if i % 5 == 0 {
+            let x = held.remove((i / 7) as usize % held.len());
+            each(Step::Forget, &x);
+        }
+    }
+    held
+}
+
+#[test]
+fn a_regression_stream_is_the_batch_on_the_box_of_its_warm_up() {
+    let params = RegressionParams { forest: forest(), ..RegressionParams::default() };
+    let warm = params.clone().warm_up(WARM_UP);
+    let y = |rows: &[[f64; D]]| rows.iter().map(target).collect::<Vec<_>>();
+    for window in [None, Some(40), Some(100)] {
+        let first = row(1, 0);
+        let mut model = warm.clone().window(window).fit(points(&first), &[target(&first)]).unwrap();
+        let (mut at_fix, mut n_learned) = (Vec::new(), 1);
+        let held = warm_stream(
+            300,
+            |step, x| match step {
+                Step::Ask => assert!(model.predict(points(x)).unwrap()[0].is_finite()),
+                Step::Learn => {
+                    n_learned += 1;
+                    model.learn(points(x), &[target(x)]).unwrap();
+                    if n_learned == 50 {
+                        // A loaded model goes on with its warm-up.
+                        model = RegressionForest::from_bytes(&model.to_bytes().unwrap()).unwrap();
+                    }
+                }
+                Step::Forget if window.is_none() => model.forget(points(x), &[target(x)]).unwrap(),
+                Step::Forget => {}
+            },
+            |held| at_fix = held.to_vec(),
+        );
+        // One batch of the rows that fixed box and scale, then all others at once.
+        let (at_fix, held) = match window {
+            None => (at_fix, held),
+            Some(window) => {
+                let all: Vec<_> = (0..300).map(|i| row(1, i)).collect();
+                (all[WARM_UP - window.min(WARM_UP)..WARM_UP].to_vec(), all[300 - window..].to_vec())
+            }
+        };
+        let at_once = params.clone().warm_up(1);
+        let mut batch = at_once.fit(points(at_fix.as_flattened()), &y(&at_fix)).unwrap();
+        batch.forget(points(at_fix.as_flattened()), &y(&at_fix)).unwrap();
+        batch.learn(points(held.as_flattened()), &y(&held)).unwrap();
+        assert_eq!(model.n_rows(), batch.n_rows());
+        let queries: Vec<f64> = (0..60).flat_map(|i| row(9, i)).collect();
+        let said = |model: &RegressionForest| {
+            let found = model.predict_with_std(points(&queries)).unwrap();
+            (format!("{:?}", model.gaussians()), bits(&found.mean), bits(&found.std))
+        };
+        assert_eq!(said(&model), said(&batch), "window {window:?}");
+        assert!(
+            params.fit(points(&first), &[0.0]).unwrap().forest().domain().first_box()
+                != model.forest().domain().first_box()
+        );
+    }
+}
+
+#[test]
+fn a_class_stream_is_the_batch_on_the_box_of_its_warm_up() {
+    let label = |x: &[f64; D]| u32::from(target(x) > 0.5) + u32::from(x[0] > 0.8);
+    let labels = |rows: &[[f64; D]]| rows.iter().map(label).collect::<Vec<_>>();
+    let params = ClassificationParams { forest: forest(), ..ClassificationParams::default() };
+    let first = row(1, 0);
+    let mut model = params.clone().warm_up(WARM_UP).fit(points(&first), &[label(&first)]).unwrap();
+    let (mut at_fix, mut n_learned) = (Vec::new(), 1);
+    let held = warm_stream(
+        300,
+        |step, x| match step {
+            Step::Ask => assert!(model.predict_proba(points(x)).unwrap().iter().all(|p| p.is_finite())),
+            Step::Learn => {
+                n_learned += 1;
+                model.learn(points(x), &[label(x)]).unwrap();
+                if n_learned == 50 {
+                    model = ClassificationForest::from_bytes(&model.to_bytes().unwrap()).unwrap();
+                }
+            }
+            Step::Forget => model.forget(points(x), &[label(x)]).unwrap(),
+        },
+        |held| at_fix = held.to_vec(),
+    );
+    let mut batch = params.warm_up(1).n_classes(3).fit(points(at_fix.as_flattened()), &labels(&at_fix)).unwrap();
+    batch.forget(points(at_fix.as_flattened()), &labels(&at_fix)).unwrap();
+    batch.learn(points(held.as_flattened()), &labels(&held)).unwrap();
+    let queries: Vec<f64> = (0..60).flat_map(|i| row(9, i)).collect();
+    let said =
+        |model: &ClassificationForest| (model.gamma().to_bits(), bits(&model.predict_proba(points(&queries)).unwrap()));
+    assert_eq!(said(&model), said(&batch));
+}
+
+#[test]
+fn a_warm_up_keeps_what_was_given_and_fails_whole() {
+    let params = RegressionParams { forest: forest(), ..RegressionParams::default() };
+    assert!(params.clone().warm_up(0).fit(points(&row(1, 0)), &[0.0]).is_err());
+    // Nothing is left to fix: a box and weights are given.
+    let bounds = mondrian::process::Bounds::new(&[0.0, 0.0, 0.0], &[1.0, 1e7, 1.0]).unwrap();
+    let given = params.clone().bounds(bounds).measure_weights(mondrian::WeightsChoice::Raw);
+    let rows: Vec<f64> = (0..100).flat_map(|i| row(1, i)).collect();
+    let y: Vec<f64> = rows.chunks_exact(D).map(|x| target(x.try_into().unwrap())).collect();
+    let mut model = given.clone().warm_up(WARM_UP).fit(points(&rows[..D]), &y[..1]).unwrap();
+    (1..100).for_each(|i| model.learn(points(&rows[i * D..][..D]), &y[i..=i]).unwrap());
+    let batch = given.fit(points(&rows), &y).unwrap();
+    assert_eq!(bits(&model.predict(points(&rows)).unwrap()), bits(&batch.predict(points(&rows)).unwrap()));
+    // A call that fails leaves the warm-up as it was, so that the same rows give the same model.
+    let (mut one, mut other) = (params.clone().warm_up(WARM_UP), params.warm_up(WARM_UP));
+    (one, other) = (one.n_trees(3), other.n_trees(3));
+    let mut one = one.fit(points(&rows[..D]), &y[..1]).unwrap();
+    let mut other = other.fit(points(&rows[..D]), &y[..1]).unwrap();
+    for i in 1..100 {
+        assert!(one.learn(points(&rows[i * D..][..D]), &[f64::NAN]).is_err());
+        assert!(one.forget(points(&[1e3, 1e3, 1e3]), &[1.0]).is_err());
+        one.learn(points(&rows[i * D..][..D]), &y[i..=i]).unwrap();
+    }
+    other.learn(points(&rows[D..32 * D]), &y[1..32]).unwrap();
+    other.learn(points(&rows[32 * D..64 * D]), &y[32..64]).unwrap();
+    other.learn(points(&rows[64 * D..]), &y[64..]).unwrap();
+    assert_eq!(bits(&one.predict(points(&rows)).unwrap()), bits(&other.predict(points(&rows)).unwrap()));
 }

@@ -15,6 +15,7 @@ mod retention;
 mod sample;
 mod saved;
 mod summary;
+mod warm_up;
 
 pub use batch::RowBatch;
 pub use bulk::BulkBuilder;
@@ -36,6 +37,7 @@ use crate::parallel::prelude::*;
 
 use retention::{Held, HeldRow, Plan, Rule};
 use sample::PointSample;
+use warm_up::{WarmUp, box_with_margins};
 
 use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure};
@@ -95,6 +97,8 @@ pub struct Forest<S = ()> {
     summary: Option<Arc<Summary>>,
     /// The rows held, where a rule says which; none if all are.
     held: Option<Held>,
+    /// The rows of a stream whose box and scale are not fixed yet.
+    warm_up: Option<WarmUp>,
     scratch: Scratch,
     places: LastPlaces,
 }
@@ -133,7 +137,10 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
                 let (expected, found) = (first.n_columns(), bounds.n_dims());
                 return Err(Error::LengthMismatch { what: "dimensions of the root box", expected, found });
             }
-            None => Bounds::of_points(first).ok_or(Error::Empty { what: "X", rows: 0, columns: first.n_columns() })?,
+            None => {
+                let found = if params.warm_up.is_some() { box_with_margins(first) } else { Bounds::of_points(first) };
+                found.ok_or(Error::Empty { what: "X", rows: 0, columns: first.n_columns() })?
+            }
         };
         let domain = Domain::new(params.seed, &in_measure(&measure, &raw)?, lifetime)?;
         let trees = empty_trees(&domain, params.n_trees);
@@ -170,6 +177,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             n_sampled_of: None,
             summary: None,
             held: None,
+            warm_up: None,
             scratch: Scratch::default(),
             places: LastPlaces::default(),
         }
@@ -343,6 +351,20 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     pub(crate) fn held_mut(&mut self) -> Option<&mut Held> {
         self.held.as_mut()
+    }
+
+    /// The rows of a stream whose box and scale are not fixed yet.
+    pub(crate) fn warm_up(&self) -> Option<&WarmUp> {
+        self.warm_up.as_ref()
+    }
+
+    pub(crate) fn warm_up_mut(&mut self) -> Option<&mut WarmUp> {
+        self.warm_up.as_mut()
+    }
+
+    /// Goes on with a warm-up, or fixes box and scale if there is none or it is over.
+    pub(crate) fn set_warm_up(&mut self, warm_up: Option<WarmUp>) {
+        self.warm_up = warm_up.filter(|warm_up| !warm_up.is_over());
     }
 
     /// Takes the rows that a file says are held.

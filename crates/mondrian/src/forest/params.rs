@@ -93,6 +93,7 @@ pub enum Unseen {
 /// | `validation` | a held-out fifth | what an automatic lifetime is chosen on | |
 /// | `window` | all | how many rows are held, the last ones | ≥ 1, not with `max_rows` |
 /// | `max_rows` | all | how many rows are held, a sample that the order of arrival does not change | ≥ 1 |
+/// | `warm_up` | none | how many rows of a stream fix box and weights | ≥ 1 |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForestParams {
     /// Number of trees M.
@@ -116,6 +117,9 @@ pub struct ForestParams {
     /// How many rows are held, a sample that the order of arrival does not change; all if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_rows: Option<usize>,
+    /// How many rows of a stream fix box and weights; those of the first call if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<usize>,
 }
 
 impl Default for ForestParams {
@@ -130,6 +134,7 @@ impl Default for ForestParams {
             validation: Validation::HoldOut,
             window: None,
             max_rows: None,
+            warm_up: None,
         }
     }
 }
@@ -202,6 +207,14 @@ macro_rules! forest_builder {
                 self $(.$field)? .max_rows = n_rows.into();
                 self
             }
+
+            /// For streams: how many rows fix box and weights. Until then the forest is fitted again whenever the number of
+            /// rows has doubled, and the box has a margin around the rows. An automatic lifetime is infinite.
+            #[must_use]
+            pub fn warm_up(mut self, n_rows: impl Into<Option<usize>>) -> Self {
+                self $(.$field)? .warm_up = n_rows.into();
+                self
+            }
         }
     };
 }
@@ -223,7 +236,7 @@ impl ForestParams {
             let value = self.n_trees as f64;
             return Err(Error::InvalidParameter { name: "n_trees", value, expected: "between 1 and 2^24" });
         }
-        for (name, n_rows) in [("window", self.window), ("max_rows", self.max_rows)] {
+        for (name, n_rows) in [("window", self.window), ("max_rows", self.max_rows), ("warm_up", self.warm_up)] {
             if n_rows == Some(0) {
                 return Err(Error::InvalidParameter { name, value: 0.0, expected: "at least 1" });
             }
@@ -246,7 +259,17 @@ impl ForestParams {
                 return Err(Error::InvalidParameter { name, value: n_rows as f64, expected });
             }
         }
-        Ok(())
+        self.check_fixed_at_once()
+    }
+
+    /// Refuses a warm-up, for models whose box and weights come from the first call.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`].
+    pub(crate) fn check_fixed_at_once(&self) -> Result<()> {
+        let Some(n_rows) = self.warm_up else { return Ok(()) };
+        let expected = "left out: only regression and classification forests have a warm-up";
+        Err(Error::InvalidParameter { name: "warm_up", value: n_rows as f64, expected })
     }
 
     /// The measure these parameters mean on the first data.

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::forest::retention::Held;
+use crate::forest::warm_up::WarmUp;
 use crate::forest::{Forest, RegressionForest, Summary, TreeDigest};
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::{Bounds, BuiltInMeasure};
@@ -56,7 +57,8 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let store = self.store();
         archive.insert("points", &[store.n_slots(), store.n_dims()], store.coordinates().to_vec())?;
         archive.insert_vec("multiplicity", store.multiplicities().to_vec())?;
-        self.held().map_or(Ok(()), |held| held.write_to(archive))
+        self.held().map_or(Ok(()), |held| held.write_to(archive))?;
+        self.warm_up().map_or(Ok(()), |warm_up| warm_up.write_to(archive))
     }
 
     /// The forest of a model's archive, its trees still empty, and how they must come out: [`Forest::regrow_as_saved`]
@@ -81,6 +83,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let held = Held::read_from(archive, params.seed, &store)?;
         let mut forest = Self::from_parts(params.measure, domain, store, params.n_trees)?;
         forest.hold(held);
+        forest.set_warm_up(WarmUp::read_from(archive, n_dims, forest.store().n_rows())?);
         let outside = forest.store().points().any(|p| !forest.domain().root_box().contains(forest.store().point(p)));
         if outside {
             return Err(ModelFileError::Inconsistent { what: "a stored point lies outside the root box" }.into());

@@ -165,10 +165,12 @@ impl Bounds {
     /// # Errors
     /// [`Error::TooLarge`] above rung 64 or where a bound would overflow.
     pub fn widened(&self, rung: u32) -> Result<Self> {
-        self.widened_by(rung, |a, b| {
-            let unit = (a.abs().max(b.abs()) * UNIT_SHARE).max(1.0);
-            if a.next_up() < b { b - a } else { unit }
-        })
+        self.widened_by(rung, |a, b| if a.next_up() < b { b - a } else { Self::unit(a.abs().max(b.abs())) })
+    }
+
+    /// The unit of a side that holds one value: 1, or 2^-10 of its magnitude where that is more.
+    pub(crate) fn unit(value: f64) -> f64 {
+        (value.abs() * UNIT_SHARE).max(1.0)
     }
 
     /// The same as model files of version 1 had it: a side of two neighbouring floats is as long as it is.

@@ -6,6 +6,7 @@ use crate::forest::classification::gamma::FromSample;
 use crate::forest::classification::masks::{PointClasses, check_labels};
 use crate::forest::classification::{ClassificationForest, TrainedTrees, classes_of, repeated};
 use crate::forest::retention::{HeldRow, Plan, refuse_weights};
+use crate::forest::warm_up::{FirstRows, WarmUp};
 use crate::forest::{LifetimeChoice, RowBatch};
 use crate::progress::{FitOptions, Progress};
 use crate::select::split::gather;
@@ -84,10 +85,56 @@ impl ClassificationForest {
     ) -> Result<()> {
         let n_classes = n_classes.max(self.n_classes());
         check_labels(points.n_rows(), labels, n_classes)?;
+        points.check_width(self.trained.forest.n_dims())?;
+        match self.trained.forest.warm_up() {
+            Some(warm_up) if warm_up.is_due(points.n_rows()) => self.fit_again(points, labels, n_classes, progress),
+            Some(_) => {
+                self.learn_checked(points, labels, n_classes, progress)?;
+                let forest = &mut Arc::make_mut(&mut self.trained).forest;
+                let (params, values) = (&self.params.forest, as_values(labels));
+                forest.warm_up_mut().map_or(Ok(()), |warm_up| warm_up.push(params, &first(points, &values)))
+            }
+            None => self.learn_checked(points, labels, n_classes, progress),
+        }
+    }
+
+    /// Learns rows of a [warm-up](crate::forest::warm_up) by a fit of all rows on their box and in their scale.
+    fn fit_again(
+        &mut self,
+        points: Points<'_>,
+        labels: &[u32],
+        n_classes: usize,
+        progress: &mut Progress<'_>,
+    ) -> Result<()> {
+        let Some(mut all) = self.trained.forest.warm_up().cloned() else { return Ok(()) };
+        all.push(&self.params.forest, &first(points, &as_values(labels)))?;
+        let mut model = Self::on(&self.params, all.points(), n_classes)?;
+        model.learn_rows(all.points(), &as_labels(all.values()), n_classes, progress)?;
+        model.raise_lifetime(self.terminal_lifetime())?;
+        Arc::make_mut(&mut model.trained).forest.set_warm_up(Some(all));
+        *self = Self { view: self.view, ..model };
+        Ok(())
+    }
+
+    /// Starts the warm-up that the parameters ask for, after a first fit of these rows.
+    pub(super) fn start_warm_up(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
+        if let Some(mut warm_up) = WarmUp::of(&self.params.forest, points.n_columns()) {
+            warm_up.push(&self.params.forest, &first(points, &as_values(labels)))?;
+            Arc::make_mut(&mut self.trained).forest.set_warm_up(Some(warm_up));
+        }
+        Ok(())
+    }
+
+    fn learn_checked(
+        &mut self,
+        points: Points<'_>,
+        labels: &[u32],
+        n_classes: usize,
+        progress: &mut Progress<'_>,
+    ) -> Result<()> {
         if self.trained.forest.held().is_none() {
             return self.take(self.trained.forest.row_batch(points)?, labels, n_classes, progress).map(|_| ());
         }
-        points.check_width(self.trained.forest.n_dims())?;
         let Some((plan, x, labels)) = self.planned(points, labels) else { return Ok(()) };
         let row_batch = self.trained.forest.row_batch(Points::of_checked(&x, points.n_columns()))?;
         self.take_held(&plan, row_batch, &labels, n_classes, progress)
@@ -187,8 +234,14 @@ impl ClassificationForest {
         self.trained.forest.check_rows("forgetting")?;
         let coordinates = self.trained.forest.coordinates(points)?;
         let found = self.find_rows(&coordinates, labels)?;
-        if let Some(held) = Arc::make_mut(&mut self.trained).forest.held_mut() {
+        let forest = &mut Arc::make_mut(&mut self.trained).forest;
+        if let Some(held) = forest.held_mut() {
             found.iter().zip(labels).for_each(|(point, class)| held.remove(*point, &[f64::from(*class)]));
+        }
+        if let Some(warm_up) = forest.warm_up_mut() {
+            let rows = points.as_row_major();
+            let rows = rows.chunks_exact(points.n_columns()).zip(labels);
+            rows.for_each(|(x, class)| warm_up.remove(x, &[f64::from(*class)]));
         }
         self.forget_found(&found, labels);
         Ok(())
@@ -208,7 +261,7 @@ impl ClassificationForest {
     }
 
     /// Holds the last `window` rows from now on and forgets older ones, or holds all rows with none. Rows that were learned
-    /// without a window have no order; they go first.
+    /// without a window have no order; they go first. It ends a [warm-up](crate::ForestParams::warm_up).
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] for a window of no rows, [`Error::WithoutRows`]; nothing has changed then.
@@ -221,6 +274,7 @@ impl ClassificationForest {
             }
         }
         let gone = forest.set_window(window, rows)?;
+        forest.set_warm_up(None);
         self.forget_held(&gone);
         (self.params.forest.window, self.params.forest.max_rows) = (window, None);
         Ok(())
@@ -243,7 +297,8 @@ impl ClassificationForest {
         Ok(found)
     }
 
-    /// Takes the rows of another forest with the same key: the forest of all rows.
+    /// Takes the rows of another forest with the same key: the forest of all rows. It ends a
+    /// [warm-up](crate::ForestParams::warm_up).
     ///
     /// # Errors
     /// [`Error::Incompatible`] where seeds, numbers of trees, boxes, measures, lifetimes, γ or the treatment of unseen
@@ -267,6 +322,7 @@ impl ClassificationForest {
             let (coordinates, labels) = other.rows();
             self.take(self.trained.forest.arrivals_at(coordinates), &labels, n_classes, &mut Progress::none())?;
         }
+        Arc::make_mut(&mut self.trained).forest.set_warm_up(None);
         let terminal = other.trained.forest.domain().lifetime();
         if terminal > self.trained.forest.domain().lifetime() {
             let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);
@@ -300,11 +356,19 @@ impl ClassificationForest {
         if let Some(held) = forest.held_mut() {
             held.map_values(|class| f64::from(numbers[class as usize]));
         }
+        if let Some(warm_up) = forest.warm_up_mut() {
+            warm_up.map_values(|class| f64::from(numbers[class as usize]));
+        }
         forest.gather(classes);
         model.from_sample = FromSample::default();
         model.forget_automatic();
         Ok(model)
     }
+}
+
+/// Rows of a warm-up with their classes.
+fn first<'a>(points: Points<'a>, values: &'a [f64]) -> FirstRows<'a> {
+    FirstRows { points, values, weights: None, are_values_hashed: false }
 }
 
 /// Labels as the values of rows held.

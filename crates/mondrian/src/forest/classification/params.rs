@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::forest::classification::ClassificationForest;
+use crate::forest::classification::{ClassificationForest, repeated};
 use crate::forest::{ForestParams, GammaChoice, LifetimeChoice, Unseen, forest_builder};
 use crate::progress::FitOptions;
 use crate::{Error, Points, Result};
@@ -72,7 +72,17 @@ impl ClassificationParams {
         labels: &[u32],
         options: FitOptions<'_>,
     ) -> Result<ClassificationForest> {
-        ClassificationForest::fitted(self, points, labels, options)
+        let weights = options.weights;
+        let mut model = ClassificationForest::fitted(self, points, labels, options)?;
+        if self.forest.warm_up.is_some_and(|n_rows| points.n_rows() < n_rows) {
+            let Some(weights) = weights else {
+                model.start_warm_up(points, labels)?;
+                return Ok(model);
+            };
+            let (x, labels) = repeated(points, labels, weights)?;
+            model.start_warm_up(Points::row_major(&x, points.n_columns())?, &labels)?;
+        }
+        Ok(model)
     }
 
     /// A forest on the box and measure of `first`, without rows yet: what online learning starts from.

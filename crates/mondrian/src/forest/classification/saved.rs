@@ -92,6 +92,10 @@ impl Saved for ClassificationForest {
                 return inconsistent("classes of the rows of a window or sample");
             }
         }
+        let is_class = |value: &f64| value.fract() == 0.0 && (0.0..n_classes as f64).contains(value);
+        if forest.warm_up().is_some_and(|warm_up| warm_up.n_values() > 1 || !warm_up.values().iter().all(is_class)) {
+            return inconsistent("classes of the first rows of a stream");
+        }
         forest.regrow_as_saved(&classes, &growth)?;
         let trained = Arc::new(TrainedTrees { forest, classes });
         Ok(Self::of_parts(params, trained, view))

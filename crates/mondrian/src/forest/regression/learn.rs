@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::forest::RowBatch;
 use crate::forest::regression::{Core, RegressionForest, Rows};
 use crate::forest::retention::{Plan, refuse_weights};
+use crate::forest::warm_up::WarmUp;
 use crate::progress::{FitOptions, Progress};
 use crate::select::split::gather;
 use crate::{Error, Lifetime, Points, Result};
@@ -29,7 +30,39 @@ impl RegressionForest {
     pub fn learn_with(&mut self, points: Points<'_>, targets: &[f64], options: FitOptions<'_>) -> Result<()> {
         let FitOptions { weights, mut progress } = options;
         let rows = self.checked_rows(points, targets, weights)?;
-        self.learn_rows(&rows, &mut progress)
+        match self.core.forest.warm_up() {
+            Some(warm_up) if warm_up.is_due(rows.n_rows) => self.fit_again(&rows, &mut progress),
+            Some(_) => {
+                self.learn_rows(&rows, &mut progress)?;
+                let Core { params, forest, .. } = Arc::make_mut(&mut self.core);
+                let n_dims = forest.n_dims();
+                forest.warm_up_mut().map_or(Ok(()), |warm_up| warm_up.push(&params.forest, &rows.first(n_dims)))
+            }
+            None => self.learn_rows(&rows, &mut progress),
+        }
+    }
+
+    /// Learns rows of a [warm-up](crate::forest::warm_up) by a fit of all rows on their box and in their scale.
+    fn fit_again(&mut self, rows: &Rows<'_>, progress: &mut Progress<'_>) -> Result<()> {
+        let Core { params, forest, .. } = &*self.core;
+        let Some(mut all) = forest.warm_up().cloned() else { return Ok(()) };
+        all.push(&params.forest, &rows.first(self.n_dims()))?;
+        let (lifetime, view) = (forest.domain().lifetime(), self.view);
+        let model = Self::grown_to(params.clone(), lifetime, all.points(), all.values(), all.weights(), progress)?;
+        *self = Self { view, ..model };
+        Arc::make_mut(&mut self.core).forest.set_warm_up(Some(all));
+        Ok(())
+    }
+
+    /// Starts the warm-up that the parameters ask for, after a first fit of these rows.
+    pub(super) fn start_warm_up(&mut self, rows: &Rows<'_>) -> Result<()> {
+        let n_dims = self.n_dims();
+        if let Some(mut warm_up) = WarmUp::of(&self.core.params.forest, n_dims) {
+            let core = Arc::make_mut(&mut self.core);
+            warm_up.push(&core.params.forest, &rows.first(n_dims))?;
+            core.forest.set_warm_up(Some(warm_up));
+        }
+        Ok(())
     }
 
     fn checked_rows<'a>(&self, points: Points<'a>, targets: &'a [f64], weights: Option<&[f64]>) -> Result<Rows<'a>> {
@@ -146,11 +179,15 @@ impl RegressionForest {
         if let Some(held) = core.forest.held_mut() {
             asked.iter().zip(rows.y.chunks_exact(t)).for_each(|(point, y)| held.remove(*point, y));
         }
+        if let Some(warm_up) = core.forest.warm_up_mut() {
+            rows.x.chunks_exact(points.n_columns()).zip(rows.y.chunks_exact(t)).for_each(|(x, y)| warm_up.remove(x, y));
+        }
         core.forget_found(&found);
         Ok(())
     }
 
-    /// Holds the last `window` rows from now on and forgets older ones, or holds all rows with none.
+    /// Holds the last `window` rows from now on and forgets older ones, or holds all rows with none. It ends a
+    /// [warm-up](crate::ForestParams::warm_up).
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] for a window of no rows, [`Error::NoWeights`] where rows have weights, [`Error::WithoutRows`];
@@ -164,11 +201,12 @@ impl RegressionForest {
         let gone = core.forest.set_window(window, rows)?;
         let found = core.targets.find_held(&gone)?;
         core.forget_found(&found);
+        core.forest.set_warm_up(None);
         (core.params.forest.window, core.params.forest.max_rows) = (window, None);
         Ok(())
     }
 
-    /// Learns all that another forest with the same key has learned.
+    /// Learns all that another forest with the same key has learned. It ends a [warm-up](crate::ForestParams::warm_up).
     ///
     /// # Errors
     /// [`Error::Incompatible`] where seeds, boxes, measures or parameters differ.
@@ -184,7 +222,9 @@ impl RegressionForest {
         if let (Some(ours), Some(held)) = (self.core.forest.held(), other.core.forest.held()) {
             let (plan, coordinates, y) = ours.plan_merge(held, store);
             let row_batch = self.core.forest.arrivals_at(coordinates);
-            return self.take_held(&plan, row_batch, &y, &mut Progress::none());
+            self.take_held(&plan, row_batch, &y, &mut Progress::none())?;
+            Arc::make_mut(&mut self.core).forest.set_warm_up(None);
+            return Ok(());
         }
         let (mut coordinates, mut y, mut w) = (Vec::new(), Vec::new(), Vec::new());
         for (point, targets, weight) in theirs.rows() {
@@ -192,6 +232,8 @@ impl RegressionForest {
             y.extend_from_slice(targets);
             w.push(weight);
         }
-        self.take(self.core.forest.arrivals_at(coordinates), &y, Some(&w), &mut Progress::none()).map(|_| ())
+        self.take(self.core.forest.arrivals_at(coordinates), &y, Some(&w), &mut Progress::none())?;
+        Arc::make_mut(&mut self.core).forest.set_warm_up(None);
+        Ok(())
     }
 }

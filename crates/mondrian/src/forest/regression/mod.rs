@@ -30,6 +30,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::forest::retention::HeldRow;
+use crate::forest::warm_up::FirstRows;
 use crate::forest::{Forest, TreeDigest};
 use crate::model_file::ModelFileError;
 use crate::points::first_not_finite;
@@ -226,6 +227,9 @@ impl RegressionForest {
             let rows: Vec<HeldRow> = held.rows().map(|(_, row)| row.clone()).collect();
             let inconsistent = |_| ModelFileError::Inconsistent { what: "targets of the rows of a window or sample" };
             targets.find_held(&rows).map_err(inconsistent)?;
+        }
+        if forest.warm_up().is_some_and(|warm_up| ![0, rows.n_targets].contains(&warm_up.n_values())) {
+            return Err(ModelFileError::Inconsistent { what: "targets of the first rows of a stream" }.into());
         }
         forest.regrow_as_saved(&targets, &growth)?;
         let view = view.min(forest.domain().lifetime());
@@ -466,5 +470,11 @@ impl<'a> Rows<'a> {
 
     pub(crate) fn points(&self, n_dims: usize) -> Points<'_> {
         Points::of_checked(&self.x, n_dims)
+    }
+
+    /// The same as rows of a warm-up.
+    fn first(&self, n_dims: usize) -> FirstRows<'_> {
+        let weights = self.weights.as_deref();
+        FirstRows { points: self.points(n_dims), values: &self.y, weights, are_values_hashed: true }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::forest::regression::{Prior, RegressionForest};
+use crate::forest::regression::{Prior, RegressionForest, Rows};
 use crate::forest::retention::first_rows;
 use crate::forest::{ForestParams, LifetimeChoice, Unseen, forest_builder};
 use crate::progress::FitOptions;
@@ -24,7 +24,7 @@ pub enum LeafModel {
 ///
 /// | name | default | meaning | range |
 /// | --- | --- | --- | --- |
-/// | `n_trees`, `lifetime`, `seed`, `bounds`, `measure`, `measure_weights`, `validation`, `window`, `max_rows` | [`ForestParams`] | the trees and the rows held | |
+/// | `n_trees`, `lifetime`, `seed`, `bounds`, `measure`, `measure_weights`, `validation`, `window`, `max_rows`, `warm_up` | [`ForestParams`] | the trees and the rows held | |
 /// | `prior` | automatic | prior and noise of the targets | |
 /// | `leaf_model` | hierarchical | how the means of cells relate | |
 /// | `unseen` | keyed | cuts that no training point has reached | |
@@ -76,6 +76,9 @@ impl RegressionParams {
     /// As [`RegressionParams::fit`], and [`crate::Error::Cancelled`].
     pub fn fit_with(&self, points: Points<'_>, targets: &[f64], options: FitOptions<'_>) -> Result<RegressionForest> {
         let LifetimeChoice::Value(lifetime) = self.forest.lifetime else {
+            if self.forest.warm_up.is_some() {
+                return self.fit_at(Lifetime::INFINITE, points, targets, options);
+            }
             return self.on_held(points, targets, options, |points, targets, options| {
                 crate::forest::regression::path::fit_auto(self.clone(), points, targets, options)
             });
@@ -95,10 +98,15 @@ impl RegressionParams {
         targets: &[f64],
         options: FitOptions<'_>,
     ) -> Result<RegressionForest> {
-        self.on_held(points, targets, options, |points, targets, mut options| {
+        let weights = options.weights;
+        let mut model = self.on_held(points, targets, options, |points, targets, mut options| {
             let (params, weights) = (self.clone(), options.weights);
             RegressionForest::grown_to(params, lifetime, points, targets, weights, &mut options.progress)
-        })
+        })?;
+        if self.forest.warm_up.is_some_and(|n_rows| points.n_rows() < n_rows) {
+            model.start_warm_up(&Rows::checked(points, targets, weights)?)?;
+        }
+        Ok(model)
     }
 
     /// Fits to those of the rows that are held, where a rule leaves some out.
