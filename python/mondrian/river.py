@@ -27,9 +27,10 @@ __all__ = ["MondrianAnomaly", "MondrianForestClassifier", "MondrianForestRegress
 #: Candidates for κ that a stream chooses among, the automatic one first, and how fast it forgets their errors, per row.
 _KAPPAS = [None, 0.8, 3.2, 12.8]
 _DECAY = 0.998
-#: Units of the inputs: one over their standard deviations, or as they come; and the rows by whose errors they are chosen.
+#: Units of the inputs: one over their standard deviations, or as they come. They are chosen once the difference of squared errors is
+#: two standard errors, after at least and at most so many rows.
 _UNITS = ("auto", None)
-_UNIT_ROWS = 1024
+_LEAST_UNIT_ROWS, _MOST_UNIT_ROWS = 1024, 8192
 
 
 class _Stream:
@@ -147,7 +148,7 @@ class MondrianForestRegressor(_Stream, base.Regressor):
         Seed.
     tune : bool, default=True
         Whether the units of the inputs (one over the standard deviation, or as they come) are chosen by the errors of the first 1024
-        rows, until which two forests are learned, and κ among four candidates by errors of recent rows. Otherwise, and
+        to 8192 rows, until which two forests are learned, and κ among four candidates by errors of recent rows. Otherwise, and
         with ``window="adaptive"``, units are one over the standard deviation and κ is automatic.
     """
 
@@ -210,9 +211,10 @@ class _Tuned:
 
     def __init__(self):
         self._units, self._n_charged = list(_UNITS), 0
-        #: Decayed losses of each κ, and the sums of those that were chosen, by units.
+        #: Sum and sum of squares of the differences of squared errors, the first units' less the second's.
+        self._difference, self._squares = 0.0, 0.0
+        #: Decayed losses of each κ, by units.
         self._losses = [[0.0] * len(_KAPPAS) for _ in _UNITS]
-        self._sums = [0.0] * len(_UNITS)
         self._best = [0] * len(_UNITS)
         self._forests = None
 
@@ -230,20 +232,25 @@ class _Tuned:
 
     def charge(self, means, y):
         """Charges all candidates for what they said of a row."""
+        if len(means) > 1:
+            first, second = ((said[best] - y) ** 2 for said, best in zip(means, self._best))
+            self._difference += first - second
+            self._squares += (first - second) ** 2
         for unit, said in enumerate(means):
-            losses, best = self._losses[unit], self._best[unit]
-            self._sums[unit] += (said[best] - y) ** 2
+            losses = self._losses[unit]
             for place, mean in enumerate(said):
                 losses[place] = _DECAY * losses[place] + (mean - y) ** 2
             self._best[unit] = min(range(len(losses)), key=losses.__getitem__)
         self._n_charged += 1
-        if len(means) > 1 and self._n_charged >= _UNIT_ROWS:
-            self._keep(min(range(len(means)), key=self._sums.__getitem__))
+        if len(means) > 1 and self._n_charged >= _LEAST_UNIT_ROWS:
+            is_clear = self._difference**2 > 4.0 * self._squares
+            if is_clear or self._n_charged >= _MOST_UNIT_ROWS:
+                self._keep(int(self._difference > 0.0))
 
     def _keep(self, unit):
         """Goes on with one forest."""
         self._forests.keep(unit)
-        for state in (self._units, self._losses, self._sums, self._best):
+        for state in (self._units, self._losses, self._best):
             state[:] = [state[unit]]
 
 
