@@ -3,8 +3,8 @@
     maturin develop --release && python benches/streams.py [speed] [forget] [window] [accuracy] [drift]
                                     [--quick] [--no-river] [--rows N] [--data FOLDER] [--json FILE]
 
-Defaults but for the number of trees: no box, automatic prior, noise, κ and γ; 10 trees, 10 inputs, one thread. A model is first
-taught so many rows, in one batch on a box of its first row, then 1000 one by one that are not timed (arrays that a batch has made to
+Defaults but for the number of trees: no box, automatic prior, noise, κ and γ; 10 trees, 10 inputs, one thread. A model first
+learns so many rows, the first alone and the others in one batch, then 1000 one by one that are not timed (arrays that a batch has made to
 measure grow with the first rows after it), and then asked and taught one by one; the figure is processor time per row, of
 predicting and of learning. river's AMF beside it in the same run, where it is installed.
 
@@ -92,14 +92,13 @@ def against_river(X, y, classes, totals):
     except ImportError:
         print("river is not installed (pip install 'mondrian[bench]')")
         return
-    # AMF needs minutes for 100 000 rows: it is measured at the first place alone.
-    place = PLACES[0]
-    for name, model, ask, target in (
-        ("regressor", AMFRegressor(n_estimators=TREES, seed=0), "predict_one", y),
-        ("classifier", AMFClassifier(n_estimators=TREES, seed=0), "predict_proba_one", classes),
+    for name, make, ask, target in (
+        ("regressor", AMFRegressor, "predict_one", y),
+        ("classifier", AMFClassifier, "predict_proba_one", classes),
     ):
-        amf = measured_amf(model, ask, X, target, place)
-        print(f"{name}/row={place}: AMF {amf:.0f} us per row, {amf / totals[name, place]:.0f} times ours", flush=True)
+        for place in PLACES:
+            amf = measured_amf(make(n_estimators=TREES, seed=0), ask, X, target, place)
+            print(f"{name}/row={place}: AMF {amf:.0f} us per row, {amf / totals[name, place]:.1f} times ours", flush=True)
 
 
 class Results:

@@ -4,7 +4,7 @@
 //! microseconds of processor time per row.
 
 use mondrian::process::{Bounds, NodeKey};
-use mondrian::{ClassificationParams, ForestParams, Lifetime, LifetimeChoice, Points, RegressionParams, WeightsChoice};
+use mondrian::{ClassificationParams, ForestParams, Lifetime, LifetimeChoice, Points, RegressionParams};
 use mondrian_benches::{Table, timed, timed_on_thread};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -46,14 +46,10 @@ fn rows(n: usize, n_dims: usize, is_gaussian: bool) -> (Vec<f64>, Vec<f64>) {
     (x, y)
 }
 
-/// A stream's forest as Python starts it: without a box, the first 1024 rows fix box and scale.
+/// A stream's forest as Python starts it: the first 1024 rows fix the scale and, where none is given, the box.
 fn forest(bounds: Option<Bounds>) -> ForestParams {
     let lifetime = LifetimeChoice::Value(Lifetime::INFINITE);
-    let (weights, warm_up) = match bounds {
-        Some(_) => (WeightsChoice::Raw, None),
-        None => (WeightsChoice::Auto, Some(1024)),
-    };
-    ForestParams { n_trees: 10, lifetime, bounds, weights, warm_up, ..ForestParams::default() }
+    ForestParams { n_trees: 10, lifetime, bounds, warm_up: Some(1024), ..ForestParams::default() }
 }
 
 fn regression(bounds: Option<Bounds>) -> RegressionParams {
