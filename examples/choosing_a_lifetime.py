@@ -1,6 +1,6 @@
 """Choosing a lifetime: one fit gives the error at every lifetime.
 
-Training, validation and test rows are three different sets: the path chooses on the second, the third is looked at once.
+Training, validation and test rows are three different sets: the path chooses on the second, the third is used once.
 """
 
 # %% Data: a curve with noise.

@@ -21,7 +21,7 @@ here.merge(there)
 whole = MondrianForestRegressor(**settings).fit(X, y)
 print("merged = fitted on all:", np.abs(here.predict(X) - whole.predict(X)).max() < 1e-10)
 
-# %% A customer asks to be forgotten: the forest is the one that never saw the row.
+# %% A customer asks to be forgotten: the forest becomes the one that never learned the row.
 here.forget(X[[13]], y[[13]])
 without = MondrianForestRegressor(**settings).fit(np.delete(X, 13, axis=0), np.delete(y, 13))
 print("forgotten = never seen:", np.abs(here.predict(X) - without.predict(X)).max() < 1e-10)

@@ -23,4 +23,4 @@ fresh = np.concatenate([rng.uniform(0, 1, 200), rng.uniform(3, 4, 200)])[:, None
 truth = np.cos(3 * fresh[:, 0]) + 0.1 * rng.normal(size=400)
 interval = forest.predict_interval(fresh, coverage=0.9)
 inside = (interval[:, 0] <= truth) & (truth <= interval[:, 1])
-print(f"90 % intervals hold {100 * inside.mean():.0f} % of new targets")
+print(f"90 % intervals cover {100 * inside.mean():.0f} % of new targets")

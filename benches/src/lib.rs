@@ -1,4 +1,4 @@
-//! What the measurements share: real data, the split everybody compares on, and a stopwatch.
+//! Shared by the benchmarks: real data, the standard split, and timers.
 //!
 //! Each measurement is a program under `src/bin`, run as `cargo run --release -p mondrian-benches --bin NAME`.
 
@@ -7,14 +7,14 @@ mod table;
 
 pub use table::{Standardised, Table, data_folder, rmse};
 
-/// Seconds that this thread has had a processor, where the system says so; coarse (a few milliseconds).
+/// Processor seconds of this thread, if the system reports them; coarse (a few milliseconds).
 fn thread_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split_whitespace().next()?.parse::<f64>().ok()? * 1e-9)
 }
 
-/// Runs single-threaded `work` and gives its result with the processor seconds it took, so that other people's work
-/// on the machine counts as little as possible. Work of less than 200 ms is timed by the clock: the processor's seconds
+/// Runs single-threaded `work` and gives its result with the processor seconds it took, so that other work on the
+/// machine has as little effect as possible. Work of less than 200 ms is timed by the clock: the processor's seconds
 /// come in ticks of 4 ms.
 pub fn timed_on_thread<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let before = thread_seconds();
@@ -31,8 +31,8 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (result, start.elapsed().as_secs_f64())
 }
 
-/// Runs `work` and gives its result with the seconds this thread spent on a processor, where the system tells (Linux),
-/// else those that passed. On a shared machine only the former mean something.
+/// Runs `work` and returns its result with the processor seconds of this thread if the system reports them (Linux),
+/// else wall-clock seconds. On a shared machine only the former are meaningful.
 pub fn timed_on_processor<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let before = processor_seconds();
     let (result, passed) = timed(work);

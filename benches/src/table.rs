@@ -101,7 +101,7 @@ pub struct Standardised {
 }
 
 impl Standardised {
-    /// The first rows of each part, as many as asked for and there.
+    /// The first rows of each part, at most as many as requested.
     #[must_use]
     pub fn first(mut self, n_train: usize, n_test: usize) -> Self {
         let (n_train, n_test) = (n_train.min(self.train_y.len()), n_test.min(self.test_y.len()));

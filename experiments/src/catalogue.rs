@@ -55,7 +55,7 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "paths",
         title: "Regularization paths",
-        about: "Report, chapter 4: a model's error at every lifetime for the price of one fit. [How paths work](../paths.md).",
+        about: "Report, chapter 4: a model's error at every lifetime at the cost of one fit. [How paths work](../paths.md).",
     },
     Group {
         name: "grid",
@@ -65,7 +65,7 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "beyond",
         title: "Beyond the report",
-        about: "What the report says without a figure, or leaves open.",
+        about: "Statements of the report without a figure, and open questions.",
     },
 ];
 
@@ -122,7 +122,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "grid-irrelevant",
-        about: "greedy lifetimes when the second input says nothing",
+        about: "greedy lifetimes when the second input is irrelevant",
         group: "grid",
         tables: &[],
         run: grid_greedy::irrelevant,

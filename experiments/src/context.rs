@@ -1,4 +1,4 @@
-//! What an experiment is told: where the data are, the seed, whether it is the small version.
+//! The context of an experiment: the data folder, the seed, and whether it is the small version.
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ pub struct Context {
     pub seed: u64,
     /// A version of seconds, for tests.
     pub small: bool,
-    /// Whether to tell the progress on standard error.
-    pub talk: bool,
+    /// Whether to print progress on standard error.
+    pub verbose: bool,
 }
 
 impl Context {
@@ -45,8 +45,8 @@ impl Context {
     }
 
     /// Tells how far it is.
-    pub fn say(&self, text: &str) {
-        if self.talk {
+    pub fn log(&self, text: &str) {
+        if self.verbose {
             eprintln!("    {text}");
         }
     }

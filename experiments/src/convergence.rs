@@ -46,10 +46,11 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
          little more sensitive to randomness, in error and in the number of features.",
     );
     record.setting("training rows", context.pick(3000, 600));
-    record.setting("data", "cpu_act, and house_16h in the place of Census, which was not at hand; inputs standardised");
+    record
+        .setting("data", "cpu_act, and house_16h in the place of Census, which was not available; inputs standardised");
     record.setting(
         "λ and δ²",
-        "those of the least leave-one-out error of the exact kernel on 1500 rows, one pair a data set",
+        "those of the least leave-one-out error of the exact kernel on 1500 rows, one pair per data set",
     );
     record.setting("numbers of maps M =", format!("{sizes:?}; two Fourier columns for each map"));
     record.seeds = format!(
@@ -124,12 +125,12 @@ fn study(context: &Context, table: &str, name: &'static str, sizes: &[usize]) ->
     let (n_train, n_test) = context.pick((3000, 1500), (600, 400));
     let splits: Vec<Standardised> = all.iter().map(|s| table.split(*s as u32).first(n_train, n_test)).collect();
     let (lifetime, alpha) = choose(&splits[0], context.pick(1500, 600))?;
-    context.say(&format!("{name}: λ = {lifetime}, δ² = {alpha}"));
+    context.log(&format!("{name}: λ = {lifetime}, δ² = {alpha}"));
     let exact: Vec<f64> = splits.par_iter().map(|split| exact(split, lifetime, alpha)).collect::<Result<_>>()?;
     let of_map = |map: usize| -> Result<Vec<Vec<Fit>>> {
         let mut by_size = Vec::new();
         for &m in sizes {
-            context.say(&format!("{name}: {} × {m}", MAPS[map]));
+            context.log(&format!("{name}: {} × {m}", MAPS[map]));
             let seeds = seeds(context, m);
             let fit = |k: usize| fit(&splits[k], map, m, seeds[k], (lifetime, alpha), exact[k]);
             by_size.push((0..seeds.len()).into_par_iter().map(fit).collect::<Result<Vec<Fit>>>()?);
@@ -239,7 +240,7 @@ fn summarise(record: &mut Record, study: &Study, sizes: &[usize]) {
     let mut approaches = true;
     for (k, fits) in study.fits.iter().enumerate() {
         let excess = |size: usize| spread(&fits[size], |f| f.ratio).mean - 1.0;
-        // The report speaks of the first two.
+        // The report compares the first two.
         approaches &= k == 2 || excess(sizes.len() - 1) < 0.5 * excess(0);
         record.number(&format!("{name}_half_{k}"), half_way(fits, start, exact.mean));
         record.number(&format!("{name}_excess_{k}"), excess(sizes.len() - 1));

@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
         let data = Fold::new(context, fold)?;
         let model = data.fit(n_trees, LARGEST, context.seed + fold as u64)?;
         let path = model.path(&[data.test()?], &mut Progress::none())?;
-        // The slow way: forget a row, ask about it, learn it again.
+        // The slow twin: forget a row, evaluate it, learn it again.
         let view = model.at(Lifetime::new(CHECKED)?)?;
         let fast = view.leave_one_out(data.train()?)?;
         let mut without = data.fit(n_trees, CHECKED, context.seed + fold as u64)?;
@@ -46,7 +46,8 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     let mut record = Record::new(
         "density-path",
         "Path of a density forest, with leave-one-out",
-        "The path of density estimation on iris setosa is had as for regression, and the leave-one-out likelihood with it. As \
+        "The path of density estimation on iris setosa is computed as for regression, together with the leave-one-out \
+         likelihood. As \
          expected the validation and the leave-one-out likelihood (all normalised by the number of rows) peak and then fall as the \
          more flexible model overfits the training rows.",
     );
@@ -125,9 +126,10 @@ fn summarise(record: &mut Record, runs: &[Run]) -> Result<()> {
     let top = record.numbers["validation_peak"].max(record.numbers["left_out_peak"]);
     record.figures.push(Figure {
         file: "density-path".to_owned(),
-        caption: "Mean log density of training rows, held-out rows and left-out rows at every lifetime. Left one path with all its \
-                  jumps; right the mean over the folds, near the peaks."
-            .to_owned(),
+        caption:
+            "Mean log density of training rows, held-out rows and left-out rows at every lifetime. Left: one path \
+        with all its jumps; right: the mean over the folds, near the peaks."
+                .to_owned(),
         panels: vec![
             chart("One path", (0..3).map(first).collect(), Axis::linear("mean log density, nats")),
             chart(

@@ -11,7 +11,7 @@ use crate::plot::{Axis, Figure, Line, Panel, Style};
 use crate::record::Record;
 
 const NOISE: f64 = 0.15;
-/// A normal variable lies within so many deviations with probability 0.9.
+/// A normal variable is within this many standard deviations of its mean with probability 0.9.
 const NINETY: f64 = 1.645;
 /// Inside, in the gap, near and far outside.
 const PLACES: [f64; 4] = [0.5, 1.5, 2.6, 8.0];
@@ -145,7 +145,7 @@ fn summarise(record: &mut Record, bands: &[Bands; 3], queries: &[f64], (x, y): (
     record.claim(
         "not overconfident",
         bands[..2].iter().all(|band| band.at[3].1 > 2.0 * band.at[0].1 && band.at[1].1 > band.at[0].1),
-        "both forests are less sure in the gap, and far away at most half as sure as among the rows",
+        "both forests are less certain in the gap, and far away at most half as certain as among the rows",
     );
     record.table(
         "Predictive mean ± deviation",

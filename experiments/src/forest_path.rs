@@ -90,11 +90,12 @@ fn summarise(record: &mut Record, runs: &[&[Run]; 2]) {
     record.number("difference", difference);
     record.number("rise", record.numbers["hierarchical_end"] / record.numbers["hierarchical_least"] - 1.0);
     record.see(
-        "With the report's leaves, each on its own, the training error goes from {independent_train_start:.2} to \
+        "With the report's independent leaves the training error goes from {independent_train_start:.2} to \
          {independent_train_end:.2} MW and the validation error to {independent_least:.2} at λ = {independent_best:.2} and back up to \
-         {independent_end:.2}: at large lifetimes ever more rows lie in cells without training rows, where the prior answers. With means \
-         drawn around their parents' (our default) it goes down to {hierarchical_least:.2} at λ = {hierarchical_best:.2} and ends at \
-         {hierarchical_end:.2}, {rise:%} above: such a forest hardly overfits, and does better. The drawn path has \
+         {independent_end:.2}: at large lifetimes more and more rows are in cells without training rows, where the \
+         prediction is the prior. With hierarchical leaves (the default) it decreases to {hierarchical_least:.2} at λ = \
+         {hierarchical_best:.2} and ends at \
+         {hierarchical_end:.2}, {rise:%} above: such a forest hardly overfits, and has a lower error. The drawn path has \
          {independent_cuts:.0} jumps.",
     );
     let falls = |run: &Run| run.path.train()[run.path.len() - 1] < 0.5 * run.path.train()[0];
@@ -144,10 +145,10 @@ fn summarise(record: &mut Record, runs: &[&[Run]; 2]) {
     };
     record.figures.push(Figure {
         file: "forest-path".to_owned(),
-        caption: "Training and validation error of a forest at every lifetime, from one fit: every leaf on its own, as in the \
-                  report, and means drawn around the parent's. Of the jumps the least and greatest value of each of 250 stretches is \
-                  drawn."
-            .to_owned(),
+        caption:
+            "Training and validation error of a forest at every lifetime, from one fit: with independent leaves, as \
+        in the report, and with hierarchical leaves. The smallest and largest value of each of 250 intervals are drawn."
+                .to_owned(),
         panels: vec![chart("Independent leaves", &runs[0][0]), chart("Hierarchical leaves", &runs[1][0])],
     });
 }

@@ -36,8 +36,9 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     let mut record = Record::new(
         "grid-altitude",
         "Altitudes",
-        "On the 3D Road Network (two inputs), with 10 000 training rows, where the exact kernel would cost too much, greedy brings \
-         the validation error down step by step and finds a good pair of lifetimes, though nothing promises the best pair.",
+        "On the 3D Road Network (two inputs), with 10 000 training rows, where the exact kernel would cost too much, \
+         greedy search lowers the validation error step by step and finds a good pair of lifetimes, without a guarantee \
+         that it is the best.",
     );
     record.setting("grids M =", N_GRIDS);
     record.setting("α =", ALPHA);
@@ -61,9 +62,11 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
         }
     }
     record.see(
-        "The full road set was not at hand. A stand-in of its size, land altitudes with 10 000 training rows: {gebco_steps} steps in \
+        "The full road set was not available. On a substitute of its size, land altitudes with 10 000 training rows: \
+         {gebco_steps} steps in \
          {gebco_seconds:.0} s, from {gebco_start:.0} to {gebco_least:.0} metres with {gebco_features} features and lifetimes \
-         {gebco_lifetime_1:.2} and {gebco_lifetime_2:.2}. Its true first rows, 4000 of them to learn: {road_steps} steps in \
+         {gebco_lifetime_1:.2} and {gebco_lifetime_2:.2}. On the first rows of the road set, 4000 of them to learn: \
+         {road_steps} steps in \
          {road_seconds:.0} s, from {road_start:.2} to {road_least:.2} metres with {road_features} features and lifetimes \
          {road_lifetime_1:.2} and {road_lifetime_2:.2}; those rows cover the first roads only.",
     );
@@ -74,17 +77,18 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
         "greedy more than halves the validation error on both sets",
     );
     let both = |d: &Descent| d.lifetimes[d.lifetimes.len() - 1].iter().all(|l| *l > 0.0);
-    record.claim("both lifetimes", both(&gebco) && both(&road), "both lifetimes grow: both inputs matter");
-    for (file, title, descent) in
-        [("grid-gebco", "GEBCO altitude (stand-in)", &gebco), ("grid-road", "3D Road Network, first 5000 rows", &road)]
-    {
+    record.claim("both lifetimes", both(&gebco) && both(&road), "both lifetimes grow: both inputs are relevant");
+    for (file, title, descent) in [
+        ("grid-gebco", "GEBCO altitude (substitute)", &gebco),
+        ("grid-road", "3D Road Network, first 5000 rows", &road),
+    ] {
         record.figures.push(figure(file, title, descent));
     }
     Ok(record)
 }
 
 fn descend(context: &Context, table: &str, n_train: usize) -> Result<Descent> {
-    context.say(table);
+    context.log(table);
     let split = context.table(table)?.split(context.seed as u32).first(n_train, context.pick(1000, 300));
     let state = GridState::new(
         MondrianGrid::new(N_GRIDS, context.seed + 1)?,
@@ -113,7 +117,7 @@ fn figure(file: &str, title: &str, descent: &Descent) -> Figure {
         |value: &dyn Fn(usize) -> f64| (0..descent.errors.len()).map(|k| (k as f64, value(k))).collect::<Vec<_>>();
     Figure {
         file: file.to_owned(),
-        caption: format!("{title}: validation error and lifetimes as greedy goes on."),
+        caption: format!("{title}: validation error and lifetimes during the greedy search."),
         panels: vec![
             Panel::chart(
                 title,

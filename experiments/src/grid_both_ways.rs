@@ -43,14 +43,14 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
         seeds.par_iter().map(|s| Ok(toy(&SCENES[0], *s).lattice(size)?)).collect::<Result<_>>()?;
     let mut walks: Vec<Vec<Vec<Walk>>> = Vec::new();
     for scene in &SCENES {
-        context.say(scene.name);
+        context.log(scene.name);
         let of_seed = |s: &u64| KINDS.iter().map(|(kind, _)| Ok(toy(scene, *s).walk(*kind, budget)?)).collect();
         walks.push(seeds.par_iter().map(of_seed).collect::<Result<_>>()?);
     }
     let mut record = Record::new(
         "grid-both-ways",
         "Greedy both ways gets stuck",
-        "A greedy search that may also remove a cut, where that leads to the lowest error, gets stuck easily in local minima.",
+        "A greedy search that may also remove a cut, where that leads to the lowest error, easily ends in local minima.",
     );
     record.setting("targets", "those of the table, with 5, 10 and 3 grids");
     SETTINGS.iter().for_each(|(name, value)| record.setting(name, value));
@@ -119,7 +119,8 @@ fn summarise(record: &mut Record, lattices: Vec<Lattice>, walks: &[Vec<Vec<Walk>
         file: "grid-both-ways".to_owned(),
         caption:
             "The path of greedy both ways from (0, 0) until no neighbour is better; and the least error so far of all \
-                  searches on three sets, first seed. A line that ends early is a search that has ended or spent its evaluations."
+                  searches on three sets, first seed. A line that ends early is a search that has finished or used up its \
+                  evaluations."
                 .to_owned(),
         panels,
     });

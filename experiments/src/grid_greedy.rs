@@ -96,7 +96,8 @@ pub(crate) fn surface(context: &Context) -> Result<Record> {
     }
     record.see(
         "In the picture (seed {drawn}) the walk comes down from {start:.3} to {least:.4} in {steps} steps; the least of all configurations is \
-         {lattice_least:.4}. Over the seeds greedy meets the very minimum of the lattice {found} times of {seeds} and its best is on \
+         {lattice_least:.4}. Over the seeds greedy search reaches the minimum of the lattice {found} times of {seeds} and \
+         its best is on \
          average {excess:%} above it, at worst {worst:%}.",
     );
     let near = runs.iter().filter(|run| excess(run) < 0.1).count();
@@ -108,19 +109,20 @@ pub(crate) fn surface(context: &Context) -> Result<Record> {
     );
     record.claim("near", 2 * near > runs.len(), "with most seeds greedy comes within 10 % of it ({near} of {seeds})");
     let caption = "Validation error after a number of cuts in each dimension (dark is low), the greedy path and the nodes it \
-                   considered; a ring is around the least of all. The seed is the first whose walk meets that. Right the error along the path.";
+                   considered; a ring marks the minimum. The seed is the first whose path reaches it. Right: the error \
+                   along the path.";
     record.figures.push(figure("grid-surface", caption, "All configurations of a toy set", runs, drawn));
     Ok(record)
 }
 
-/// The second input says nothing.
+/// The second input is irrelevant.
 pub(crate) fn irrelevant(context: &Context) -> Result<Record> {
     let runs = runs(context, |a, _| (6.0 * a).sin())?;
     let mut record = Record::new(
         "grid-irrelevant",
         "An irrelevant input",
-        "When the second input has nothing to do with the target, greedy raises the lifetime of the first almost only; by chance \
-         it also raises the second now and then, and never takes that back.",
+        "When the second input has nothing to do with the target, greedy search raises almost only the lifetime of the \
+         first; by chance it sometimes also raises the second, and never undoes that.",
     );
     settings(&mut record, context, "sin 6x₁", runs.len());
     // Where the error is least: what one would keep.

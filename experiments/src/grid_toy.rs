@@ -70,7 +70,7 @@ impl Walk {
         Path { name: name.to_owned(), colour: 0, x, y, joined: true }
     }
 
-    /// The neighbours that an increasing search looked at on its way.
+    /// The neighbours that an increasing search evaluated.
     pub(crate) fn considered(&self, size: usize) -> Path {
         let mut seen = std::collections::BTreeSet::new();
         for c in &self.cuts {

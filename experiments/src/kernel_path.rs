@@ -148,7 +148,7 @@ fn summarise(record: &mut Record, runs: &[Run], exact: &[(f64, f64)]) {
     let few = lines.clone();
     record.figures.push(Figure {
         file: "kernel-path".to_owned(),
-        caption: "Validation error at every lifetime for several seeds, and of the exact kernel at some. Right the first part."
+        caption: "Validation error at every lifetime for several seeds, and of the exact kernel at some. Right: the first part."
             .to_owned(),
         panels: vec![
             Panel::chart("CPU, M = 50", Axis::linear("lifetime λ, 1/deviation of an input"), Axis::linear("validation RMSE, % of time"), lines),

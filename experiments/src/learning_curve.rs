@@ -89,7 +89,7 @@ fn curve(context: &Context, table: &str, name: &'static str, sizes: &[usize]) ->
         .collect::<Result<_>>()?;
     let mut fits = Vec::new();
     for &n in &sizes {
-        context.say(&format!("{name}: {n} rows"));
+        context.log(&format!("{name}: {n} rows"));
         let one = |k: usize| -> Result<[Fit; 3]> {
             let with = |model, kept| fit(context, &splits[k], n, seeds[k], model, kept);
             Ok([

@@ -39,7 +39,7 @@ enum Plan {
     Run(Context, Vec<&'static Experiment>),
 }
 
-/// Standard error tells what went wrong; the code whether the arguments (2) or the work (1) did.
+/// The error is printed on standard error; the exit status is 2 for invalid arguments and 1 for other errors.
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let (outcome, code) = match plan(&arguments) {
@@ -71,7 +71,7 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
         rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global().context("--threads")?;
     }
     let data = arguments.data.clone().or_else(mondrian_benches::data_folder);
-    let context = Context { data, seed: arguments.seed, small: arguments.small, talk: true };
+    let context = Context { data, seed: arguments.seed, small: arguments.small, verbose: true };
     chosen.iter().try_for_each(|experiment| has_tables(&context, experiment))?;
     Ok(Plan::Run(context, chosen))
 }

@@ -93,8 +93,8 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     let mut record = Record::new(
         "online",
         "Online is batch",
-        "No figure; the report says that conditional Mondrians let a tree be extended as rows arrive. Here every draw is a function \
-         of its place, so a tree that learned row by row is the tree of a batch, bit by bit.",
+        "No figure; the report says that conditional Mondrians let a tree be extended as rows arrive. Here every draw is \
+         a function of its node's key, so a tree grown row by row is identical to that of a batch, bit for bit.",
     );
     record.setting("data", "ccpp, standardised, infinite lifetime, hierarchical leaves, automatic prior and noise");
     record.setting("trees M =", n_trees);
@@ -132,7 +132,7 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
         exact,
         "all trees are the same and all predictions equal to the last bit, at every moment",
     );
-    record.claim("forget", forgotten == n_trees, "forgetting rows gives the trees that never saw them");
+    record.claim("forget", forgotten == n_trees, "forgetting rows gives the trees that never learned them");
     record.claim("merge", together == n_trees, "merging two halves gives the trees of the whole");
     record.table(
         "The stream",
@@ -167,7 +167,7 @@ fn learn(context: &Context, stream: &Stream, checkpoints: &[usize]) -> Result<(V
     let (mut done, mut seconds) = (1, 0.0);
     let mut moments = Vec::new();
     for &rows in checkpoints {
-        context.say(&format!("{rows} rows"));
+        context.log(&format!("{rows} rows"));
         let (learned, took) = timed(|| -> Result<()> {
             for row in done..rows {
                 let (x, y) = stream.rows(row, row + 1)?;

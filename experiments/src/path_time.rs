@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
             "at {n} lifetimes evenly up to Λ, each with the errors of both sets; a path's time is the median of three"
         ),
     );
-    record.seeds.push_str("one; times are by the clock and depend on what else the machine does, their ratio less");
+    record.seeds.push_str("one; times are wall-clock times and depend on other work on the machine, their ratio less");
     for race in &races {
         for (what, value) in [
             ("path", race.path_seconds),
@@ -104,7 +104,7 @@ fn figure(races: &[Race], n: usize) -> Figure {
     }
     Figure {
         file: "path-time".to_owned(),
-        caption: "Seconds for so many lifetimes by refitting, against one path with all of them.".to_owned(),
+        caption: "Seconds for a number of lifetimes by refitting, against one path with all of them.".to_owned(),
         panels: vec![Panel::chart(
             "Where a path begins to pay",
             Axis::log("number of lifetimes"),
@@ -122,7 +122,7 @@ fn race(
     path: impl Fn() -> Result<RegularizationPath>,
     refit: impl Fn(Lifetime) -> Result<[f64; 2]>,
 ) -> Result<Race> {
-    context.say(name);
+    context.log(name);
     // The median of three: refits are many and their noise averages out, a single path's does not.
     let mut seconds = Vec::new();
     let mut found = None;

@@ -27,7 +27,7 @@ pub fn run(experiment: &Experiment, context: &Context, folder: &Path) -> Result<
     Ok(record)
 }
 
-/// Seconds that all threads of this process have had a processor, where the system tells (Linux, in ticks of 10 ms).
+/// Processor seconds of all threads of this process, if the system reports them (Linux, in ticks of 10 ms).
 fn processor_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The name, in parentheses, may hold spaces: fields are counted after it.

@@ -35,7 +35,7 @@ pub struct Record {
     pub threads: usize,
     /// How long it took, by the clock.
     pub seconds: f64,
-    /// Processor time it took, where the system says so: on a shared machine this is the figure that means something.
+    /// Processor time, if the system reports it: on a shared machine only this figure is meaningful.
     #[serde(default)]
     pub processor_seconds: Option<f64>,
     /// Whether it was compiled with assertions and overflow checks, the profile of the tests.
@@ -179,7 +179,8 @@ impl Record {
         self.claims.iter().find(|c| c.name == claim).map(|c| c.holds)
     }
 
-    /// Replaces `{name}` (four significant digits), `{name:.2}` (so many decimals) and `{name:%}` (per cent) by numbers.
+    /// Replaces `{name}` (four significant digits), `{name:.2}` (this many decimals) and `{name:%}` (per cent) by
+    /// numbers.
     ///
     /// # Errors
     /// If there is no number of that name.

@@ -1,4 +1,4 @@
-//! Iris setosa: training and test likelihood against the lifetime, fitted anew at each and by the path.
+//! Iris setosa: training and test likelihood against the lifetime, by a refit at each lifetime and by the path.
 
 use anyhow::Result;
 use mondrian::Lifetime;
@@ -35,7 +35,7 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     let mut record = Record::new(
         "setosa-density",
         "Iris setosa: likelihood against lifetime",
-        "A forest of M = 200 trees, trained anew at each of several lifetimes: the likelihood of the training rows goes up with \
+        "A forest of M = 200 trees, retrained at each of several lifetimes: the likelihood of the training rows goes up with \
          the lifetime, that of the test rows peaks and then falls as the model fits noise. The lifetime sets the complexity.",
     );
     record.setting("trees M =", n_trees);
@@ -127,7 +127,7 @@ fn summarise(record: &mut Record, lifetimes: &[f64], curves: &[Curves]) {
     record.figures.push(Figure {
         file: "setosa-density".to_owned(),
         caption: "Mean log density over the folds (line: the path; band: one standard deviation over folds; dots: a new forest \
-                  for each lifetime). Left as in the report; right the test rows alone."
+                  for each lifetime). Left: as in the report; right: the test rows alone."
             .to_owned(),
         panels: vec![
             Panel::chart("Iris setosa", Axis::linear("lifetime λ, 1/cm"), Axis::linear("mean log density, nats"), vec![

@@ -26,7 +26,7 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     // An automatic κ is another for few trees than for many: averaging does part of its work. Trees of one law have one.
     let prior = prior_of_many(&split, context.seed)?;
     for &m in sizes {
-        context.say(&format!("{m} trees"));
+        context.log(&format!("{m} trees"));
         // The error of one tree varies most, and costs least.
         let n_seeds = seeds.len() as u64 * (20 / m as u64).max(1);
         let more = (0..n_seeds).into_par_iter().map(|k| forest(&split, m, context.seed + k, prior));
@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
     let mut record = Record::new(
         "tree-count",
         "How many trees",
-        "No figure; the report says that averaging trees reduces bias. It is the variance that it reduces (docs/corrections.md): \
+        "No figure; the report says that averaging trees reduces bias. It reduces the variance (docs/corrections.md): \
          the expected squared error of M independent trees is a + b/M.",
     );
     record.setting("data", format!("ccpp, {} rows to learn, {} to test", split.train_y.len(), split.test_y.len()));
@@ -93,7 +93,7 @@ fn summarise(record: &mut Record, sizes: &[usize], [forest, kernel, features]: &
     let last = sizes.len() - 1;
     // The mean of squares, not the square of the mean.
     let square = |s: &Spread| s.mean * s.mean + s.deviation * s.deviation;
-    // a + b/M through the first and the last size; how well it says the rest.
+    // a + b/M through the first and the last size, and its error at the other sizes.
     let (one, many, n) = (square(&forest[0]), square(&forest[last]), sizes[last] as f64);
     let b = (one - many) / (1.0 - 1.0 / n);
     let a = one - b;

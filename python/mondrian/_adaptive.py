@@ -5,32 +5,32 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
-#: Windows that run side by side, and how fast their losses are forgotten, per row.
+#: Lengths of the windows, and the discount of their losses per row.
 WINDOWS = (250, 1000, 4000, None)
 DECAY = 0.99
-#: How much a member counts whose loss is larger than the least: at 10 % more, a factor of e.
+#: How fast the weight of a member decreases with its loss: by a factor of e at 10 % above the smallest.
 SHARPNESS = 10.0
-#: A batch is asked about and then learned so many rows at a time, fewer than the shortest window holds.
+#: A batch is predicted and then learned this many rows at a time, fewer than the shortest window.
 BLOCK = 250
-#: Log densities below this count as it: a row outside a box must not decide for ever.
+#: Log densities are clipped from below at this value: a row outside a box must not determine the weights forever.
 _LEAST_LOG = -700.0
 
 
 def relative_shares(losses):
-    """Weights of members by positive losses: only their quotients matter, so that units do not."""
+    """Weights of members from positive losses: only their ratios matter, so the weights do not depend on units."""
     least = losses.min()
     shares = np.exp(-SHARPNESS * (losses - least) / max(least, 1e-12))
     return shares / shares.sum()
 
 
 def likelihood_shares(losses):
-    """Weights of members by negative log likelihoods: their posterior, were old rows not forgotten."""
+    """Weights of members from negative log likelihoods: their posterior, except that old rows are discounted."""
     shares = np.exp(losses.min() - losses)
     return shares / shares.sum()
 
 
 class Adaptive:
-    """The members of a fitted estimator, the one of all rows last."""
+    """The members of a fitted estimator; the last one has all rows."""
 
     def __init__(self, members, shares_of, losses_of):
         self._members, self._shares_of, self._losses_of = members, shares_of, losses_of
@@ -38,7 +38,7 @@ class Adaptive:
 
     @property
     def whole(self):
-        """The member that holds all rows."""
+        """The member with all rows."""
         return self._members[-1]
 
     def shares(self):
@@ -46,7 +46,7 @@ class Adaptive:
         return self._shares_of(self._losses)
 
     def learn(self, X, y, first):
-        """Learns validated rows, blocks of them after each other; each counts as predicted before it was learned."""
+        """Learns validated rows block by block; the loss of each row is that of a prediction before it was learned."""
         for start in range(0, len(X), BLOCK):
             rows = slice(start, start + BLOCK)
             batch = (X[rows],) if y is None else (X[rows], y[rows])
@@ -57,24 +57,24 @@ class Adaptive:
                 self._losses = DECAY * self._losses + row
             first = False
 
-    def answer(self, question, X, arguments):
-        """What all members together say of rows."""
-        if question not in ("predict", "predict_with_std", "predict_proba", "log_density"):
-            raise ValueError(f'a forest with window="adaptive" is several forests: {question} is a question about one')
-        shares, said = self.shares(), [member._ask(question, X, *arguments) for member in self._members]
-        if question == "predict_with_std":
-            mean = _mixed(shares, [mean for mean, _ in said])
-            square = _mixed(shares, [std**2 + (each - mean) ** 2 for each, std in said])
+    def predict(self, method, X, arguments):
+        """The combined prediction of all members."""
+        if method not in ("predict", "predict_with_std", "predict_proba", "log_density"):
+            raise ValueError(f'a forest with window="adaptive" consists of several forests: {method} is defined for one only')
+        shares, predicted = self.shares(), [member._call(method, X, *arguments) for member in self._members]
+        if method == "predict_with_std":
+            mean = _mixed(shares, [mean for mean, _ in predicted])
+            square = _mixed(shares, [std**2 + (each - mean) ** 2 for each, std in predicted])
             return mean, np.sqrt(square)
-        if question == "log_density":
+        if method == "log_density":
             with np.errstate(divide="ignore"):
-                return np.log(_mixed(shares, [np.exp(logs) for logs in said]))
-        return _mixed(shares, said)
+                return np.log(_mixed(shares, [np.exp(logs) for logs in predicted]))
+        return _mixed(shares, predicted)
 
 
-def _mixed(shares, said):
-    """The weighted mean of what members say, added up in their order."""
-    return sum(share * numbers for share, numbers in zip(shares.tolist(), said))
+def _mixed(shares, predicted):
+    """The weighted mean of the members' predictions, summed in their order."""
+    return sum(share * numbers for share, numbers in zip(shares.tolist(), predicted))
 
 
 def squared_errors(members, X, y):
@@ -84,7 +84,7 @@ def squared_errors(members, X, y):
 
 
 def log_losses(members, X, y):
-    """Log losses of members, which know the same classes; a class that is new counts as one of probability 0.001."""
+    """Log losses of members, which have the same classes; a new class counts as one of probability 0.001."""
     classes = members[0].classes_
     places = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     known = classes[places] == y
@@ -99,5 +99,5 @@ def negative_logs(members, X):
 
 
 def members_of(estimator):
-    """Unfitted members of an estimator, the one of all rows last."""
+    """Unfitted members of an estimator; the last one keeps all rows."""
     return [clone(estimator).set_params(window=window, verbose=False) for window in WINDOWS]

@@ -16,12 +16,12 @@ from ._dates import with_days
 from ._docs import documented
 from ._progress import listener_of
 
-#: There is one such object for native doubles, and to look whether it is that one takes no time.
+#: The dtype of native doubles is a single object, so an identity test is fast.
 FLOAT64 = np.dtype(np.float64)
 
 
 def all_or_nothing(method):
-    """A method that learns: if it fails, the estimator is as it was, fitted or not."""
+    """Decorator of methods that learn: if one fails, the estimator is left as it was, fitted or not."""
 
     @functools.wraps(method)
     def learning(self, *arguments, **options):
@@ -48,15 +48,15 @@ class MondrianEstimator(BaseEstimator):
     """Base of every estimator; the fitted core model is ``_model``."""
 
     def _keep(self, arguments):
-        """Stores the constructor's arguments, its ``locals()``, unchanged: ``fit`` checks them."""
+        """Stores the constructor's arguments, given by its ``locals()``, unchanged: ``fit`` checks them."""
         for name, value in arguments.items():
             if name != "self":
                 setattr(self, name, value)
 
     def _rows(self, X, *, reset=False, **options):
-        """Validated rows; those of a model from the program are prepared as it prepared its own.
+        """Validated rows; for a model written by the program they are prepared as in the program.
 
-        The core checks that numbers are finite, and reports row and column of one that is not.
+        The core checks that numbers are finite, and reports row and column of a non-finite number.
         """
         prepared = self._prepared(X, reset)
         if prepared is not None:
@@ -71,7 +71,7 @@ class MondrianEstimator(BaseEstimator):
         return self._validated(X, y, reset=reset, **options)
 
     def _validated(self, X, *y, **options):
-        """What scikit-learn makes of rows; of text in a frame it does not say where."""
+        """Rows validated by scikit-learn, with the column added to its error about text in a frame."""
         X = with_days(X)
         try:
             return validate_data(self, X, *y, dtype=np.float64, ensure_all_finite=False, **options)
@@ -90,7 +90,7 @@ class MondrianEstimator(BaseEstimator):
 
     def _prepared(self, X, reset):
         if reset:
-            # Learning anew starts from rows as they are.
+            # A new fit starts from unprepared rows.
             self.__dict__.pop("preparation_", None)
         preparation = self.__dict__.get("preparation_")
         return None if preparation is None else preparation.transform(X)
@@ -103,7 +103,7 @@ class MondrianEstimator(BaseEstimator):
         return None if names is None else list(names)
 
     def _query(self, X):
-        """Rows to look up. A plain float64 array of the right shape needs no more checks than the core's own."""
+        """Rows of a query. A plain float64 array of the right shape needs no checks besides the core's."""
         if self._is_plain(X):
             return X
         check_is_fitted(self)
@@ -122,19 +122,19 @@ class MondrianEstimator(BaseEstimator):
             and "preparation_" not in known
         )
 
-    def _ask(self, question, X, *arguments):
+    def _call(self, method, X, *arguments):
         """The result of a method of the core on rows."""
         X = self._query(X)
         if "_members" in self.__dict__:
-            return self._members.answer(question, X, arguments)
-        return getattr(self._model, question)(X, *arguments, self._threads(len(X)))
+            return self._members.predict(method, X, arguments)
+        return getattr(self._model, method)(X, *arguments, self._threads(len(X)))
 
     def _work(self, n_rows=None, progress=None):
         """Options of long calls into the core: the number of threads and the progress callback."""
         return self._threads(n_rows), self._listener(progress)
 
     def _threads(self, n_rows=None):
-        """Threads for a call; few rows are looked up fastest by one."""
+        """Threads for a call; a single thread is fastest for few rows."""
         if n_rows is not None and n_rows <= 16:
             return 1
         return parameters.threads_of(self.n_jobs)
@@ -152,7 +152,8 @@ class MondrianEstimator(BaseEstimator):
     def save(self, path, *, target="target"):
         """Write the fitted model to a file, which :func:`mondrian.load` and the program ``mondrian`` open.
 
-        The file appears whole or not at all. It holds no code: opening one from elsewhere is safe.
+        The file is written completely or not at all. It contains no code: opening a file from an untrusted source is
+        safe.
 
         Parameters
         ----------
@@ -160,11 +161,11 @@ class MondrianEstimator(BaseEstimator):
             The file.
         target : str, default="target"
             Name of the predicted column for the program. Inputs are named as in the frame the model was
-            fitted on, else ``column1``, ``column2`` and so on, as the program calls columns without names.
+            fitted on, else ``column1``, ``column2`` and so on, as in the program for columns without names.
         """
         check_is_fitted(self)
         if "_members" in self.__dict__:
-            raise ValueError('a file holds one model: pickle a forest with window="adaptive", which is several, instead')
+            raise ValueError('a file contains one model, but window="adaptive" has several: pickle the forest instead')
         _files.write_whole(path, self._model.to_bytes(_files.notes_of(self, target)))
 
     def _state(self):
@@ -172,15 +173,15 @@ class MondrianEstimator(BaseEstimator):
         return {}
 
     def _restore(self, model, state, target):
-        """Becomes the estimator of a loaded model; ``target`` is the program's word on it, or None."""
+        """Restores the estimator of a loaded model; ``target`` is the program's description of the target, or None."""
         return self._take(model)
 
     def _program_levels(self):
-        """The categories of each input as the program spells them, None for an input of numbers."""
+        """The categories of each input as in the program, None for an input of numbers."""
         return [None] * self.n_features_in_
 
     def _models_missing_cells(self):
-        """Whether the model takes rows with missing cells as they are."""
+        """Whether the model accepts rows with missing cells."""
         return False
 
     def _program_target(self, name):
@@ -206,8 +207,8 @@ class Regressor(MondrianEstimator):
             Only if ``return_std``.
         """
         if not return_std:
-            return self._shaped(self._ask("predict", X))
-        mean, std = self._ask("predict_with_std", X)
+            return self._shaped(self._call("predict", X))
+        mean, std = self._call("predict_with_std", X)
         return self._shaped(mean), self._shaped(std)
 
     def _shaped(self, numbers):
@@ -226,7 +227,7 @@ class Regressor(MondrianEstimator):
         smoothing : ndarray of shape (n_query, n_train)
             In the order of the training rows; a forest counts a row of whole-number weight w as w rows.
         """
-        return self._ask("equivalent_kernel", X_query)
+        return self._call("equivalent_kernel", X_query)
 
 
 @documented
@@ -234,7 +235,7 @@ class Classifier(MondrianEstimator):
     """Probabilities of classes."""
 
     def predict_proba(self, X):
-        """The probability of each class; where a row is uninformative, the prior.
+        """The probability of each class; the prior where the data are uninformative.
 
         {rows}
 
@@ -242,7 +243,7 @@ class Classifier(MondrianEstimator):
         -------
         shares : ndarray of shape (n_samples, n_classes)
         """
-        return self._ask("predict_proba", X)
+        return self._call("predict_proba", X)
 
     def predict(self, X):
         """The most probable class of each row.
@@ -268,14 +269,14 @@ class Classifier(MondrianEstimator):
 
 
 def are_classes(y):
-    """Whether targets look like classes: texts, booleans, or few whole numbers."""
+    """Whether targets are probably classes: texts, booleans, or few whole numbers."""
     if y.dtype.kind not in "fiu":
         return True
     return len(np.unique(y)) <= min(20, max(2, len(y) // 10)) and bool((y == np.round(y)).all())
 
 
 def numbers_of(y, classes):
-    """The number of each label's class among the sorted ones, as the core takes it."""
+    """The number of each label's class among the sorted ones, as the core expects it."""
     return np.searchsorted(classes, y).astype(np.uint32)
 
 
@@ -302,12 +303,12 @@ def sample_weights(sample_weight, X):
     return np.ascontiguousarray(weights)
 
 
-#: More copies of rows than this are not made.
+#: Largest number of copies of rows.
 _MOST_COPIES = 2**24
 
 
 def repeated(X, y, weights):
-    """Rows of whole-number weights as so many rows, so that everything automatic sees them so; other weights stay."""
+    """Rows repeated by whole-number weights, so that automatic values count them so; other weights are kept."""
     if weights is None or (weights != np.floor(weights)).any():
         return X, y, weights
     if weights.sum() > max(_MOST_COPIES, 2 * len(X)):

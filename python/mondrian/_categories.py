@@ -16,11 +16,11 @@ def is_polars(X):
 
 
 class Categories:
-    """The categorical columns of a table, learned once: code k is the k-th category, a missing cell stays missing, and a
-    category that was not there gets a code of its own."""
+    """The categorical columns of a table, learned once: code k is the k-th category, a missing cell stays missing, and an unseen category gets a separate code."""
 
     def __init__(self, X, categorical_features):
-        # Lists and other array-likes are turned into arrays first; what is no table, the checks of fit refuse.
+        # Lists and other array-likes are converted to arrays first; the checks of fit refuse anything that is not a
+        # table.
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         n_columns = shape[1] if len(shape) == 2 else 0
         names = [str(name) for name in X.columns] if is_frame(X) else None
@@ -31,7 +31,7 @@ class Categories:
                 self.levels[int(number)] = _levels(_column(X, int(number)))
 
     def encode(self, X):
-        """The table with codes where categories were."""
+        """The table with categories replaced by codes."""
         if not self.levels or not is_frame(X) or X.shape[1] != len(self.mask):
             return X
         codes = {number: _codes(_column(X, number), levels) for number, levels in self.levels.items()}
@@ -46,12 +46,12 @@ class Categories:
         return X
 
     def to_json(self):
-        """What a file keeps."""
+        """The content stored in a file."""
         return {"mask": self.mask.tolist(), "levels": {str(k): v for k, v in self.levels.items()}}
 
     @classmethod
     def from_json(cls, noted):
-        """What a file kept."""
+        """Restored from the content of a file."""
         made = cls.__new__(cls)
         made.mask = np.array(noted["mask"], dtype=bool)
         made.levels = {int(k): v for k, v in noted["levels"].items()}
@@ -59,7 +59,7 @@ class Categories:
 
 
 def text_in(X):
-    """The name of the first column of a frame that holds a text which is no number, and that text; None if there is none."""
+    """The name of the first column of a frame with a text that is not a number, and that text; None if there is none."""
     for number in range(X.shape[1]) if is_frame(X) else ():
         for value in _values(_column(X, number)):
             if isinstance(value, str) and not _is_number(value):
@@ -120,7 +120,7 @@ def _plain(value):
 
 
 def _values(column):
-    """The cells as plain values, None where one is missing."""
+    """The cells as plain values, None for missing ones."""
     if hasattr(column, "to_list") and type(column).__module__.split(".")[0] == "polars":
         return column.to_list()
     missing = column.isna().to_numpy()

@@ -20,14 +20,15 @@ from ._trees import ForestEstimator, labelled_sets
 class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
     """A Mondrian forest for classification that learns online, forgets and merges exactly.
 
-    Class probabilities of a cell are drawn around its parent's by a hierarchical normalized stable process.
+    The class probabilities of a cell have a prior centred at those of its parent, a hierarchical normalized stable
+    process.
 
     Parameters
     ----------
     {n_trees}
     {forest_lifetime}
     gamma : float or "auto", default="auto"
-        The rate at which a block forgets its parent; "auto" chooses it by leave-one-out log loss.
+        The decay rate of a block's dependence on its parent; "auto" chooses it by leave-one-out log loss.
     {forest_parameters}
 
     Attributes
@@ -68,7 +69,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         """
         X, y, weights = self._weighted(X, y, sample_weight, reset=True)
         if weights is not None:
-            # Classes of rows that do not count are unknown, as if the rows were not there.
+            # Classes of rows of weight zero are unknown, as if the rows did not exist.
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         classes = np.unique(y)
         self.__dict__.pop("_members", None)
@@ -101,13 +102,13 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         return self._take(model)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Learn more rows: the model of all rows so far, whatever their order. If it fails, nothing has changed.
+        """Learn more rows. The result is the model of all rows so far, in any order. If it fails, nothing has changed.
 
         {rows}
         y : array-like of shape (n_samples,)
-            Classes; new ones are welcome.
+            Classes; they may be new.
         classes : array-like of shape (n_classes,), default=None
-            Classes that will be seen some time.
+            Classes that may occur in later calls.
         {row_counts}
 
         {self}
@@ -115,7 +116,8 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         if "_members" not in self.__dict__ and classes is None and sample_weight is None and self._is_plain(X) and len(X) == 1:
             numbers = self._number_of_one(y)
             if numbers is not None:
-                # Learning row by row asks a million times: the core's own checks are enough, and it is all or nothing too.
+                # Learning row by row makes a million calls: the core's checks are enough, and a failed call changes
+                # nothing.
                 self._model.learn((X, numbers, None), self._work(1))
                 return self
         return self._learn(X, y, classes, sample_weight)
@@ -171,7 +173,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
             raise ValueError(f"{len(self.classes_)} names for {model.n_classes} classes")
         order = np.argsort(self.classes_)
         if not np.array_equal(order, np.arange(len(order))):
-            # The program's order of texts that are numbers need not be ours.
+            # The program may sort texts that are numbers in another order.
             places = np.empty_like(order)
             places[order] = np.arange(len(order))
             self._renamed(model.renumbered(places.tolist(), len(order)), self.classes_[order])
@@ -187,7 +189,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         return X, numbers
 
     def path(self, X_val, y_val, loss="log_loss", lifetimes=None, progress=None):
-        """The loss at a grid of lifetimes up to that of the trees; ``value_at`` is exact at any other too.
+        """The loss at a grid of lifetimes up to that of the trees; ``value_at`` is exact at any other lifetime too.
 
         {validation_rows}
         y_val : array-like of shape (n_samples,), or list of such
@@ -195,7 +197,7 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         loss : {"log_loss", "error"}, default="log_loss"
             Mean negative log probability of the true class, or share of errors.
         lifetimes : array-like of shape (n,), default=None
-            The grid; chosen from the times at which training rows part without.
+            The grid. Default: chosen from the times at which training rows separate.
         {progress}
 
         {path}
@@ -205,14 +207,14 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
         sets, several = labelled_sets(X_val, y_val, self._known)
         if lifetimes is not None:
             lifetimes = sorted(parameters.real("lifetimes", float(x), infinite=True) for x in np.ravel(lifetimes))
-        # What is learned later must not change the path: a view is a cheap copy.
+        # Later learning must not change the path: a view is a cheap copy.
         model = self._model.at(self._model.grown)
         found = model.path(sets, lifetimes, self._work(progress=progress))
         inner = found.error() if loss == "error" else found.log_loss()
         return RegularizationPath(inner, several, exact=_Exact(model, sets, loss, found))
 
     def merge(self, other):
-        """Learn all that another forest has learned, its classes too: the model of both sets of rows.
+        """Learn all rows and classes of another forest. The result is the model of both sets of rows.
 
         {mergeable}
 
@@ -226,13 +228,13 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
 
     @property
     def gamma_(self):
-        """The rate at which a block forgets its parent, given or found."""
+        """The decay rate of a block's dependence on its parent, given or found."""
         check_is_fitted(self)
         return self._model.gamma(self._threads())
 
 
 class _Exact:
-    """The loss of the view at any lifetime; a pickle holds what the path was made of."""
+    """The loss of the view at any lifetime; a pickle contains the model and the validation rows."""
 
     def __init__(self, model, checked, loss, path=None):
         self._model, self._checked, self._loss, self._path = model, checked, loss, path

@@ -1,4 +1,4 @@
-"""What holds for the whole process: the budget of memory."""
+"""Settings of the whole process: the memory limit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numbers import Real
 
 from ._mondrian import max_memory, set_max_memory
 
-# Of what is free when the package is imported.
+# Share of the memory that is free when the package is imported.
 _SHARE = 0.8
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
@@ -29,7 +29,7 @@ def _bytes(size):
 
 
 def _free():
-    """Bytes that this process may still take, or None where the system does not say."""
+    """Bytes that this process may still allocate, or None if the system does not report it."""
     free = []
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
@@ -51,15 +51,14 @@ def _free():
 
 
 def set_config(*, max_memory="auto"):
-    """Set what holds for the whole process.
+    """Set the configuration of the whole process.
 
     Parameters
     ----------
     max_memory : "auto", int, str or None
-        How much memory one matrix or table of a computation may take: bytes, or text such as ``"8 GB"`` or
-        ``"512 MiB"``; None for no limit. ``"auto"``, the default, is four fifths of what is free. What would need more is
-        computed another way where there is one (another solver, another form of a path), and raises MemoryError where there
-        is none.
+        Memory limit of one matrix or table of a computation: bytes, or text such as ``"8 GB"`` or ``"512 MiB"``; None
+        for no limit. ``"auto"``, the default, is four fifths of the free memory. A computation that needs more uses
+        another algorithm if there is one (another solver, another form of a path), else it raises MemoryError.
     """
     if max_memory == "auto":
         free = _free()
@@ -69,5 +68,5 @@ def set_config(*, max_memory="auto"):
 
 
 def get_config():
-    """What holds for the whole process: a dict with ``max_memory`` in bytes, or None for no limit."""
+    """The configuration of the whole process: a dict with ``max_memory`` in bytes, or None for no limit."""
     return {"max_memory": max_memory()}

@@ -1,12 +1,12 @@
-"""Attributes that the core's object behind one of ours knows."""
+"""Attributes forwarded to the core object of a Python object."""
 
 from __future__ import annotations
 
 
 def made_by_core(thing, kinds, maker):
-    """The core object. Some classes cannot be constructed directly, and raise an error that says so."""
+    """The core object. Some classes cannot be constructed directly; their constructors raise an error."""
     if not isinstance(thing, kinds):
-        raise TypeError(f"this is made by {maker}, not by hand")
+        raise TypeError(f"this cannot be constructed directly: it is made by {maker}")
     return thing
 
 

@@ -1,4 +1,4 @@
-"""Dask collections as tables in parts, what parts are merged to, and what all estimators on collections share."""
+"""Dask collections as partitioned tables, the merging of parts, and the base of all estimators on collections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ except ImportError as error:
 AT_ONCE = 4
 
 
-#: The name of the target beside the inputs.
+#: The column name of the target next to the inputs.
 _TARGET = "mondrian target"
 
 
@@ -60,7 +60,7 @@ def pairs_of(X, y):
             raise ValueError("the chunks of X and y differ and are unknown: call compute_chunk_sizes on both")
         y = y.rechunk({0: X.chunks[0]})
     if is_frame(X) and is_frame(y) and y.ndim == 1:
-        # One frame: read from files, the two might be partitioned differently.
+        # One frame: read from files, rows and targets might be partitioned differently.
         both = list(X.assign(**{_TARGET: y}).to_delayed())
         return [(delayed(_inputs_of, pure=True)(part), delayed(_target_of, pure=True)(part)) for part in both]
     targets = parts_of(y, "y")
@@ -70,7 +70,7 @@ def pairs_of(X, y):
 
 
 def _merged(parts):
-    """What several parts add up to, in their order; those without rows are left out."""
+    """The sum of several parts, in their order; those without rows are skipped."""
     found = None
     for part in parts:
         if part is not None:
@@ -80,7 +80,7 @@ def _merged(parts):
 
 
 def reduced(parts, name):
-    """One delayed value of many, merged in the order of partitions by a tree of tasks."""
+    """Many delayed values merged to one, in the order of partitions, by a tree of tasks."""
     merge = delayed(_merged, pure=True)
     level = 0
     while len(parts) > 1:
@@ -98,7 +98,7 @@ def total(parts):
 
 
 def squares_of(y, predicted, about):
-    """Number, Σy, Σy², and Σ of squared errors of a partition, about a place that all share."""
+    """Number, Σy, Σy², and Σ of squared errors of a partition, relative to a common centre."""
     y = np.asarray(y, dtype=np.float64)
     away, error = y - about, y - predicted
     return np.array([away.size, away.sum(), (away**2).sum(), (error**2).sum()])
@@ -111,7 +111,7 @@ def r2_of(squares):
 
 
 class DaskEstimator(BaseEstimator):
-    """What all estimators on Dask collections share."""
+    """Base of all estimators on Dask collections."""
 
     def _result(self, value):
         if self.client is not None:
@@ -119,11 +119,11 @@ class DaskEstimator(BaseEstimator):
         return dask.compute(value)[0]
 
     def get_params(self, deep=True):
-        """The parameters, but for the client: a connection cannot be copied, so a clone uses the current one."""
+        """The parameters except the client: a connection cannot be copied, so a clone uses the current one."""
         return {name: value for name, value in super().get_params(deep).items() if name != "client"}
 
     def set_params(self, **params):
-        """Set parameters, the client among them."""
+        """Set parameters, including the client."""
         if "client" in params:
             self.client = params.pop("client")
         return super().set_params(**params)

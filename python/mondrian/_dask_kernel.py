@@ -1,4 +1,4 @@
-"""Ridge regression with a tuned Laplace kernel on Dask collections: rows stay where they are."""
+"""Ridge regression with a tuned Laplace kernel on Dask collections: rows stay on their workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._summary import Moments
 
 
 def _stacked(X, y, n_sample):
-    """The moments of rows with their targets as the last input, so that its range and mean are known too."""
+    """The moments of rows with their targets as the last input, which adds the range and mean of the targets."""
     y = np.asarray(y, dtype=np.float64)
     if y.ndim != 1 or len(y) != len(X):
         raise ValueError(f"y has shape {y.shape}, but must have one target for each of {len(X)} rows")
@@ -42,10 +42,10 @@ def _kriged(found, queries, settings):
 class DaskLaplaceKernelRidge(RegressorMixin, DaskEstimator):
     """Ridge regression with a tuned Laplace kernel on Dask arrays or frames.
 
-    The kernel is ``exp(-sum(lifetime * |x - z|) - |A (x - z)|**exponent)`` with one lifetime per input and a learned metric A, as
-    :class:`mondrian.LaplaceKernelRidge` has it; without A it is the report's. All of it is tuned by leave-one-out on a sample that
-    the pass of moments brings; the rows stay partitioned, and a prediction is that of the nearest rows of all partitions. Neither
-    the partitions nor their order change a bit of it.
+    The kernel is ``exp(-sum(lifetime * |x - z|) - |A (x - z)|**exponent)`` with one lifetime per input and a learned
+    metric A, as in :class:`mondrian.LaplaceKernelRidge`; without A it is the report's kernel. The whole kernel is tuned
+    by leave-one-out on a sample taken in the pass for moments. The rows stay partitioned, and a prediction uses the
+    nearest rows of all partitions. The result does not depend on the partitions or their order, bit for bit.
 
     Parameters
     ----------
@@ -54,17 +54,17 @@ class DaskLaplaceKernelRidge(RegressorMixin, DaskEstimator):
     alpha : float or "auto", default="auto"
         Regularization; "auto" tunes it.
     metric : {"auto", "full", None}, default="auto"
-        The learned metric, as for the kernel in one process; None, and lifetimes that are given, do without.
+        The learned metric, as for the kernel in one process; there is none with None or with given lifetimes.
     n_neighbors : int, default=64
-        Distinct rows that a prediction looks at.
+        Number of distinct rows used by a prediction.
     n_sample : int, default=4000
-        Rows that the tuning looks at.
+        Number of rows used for tuning.
     random_state : int, RandomState or None, default=None
-        Of the tuning.
+        Seed of the tuning.
     n_jobs : int or None, default=None
-        Threads for the tuning, which runs here.
+        Threads for the tuning, which runs in the calling process.
     client : dask.distributed.Client or None, default=None
-        Where the work is done; the current one, or Dask's default scheduler, without.
+        Executes the tasks. Default: the current client, or Dask's default scheduler.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class DaskLaplaceKernelRidge(RegressorMixin, DaskEstimator):
         self.client = client
 
     def fit(self, X, y):
-        """Tune the kernel on a sample and keep the rows where they are.
+        """Tune the kernel on a sample; the rows stay on their workers.
 
         Parameters
         ----------
@@ -176,12 +176,12 @@ class DaskLaplaceKernelRidge(RegressorMixin, DaskEstimator):
         parts = [near(rows, block, m) for rows in self._rows]
         while len(parts) > 1:
             parts = [merge(parts[at : at + AT_ONCE], block, geometry, m) for at in range(0, len(parts), AT_ONCE)]
-        # Once more for a single partition: the order of neighbours is that of a merge.
+        # Also for a single partition: neighbours have the order of a merge.
         found = merge(parts, block, geometry, m)
         return delayed(_kriged, pure=True)(found, block, self._settings)
 
     def score(self, X, y):
-        """The coefficient of determination R², computed now.
+        """The coefficient of determination R², computed immediately.
 
         Parameters
         ----------

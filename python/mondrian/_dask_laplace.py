@@ -1,4 +1,4 @@
-"""Ridge regression with a tuned Laplace kernel on Dask collections: rows stay where they are, neighbours are merged."""
+"""Ridge regression with a tuned Laplace kernel on Dask collections: rows stay on their workers, neighbours are merged."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from scipy.spatial import cKDTree
 
 #: Bits below the largest target that sums of targets keep: integers add up to the same in any order.
 _BITS = 40
-#: Candidates within this share of the last neighbour's distance are looked at: the tree's sums round otherwise than ours.
+#: Candidates within this share of the last neighbour's distance are kept: the tree's sums are rounded differently.
 _SLACK = 1e-9
-#: Numbers of neighbours' matrices that are solved together.
+#: Size of the neighbours' matrices that are solved together, in numbers.
 _AT_ONCE = 1 << 22
 
 
 class Geometry:
     """Distances of the kernel: ``sum(lifetimes * |u|) + |A u|**exponent``, without the second term if there is no metric ``A``.
 
-    Every number is computed by the same operations in the same order whatever rows stand beside it, so no bit of a distance
-    depends on partitions: a product of matrices would not promise that.
+    Every number is computed by the same operations in the same order, independent of neighbouring rows, so no bit of a
+    distance depends on partitions; a matrix product would not guarantee this.
     """
 
     def __init__(self, lifetimes, metric=None, exponent=1.0):
@@ -45,12 +45,12 @@ class Geometry:
 
 
 class KernelRows:
-    """The distinct rows of a partition, with how many there are of each and the sum of their targets in fixed point."""
+    """The distinct rows of a partition, with the count of each and the sum of their targets in fixed point."""
 
     def __init__(self, X, y, geometry, unit):
         X = np.ascontiguousarray(X, dtype=np.float64) + 0.0
         if not np.isfinite(X).all():
-            raise ValueError("X holds numbers that are not finite")
+            raise ValueError("X contains numbers that are not finite")
         units = np.rint(np.asarray(y, dtype=np.float64) / unit).astype(np.int64)
         self.points, of = np.unique(X, axis=0, return_inverse=True)
         self.counts = np.bincount(of.ravel(), minlength=len(self.points)).astype(np.int64)
@@ -63,7 +63,7 @@ class KernelRows:
         return {**self.__dict__, "_tree": None}
 
     def nearest(self, queries, m):
-        """The points nearest to each query, at least ``m`` of them with all that are as far as the last, as lists."""
+        """The points nearest to each query, at least ``m`` of them and all that tie with the last, as lists."""
         n_dims, m = len(self.geometry.lifetimes), min(m, len(self.points))
         if m == 0:
             return [(np.empty((0, n_dims)), np.empty(0, np.int64), np.empty(0, np.int64))] * len(queries)
@@ -79,8 +79,7 @@ class KernelRows:
         return [np.asarray(some, dtype=np.intp) for some in lists]
 
     def _by_image(self, queries, m):
-        """No tree knows the sum of both terms. The nearest by the second alone bound the distance of the ``m``-th, and that one the
-        second term of all that are nearer."""
+        """No tree indexes the sum of both terms. The nearest points by the second term alone bound the distance of the ``m``-th, which bounds the second term of all nearer points."""
         geometry = self.geometry
         if self._tree is None:
             self._tree = cKDTree(geometry.image(self.points))
@@ -114,14 +113,14 @@ def merged_nearest(parts, queries, geometry, m):
         if len(start) < len(points):
             points, distance = points[start], distance[start]
             counts, sums = np.add.reduceat(counts, start), np.add.reduceat(sums, start)
-        # All as far as the last stay: a further merge may need them.
+        # Keep all ties with the last: a further merge may need them.
         end = len(points) if len(points) <= m else np.searchsorted(distance, distance[m - 1], side="right")
         found.append((points[:end], counts[:end], sums[:end]))
     return found
 
 
 def kriged(found, queries, settings):
-    """What the ``m`` nearest points of each query say."""
+    """Predictions from the ``m`` nearest points of each query."""
     geometry, alpha, centre, unit, m = settings
     m = min(m, min(len(points) for points, _, _ in found)) if found else 0
     predicted = np.full(len(queries), centre)
@@ -133,11 +132,11 @@ def kriged(found, queries, settings):
         points = np.stack([points[:m] for points, _, _ in some])
         counts = np.stack([counts[:m] for _, counts, _ in some]).astype(np.float64)
         targets = np.stack([sums[:m] for _, _, sums in some]) * unit / counts - centre
-        asked = queries[start : start + step]
+        block = queries[start : start + step]
         kernel = np.exp(-geometry.of(points[:, :, None, :] - points[:, None, :, :]))
         diagonal = np.arange(m)
         kernel[:, diagonal, diagonal] += alpha / counts
-        to_query = np.exp(-geometry.of(points - asked[:, None, :]))
+        to_query = np.exp(-geometry.of(points - block[:, None, :]))
         weights = np.linalg.solve(kernel, targets[:, :, None])[:, :, 0]
         predicted[start : start + step] = centre + (to_query * weights).sum(axis=1)
     return predicted

@@ -1,4 +1,4 @@
-"""Dates as numbers: days since 1970-01-01 in universal time, as the program takes them."""
+"""Dates as numbers: days since 1970-01-01 in universal time, as in the program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MICROSECONDS_PER_DAY = 86_400_000_000
 
 
 def days_of(instants):
-    """The days of an array of datetime64; NaN where one is missing."""
+    """The days of an array of datetime64; NaN for missing ones."""
     instants = instants.astype("datetime64[us]")
     microseconds = instants.astype(np.int64)
     days, rest = np.divmod(microseconds, _MICROSECONDS_PER_DAY)
@@ -20,7 +20,7 @@ def days_of(instants):
 
 
 def days_of_cells(cells):
-    """The days of dates, or of texts as ISO 8601 writes them; NaN where one is missing."""
+    """The days of dates, or of texts in ISO 8601 form; NaN for missing ones."""
     return days_of(np.array([_instant(cell) for cell in cells], dtype="datetime64[us]"))
 
 
@@ -35,7 +35,7 @@ def _instant(cell):
 
 
 def with_days(X):
-    """A frame with numbers of days where dates were; anything else as it is."""
+    """A frame with dates replaced by numbers of days; anything else unchanged."""
     if not is_frame(X):
         return X
     if is_polars(X):

@@ -28,7 +28,7 @@ class _DensityParameters:
         }
 
     def _fewest_rows(self):
-        # One row has no box of its own: its sides would have length zero.
+        # One row has no box: its sides would have length zero.
         return {"ensure_min_samples": 2 if self.lower is None else 1}
 
 
@@ -42,9 +42,10 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     ----------
     {n_trees}
     lifetime : float or "auto", default="auto"
-        How fine the partitions get; finite. "auto" chooses it on the first data and keeps it.
+        Lifetime of the trees, finite: larger values give finer partitions. "auto" chooses it on the first data and
+        keeps it.
     gamma : float or "auto", default="auto"
-        Weight of the prior on masses, in rows; "auto" chooses it by leave-one-out likelihood.
+        Weight of the prior of masses, in rows; "auto" chooses it by leave-one-out likelihood.
     {density_parameters}
     {retention}
     {run_parameters}
@@ -103,8 +104,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
 
     @all_or_nothing
     def partial_fit(self, X, y=None):
-        """Learn more rows; the lifetime stays. A box that came from the first rows widens for rows outside it, one that was
-        given refuses them. If it fails, nothing has changed.
+        """Learn more rows; the lifetime is kept. A box derived from the first rows is widened for rows outside it; a given box refuses them. If it fails, nothing has changed.
 
         {only_rows}
 
@@ -123,7 +123,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         return adaptive.Adaptive(adaptive.members_of(self), adaptive.likelihood_shares, adaptive.negative_logs)
 
     def forget(self, X):
-        """Forget rows: the model that never saw them. If one was never learned, nothing changes.
+        """Forget rows. The result is the model that never learned them. If a row was never learned, this is an error and nothing changes.
 
         {rows}
 
@@ -144,7 +144,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         -------
         logs : ndarray of shape (n_samples,)
         """
-        return self._ask("log_density", X)
+        return self._call("log_density", X)
 
     def score(self, X, y=None):
         """The total log-likelihood of rows.
@@ -167,7 +167,7 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         check_is_fitted(self)
         score = self._model.leave_one_out_score(self._threads())
         if np.isnan(score) and self._model.n_rows > 0:
-            raise ValueError("leaving rows out needs the training rows, which a density finished from a summary does not hold")
+            raise ValueError("leave-one-out needs the training rows, which a density finished from a summary does not have")
         return score
 
     def path(self, X_val=None, progress=None):
@@ -176,13 +176,13 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         Parameters
         ----------
         X_val : array-like of shape (n_samples, n_features), list of such, or None, default=None
-            Validation rows; those outside the box are left out and counted in ``n_outside``.
+            Validation rows; those outside the box are skipped and counted in ``n_outside``.
         {progress}
 
         Returns
         -------
         path : RegularizationPath
-            With ``leave_one_out`` too, which selects the best lifetime where no validation rows are given.
+            It includes ``leave_one_out``, which selects the best lifetime if no validation rows are given.
         """
         check_is_fitted(self)
         several = several_sets(X_val)
@@ -209,11 +209,11 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         return self._model.sample(parameters.integer("n_samples", n_samples), parameters.seed_of(random_state))
 
     def plot(self, ax=None, dims=(0, 1), n_points=200):
-        """Draw the density along one dimension or over two, the others held at the middle of the box.
+        """Draw the density along one dimension or over two, with the others fixed at the middle of the box.
 
         {ax}
         dims : tuple of int, default=(0, 1)
-            The dimensions to draw; with one input only the first.
+            The dimensions to draw; only the first is used with one input.
         n_points : int, default=200
             Points along each dimension.
 
@@ -247,14 +247,14 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
 
     @property
     def gamma_(self):
-        """Weight of the prior, given or found."""
+        """Weight of the prior, given or automatic."""
         check_is_fitted(self)
         return self._model.gamma(self._threads())
 
 
 @documented
 class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier, TreeEstimator):
-    """The class whose density is highest: one :class:`MondrianDensity` a class, on one box.
+    """Predicts the class of highest density: one :class:`MondrianDensity` per class, on one box.
 
     Parameters
     ----------
@@ -263,10 +263,10 @@ class MondrianDensityClassifier(_DensityParameters, ClassifierMixin, Classifier,
     lifetime : float or "auto", default="auto"
         Lifetime; finite. "auto" chooses one per class.
     gamma : float or "auto", default="auto"
-        Weight of the prior on masses; "auto" chooses one per class.
+        Weight of the prior of masses; "auto" chooses one per class.
     {density_parameters}
     class_prior : {"frequency", "equal"}, default="frequency"
-        How probable classes are before a row is seen: as in training, or all the same (the report's rule).
+        Prior probabilities of the classes: their frequencies in training, or equal (the report's rule).
     {run_parameters}
     {verbose}
 

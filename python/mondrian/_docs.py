@@ -1,4 +1,4 @@
-"""The parts of docstrings that several estimators share, put in where ``{name}`` stands on a line of its own."""
+"""Parts of docstrings shared by several estimators, inserted where ``{name}`` is on a line of its own."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ n_estimators : int, default=100
 """,
     "forest_lifetime": """
 lifetime : float or "auto", default="auto"
-    How fine the partitions get; ``float("inf")`` parts all distinct rows. "auto" chooses along the
-    regularization path; with ``partial_fit`` it is infinite.
+    Lifetime of the trees: larger values give finer partitions; ``float("inf")`` separates all distinct rows. "auto"
+    chooses it along the regularization path; with ``partial_fit`` it is infinite.
 """,
     "tree_parameters": """
 lower, upper : array-like of shape (n_features,), default=None
-    The root box, fixed at the first call; the box of the first data without.
+    The root box, fixed at the first call. Default: the box of the first data.
 measure : {"uniform", "quantile"} or list, default="uniform"
-    Measure of lengths: plain length, or the distribution of the first data on each axis. Or one of your own: for each column the
-    knots ``(x, F(x))`` of its distribution function, at least two, linear between them and with the mean slope beyond: where F is
-    steep, cuts are dense.
+    Measure of lengths: plain length, or the distribution of the first data on each axis. Or a user-defined measure: for
+    each column at least two knots ``(x, F(x))`` of its distribution function, linear between them and with the mean
+    slope beyond. Cuts are dense where F is steep.
 weights : "auto", "std", "tuned", None or array-like of shape (n_features,), default="auto"
-    One factor per dimension on the measure. "auto" is 1 (raw units) for a finite lifetime by value and
-    1/standard deviation when the lifetime is "auto" or infinite; None is 1. "tuned" (with targets) takes the lifetimes of the
-    Laplace kernel, tuned on at most 2000 rows of the first call, if a forest predicts held-out ones better with them, and
-    "std" else.
+    One factor per dimension on the measure. "auto" is 1 (raw units) for a finite lifetime by value and 1/standard
+    deviation when the lifetime is "auto" or infinite; None is 1. "tuned" (with targets) uses the lifetimes of the
+    Laplace kernel, tuned on at most 2000 rows of the first call, if they improve a forest's predictions of held-out
+    rows, else "std".
 """,
     "unseen": """
 unseen : {"keyed", "integrate"}, default="keyed"
-    Whether cuts that were never instantiated follow from the key or are integrated over.
+    Whether cuts that were never instantiated are drawn from the key or integrated over.
 """,
     "validation": """
 validation : "hold-out" or int, default="hold-out"
@@ -39,7 +39,7 @@ validation : "hold-out" or int, default="hold-out"
 """,
     "margin": """
 margin : float, default=0.1
-    How far the default box goes beyond the data on each side, in widths.
+    Margin of the default box beyond the data on each side, as a share of its width.
 """,
     "density_validation": """
 validation : "hold-out", "leave-one-out" or int, default="hold-out"
@@ -60,17 +60,18 @@ sparse_output : bool, default=True
 """,
     "run_parameters": """
 random_state : int, RandomState or None, default=None
-    An integer is the core's seed.
+    An integer is used as the seed.
 n_jobs : int or None, default=None
     Threads, in joblib's meaning, at most one per core; results do not depend on it.
 """,
     "verbose": """
 verbose : bool or callable, default=False
-    True prints how far a long call is; a callable gets the share of work done, from 0 to 1. Ctrl-C ends it.
+    True prints the progress of long calls; a callable receives the share of work done, from 0 to 1. Ctrl-C cancels a
+    call.
 """,
     "step_verbose": """
 verbose : bool or callable, default=False
-    True prints every evaluation of the search; a callable gets it as a dictionary.
+    True prints every evaluation of the search; a callable receives it as a dictionary.
 """,
     "forest_parameters": """
 {tree_parameters}
@@ -83,11 +84,11 @@ verbose : bool or callable, default=False
 """,
     "retention": """
 window : int, "adaptive" or None, default=None
-    How many rows are held, the last ones: older rows are forgotten exactly. "adaptive" runs windows of 250, 1000 and 4000 rows and
-    all rows side by side and predicts by their mean, weighted by recent losses: it depends on the order of rows, and
-    what is no prediction is that of all rows.
+    Number of rows to keep, the last ones: older rows are forgotten exactly. "adaptive" trains models on windows of 250,
+    1000 and 4000 rows and on all rows, and predicts their mean, weighted by recent losses. It depends on the order of
+    rows, and methods other than predictions use the model of all rows.
 max_rows : int or None, default=None
-    How many rows are held, a sample by keyed hash that no order of arrival changes.
+    Number of rows to keep, a sample by keyed hash that does not depend on the order of the rows.
 """,
     "warm_up": """
 warm_up : int or None, default=1024
@@ -111,13 +112,13 @@ lifetime_ : float
 """,
     "kernel_parameters": """
 measure : {"auto", "uniform", "quantile", "normal", "both"}, default="auto"
-    What distances along a continuous input are: of x, of its ranks, of the ranks' normal scores, or x and ranks with a
-    lifetime each; "auto" is "both" up to 64 inputs and "uniform" above.
+    How distances along a continuous input are measured: in x, in its ranks, in the normal scores of the ranks, or in x
+    and ranks with separate lifetimes; "auto" is "both" up to 64 inputs and "uniform" above.
 metric : "auto", None, "diagonal", "full" or int, default="auto"
-    The form of A. None leaves it out; an integer is a diagonal matrix above so many free rows; "auto" is None below
-    300 rows, else "full" up to 40 inputs and 16 above.
+    The form of A. None omits it; an integer is a diagonal matrix above this many free rows; "auto" is None below 300
+    rows, else "full" up to 40 inputs and 16 above.
 exponent : float or "auto", default="auto"
-    p, above 0 and at most 2; 1 is the Mondrian family.
+    The exponent p, above 0 and at most 2; 1 is the Mondrian family.
 """,
     "kernel_attributes": """
 metric_ : ndarray of shape (n_directions, n_features_in_) or None
@@ -125,7 +126,7 @@ metric_ : ndarray of shape (n_directions, n_features_in_) or None
 exponent_ : float
     p.
 feature_importances_ : ndarray of shape (n_features_in_,)
-    What permuting each input does to the leave-one-out error, as a share of the largest.
+    Increase of the leave-one-out error when the input is permuted, relative to the largest.
 trajectory_ : Trajectory
     Every evaluation of the tuning.
 """,
@@ -172,14 +173,14 @@ y : array-like of shape (n_samples,)
 """,
     "row_counts": """
 sample_weight : array-like of shape (n_samples,), default=None
-    How many times each row counts: whole numbers.
+    Whole numbers: how many times each row counts.
 """,
     "several_targets": """
 {rows}
 y : array-like of shape (n_samples,) or (n_samples, n_targets)
     Targets.
 sample_weight : array-like of shape (n_samples,), default=None
-    Weights ≥ 0: a row of weight 2 counts as two rows, one of weight 0 is left out.
+    Weights ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 is ignored.
 """,
     "several_targets_unweighted": """
 {rows}
@@ -205,13 +206,13 @@ path : RegularizationPath
 Parameters
 ----------
 other : estimator of the same kind
-    With the same ``random_state``, root box, measure and parameters.
+    It must have the same ``random_state``, root box, measure and parameters.
 """,
     "ax": """
 Parameters
 ----------
 ax : matplotlib axes, default=None
-    Where to draw; a new figure without.
+    The axes to draw on. Default: a new figure.
 """,
     "drawn": """
 Returns
@@ -243,11 +244,11 @@ lower, upper : array-like of shape (n_dims,)
 """,
     "length_weights": """
 weights : array-like of shape (n_dims,), default=None
-    One factor per dimension on lengths; 1 without.
+    One factor per dimension on lengths. Default: 1.
 """,
     "data_measure": """
 measure : array-like of shape (n, n_dims), default=None
-    Rows whose distribution, one dimension at a time, replaces length; plain length without.
+    Rows whose distribution, one dimension at a time, replaces length. Default: plain length.
 """,
     "time": """
 time : float, default=None
@@ -263,7 +264,7 @@ partition : Partition
 
 def documented(thing):
     """Fills in the shared parts of the docstring of a function, or of a class and of its methods."""
-    if thing.__doc__ is not None:  # As it is under ``python -OO``.
+    if thing.__doc__ is not None:  # It is None under ``python -OO``.
         thing.__doc__ = "\n".join(_filled(thing.__doc__))
     if inspect.isclass(thing):
         for member in vars(thing).values():
@@ -273,7 +274,7 @@ def documented(thing):
 
 
 def _filled(text):
-    """The lines of a docstring; a part takes on the indentation of its name, and may hold others."""
+    """The lines of a docstring; a part gets the indentation of its name and may contain other parts."""
     for line in text.split("\n"):
         name = line.strip()
         if name.startswith("{") and name.endswith("}"):

@@ -23,7 +23,7 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
 
     @all_or_nothing
     def fit(self, X, y=None):
-        """Learn the cells that rows fall into.
+        """Learn the cells of the rows.
 
         {only_rows}
 
@@ -35,7 +35,7 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
         return self._take(_mondrian.FeatureMap.fit(self._kind, X, arguments, self._work()))
 
     def _weighted_arguments(self, arguments, X, y):
-        """Arguments that follow from the targets."""
+        """Arguments computed from the targets."""
         return arguments
 
     def _take(self, model):
@@ -50,7 +50,7 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
         Returns
         -------
         Z : scipy.sparse.csr_matrix or ndarray of shape (n_samples, n_features_out)
-            Dense where ``set_output`` asks for a frame.
+            Dense if ``set_output`` requests a frame.
         """
         X = self._query(X)
         found = self._model.transform(X, self._threads(len(X)))
@@ -60,9 +60,9 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
         return matrix if self.sparse_output and not self._goes_into_a_frame() else matrix.toarray()
 
     def _goes_into_a_frame(self):
-        """Whether ``set_output`` or scikit-learn's configuration asks for a frame, which holds dense columns only."""
-        asked = getattr(self, "_sklearn_output_config", {}).get("transform")
-        return (asked or get_config().get("transform_output", "default")) != "default"
+        """Whether ``set_output`` or scikit-learn's configuration requests a frame, which has dense columns only."""
+        requested = getattr(self, "_sklearn_output_config", {}).get("transform")
+        return (requested or get_config().get("transform_output", "default")) != "default"
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -72,9 +72,10 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mon
 
 @documented
 class MondrianFeatures(_FeatureTransformer, TreeEstimator):
-    """Cells of Mondrian trees as features: inner products average to the Laplace kernel.
+    """Cells of Mondrian trees as features: the expected inner product is the Laplace kernel.
 
-    Entries are ``1/sqrt(n_estimators)``, smaller for rows outside the root box, so that the kernel holds there too.
+    Entries are ``1/sqrt(n_estimators)``, and smaller for rows outside the root box, so that the expectation is the
+    kernel there too.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ class MondrianFeatures(_FeatureTransformer, TreeEstimator):
 
     @all_or_nothing
     def partial_fit(self, X, y=None):
-        """Learn more rows: the map of all rows so far. Columns that were there stay; new cells are further columns.
+        """Learn more rows. The result is the map of all rows so far: existing columns are kept, new cells are appended.
 
         {only_rows}
 
@@ -135,12 +136,12 @@ class MondrianFeatures(_FeatureTransformer, TreeEstimator):
 
     @property
     def lifetime_(self):
-        """The lifetime looked at."""
+        """The lifetime of the view."""
         check_is_fitted(self)
         return self._model.lifetime
 
     def at(self, lifetime):
-        """The map at a smaller lifetime, without growing trees: the cells of a fit with it.
+        """The map at a smaller lifetime, with the cells of a fit at that lifetime; no trees are grown.
 
         Parameters
         ----------
@@ -220,7 +221,7 @@ class RandomFourierFeatures(_KernelFeatures):
 
 @documented
 class MondrianGridFeatures(_KernelFeatures):
-    """Cells of Mondrian grids as features: a lifetime for every dimension.
+    """Cells of Mondrian grids as features: one lifetime per dimension.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ _PROGRAM_KINDS = {
 
 
 def load(path, n_jobs=None):
-    """Open a model file that ``save``, the program ``mondrian`` or the Rust library has written.
+    """Open a model file written by ``save``, the program ``mondrian`` or the Rust library.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ def load(path, n_jobs=None):
     Returns
     -------
     estimator : estimator
-        A fitted estimator of the kind that the file holds. If the program has fitted it, the estimator takes the columns of
-        the program's table, as a frame or as an array in their order, and scales and encodes them as the
-        program does; ``preparation_`` says how. Its ``fit`` starts anew, from rows as they are.
+        A fitted estimator of the kind in the file. If it was fitted by the program, the estimator takes the columns of
+        the program's table, as a frame or as an array in their order, and scales and encodes them like the program;
+        ``preparation_`` describes this. Its ``fit`` discards the model and the preparation.
 
     Raises
     ------
     ValueError
-        If the file is no model, damaged, or written by a later version.
+        If the file is not a model, is damaged, or was written by a later version.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def load(path, n_jobs=None):
     """
     from . import _kinds
 
-    # A number would name an open file, to be closed here.
+    # A number would be a file descriptor, which would be closed here.
     with open(os.fspath(path), "rb") as file:
         data = file.read()
     model, kind, metadata = _mondrian.read_model(data, parameters.threads_of(n_jobs))
@@ -83,7 +83,7 @@ def _estimator(cls, params, model, metadata):
     program = json.loads(metadata[_PROGRAM])["preparation"] if _PROGRAM in metadata else None
     is_prepared = program is not None and note.get("prepared", True)
     if is_prepared:
-        # The box and the units are those of the prepared inputs: no parameters for rows as they are.
+        # Box and units are those of the prepared inputs, so they are not parameters for raw rows.
         params = {name: value for name, value in params.items() if name not in ("lower", "upper", "weights")}
     known = cls._get_param_names()
     params |= {name: _from_json(value) for name, value in note.get("params", {}).items() if name in known}
@@ -98,7 +98,7 @@ def _estimator(cls, params, model, metadata):
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
         if estimator.feature_names_in_.shape != (estimator.n_features_in_,):
-            raise ValueError("not one name an input")
+            raise ValueError("the number of names differs from the number of inputs")
     return estimator._restore(model, note.get("state", {}), program["target"] if program else None)
 
 
@@ -122,7 +122,7 @@ def notes_of(estimator, target):
 
 
 def _program_record(estimator, preparation, names, target):
-    """What the program needs to use the model on a table; None if it cannot."""
+    """The record with which the program can use the model on a table; None if it cannot."""
     from . import _kinds
 
     about = estimator._program_target(target)
@@ -133,7 +133,7 @@ def _program_record(estimator, preparation, names, target):
         prepared = preparation.record(n_rows)
     else:
         names = names or [f"column{number}" for number in range(1, estimator.n_features_in_ + 1)]
-        # Python does not know the columns' means, so the program is told of none to fill in.
+        # Python has no means of the columns, so the program has no value to fill in.
         number = {"number": {"fill": None, "map": "same"}}
         levels = estimator._program_levels()
         encodings = [number if found is None else {"level": {"levels": found}} for found in levels]
@@ -145,9 +145,9 @@ def _program_record(estimator, preparation, names, target):
 
 
 def write_whole(path, data):
-    """Write a file that appears whole or not at all: after a crash or on a full disk the old one is still there.
+    """Write a file atomically: after a crash or on a full disk the old file is unchanged.
 
-    A device or a pipe is written to; a file in its place would be none.
+    Devices and pipes are written to directly, not replaced by a file.
     """
     target = os.path.realpath(path)
     if os.path.isdir(target):
@@ -169,7 +169,7 @@ def write_whole(path, data):
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
-    # Not every file system lets a folder be opened and synced; the renaming itself has happened.
+    # Not every file system can sync a folder; the rename has been done.
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -179,7 +179,7 @@ def write_whole(path, data):
 
 
 def _mode_for(target):
-    """The old file's permissions, or what the process's mask leaves of 666, as for any other new file."""
+    """The permissions of the old file, or 666 with the process's mask, as for any new file."""
     try:
         return os.stat(target).st_mode & 0o777
     except FileNotFoundError:
@@ -192,16 +192,16 @@ def classes_to_json(classes):
     """Class labels with their type, as text or numbers."""
     listed = classes.tolist()
     if not all(isinstance(label, (str, bool, int, float)) for label in listed):
-        raise TypeError("a model file holds classes that are texts or numbers only; use pickle for others")
+        raise TypeError("a model file can only store classes that are texts or numbers; use pickle for others")
     return {"dtype": "object" if classes.dtype == object else classes.dtype.str, "labels": listed}
 
 
 def classes_from_json(noted, target):
-    """Class labels as Python noted them, else as the program did."""
+    """Class labels from Python's note, else from the program's."""
     if noted is not None:
         return np.array(noted["labels"], dtype=np.dtype(noted["dtype"]))
     if target is None or target["classes"] is None:
-        raise ValueError("the file does not say what the classes are called")
+        raise ValueError("the file has no names of the classes")
     texts = target["classes"]
     for read in (int, float):
         with contextlib.suppress(ValueError):
@@ -212,7 +212,7 @@ def classes_from_json(noted, target):
 
 
 def _params_to_json(params):
-    """Parameters as JSON takes them; what it cannot hold is left at its default."""
+    """Parameters as JSON; those that JSON cannot represent keep their defaults."""
     found = {}
     for name, value in params.items():
         if isinstance(value, np.ndarray):
@@ -222,7 +222,7 @@ def _params_to_json(params):
         if isinstance(value, float) and not math.isfinite(value):
             value = str(value)
         if name == "random_state" and not isinstance(value, int):
-            # The core has kept the seed that was drawn.
+            # The core stores the seed that was drawn.
             continue
         with contextlib.suppress(TypeError, ValueError):
             json.dumps(value, allow_nan=False)

@@ -1,4 +1,4 @@
-"""Ridge regression on Mondrian grids: a lifetime for every dimension."""
+"""Ridge regression on Mondrian grids: one lifetime per dimension."""
 
 from __future__ import annotations
 
@@ -16,30 +16,31 @@ SEARCHES = ("auto", "greedy", "greedy-both", "lookahead", "coordinate", "gradien
 
 @documented
 class MondrianGridRidge(RegressorMixin, SeveralTargetsRidge, SearchedEstimator):
-    """Ridge regression on Mondrian-grid features with a lifetime for every dimension.
+    """Ridge regression on Mondrian-grid features with one lifetime per dimension.
 
-    The searches "greedy", "greedy-both" and "lookahead" go cut by cut and update the solution; the others, "auto" among them, evaluate
-    configurations anywhere and solve from scratch. "greedy-both" ends where no single cut helps, which is often far from the best.
-    :class:`GridSearch` runs them by hand.
+    The searches "greedy", "greedy-both" and "lookahead" change one cut at a time and update the solution; the others,
+    including "auto", evaluate arbitrary configurations with a fresh solve each. "greedy-both" stops when no single cut
+    lowers the error, which is often far from the best configuration. :class:`GridSearch` runs searches interactively.
 
     Parameters
     ----------
     n_estimators : int, default=50
         Number of grids.
     lifetimes : float, array-like of shape (n_features,) or "auto", default="auto"
-        One lifetime for all dimensions, one per dimension, or searched for.
+        One lifetime for all dimensions, one per dimension, or "auto" to search for them.
     alpha : float or "auto", default=1.0
-        Regularization, the report's δ²; "auto" begins with the one tuned for the exact kernel and moves it where the search has ended.
+        Regularization, the report's δ²; "auto" starts with the value tuned for the exact kernel and tunes it again
+        after the search.
     search : {"auto", "greedy", "greedy-both", "lookahead", "coordinate", "gradient", "spsa", "bayes"}, default="auto"
-        How lifetimes are searched for.
+        The search for lifetimes.
     budget : int, default=400
-        Most evaluations of the search.
+        Largest number of evaluations of the search.
     patience : int, default=50
-        Steps without a new least error after which it ends.
+        Steps without a new smallest error after which the search stops.
     search_rows : int, default=3000
-        Most rows searched on; a fifth of them is held out.
+        Largest number of rows used by the search; a fifth of them is held out.
     epsilon : float, default=0.01
-        ``get_support`` names the inputs whose lifetime is at least this.
+        ``get_support`` selects the inputs whose lifetime is at least this.
     fit_intercept : bool, default=True
         Whether targets are centred.
     {run_parameters}
@@ -50,7 +51,7 @@ class MondrianGridRidge(RegressorMixin, SeveralTargetsRidge, SearchedEstimator):
     intercept_ : float, or ndarray of shape (n_targets,)
         The centre of the targets, or zero.
     lifetimes_ : ndarray of shape (n_features_in_,)
-        Lifetimes, found or given. As ``weights`` of a forest or of Mondrian features they carry over.
+        Lifetimes, tuned or given. They can be used as ``weights`` of a forest or of Mondrian features.
     alpha_ : float
         Regularization.
     trajectory_ : Trajectory
@@ -101,7 +102,7 @@ class MondrianGridRidge(RegressorMixin, SeveralTargetsRidge, SearchedEstimator):
         -------
         mean : ndarray of shape (n_samples,), or (n_samples, n_targets) if several targets were learned
         """
-        return self._shaped(self._ask("predict", X))
+        return self._shaped(self._call("predict", X))
 
     def _support(self):
         """A lifetime of at least ``epsilon``."""

@@ -1,4 +1,4 @@
-"""A search for the lifetimes of a Mondrian grid, with the state that it moves."""
+"""A search for the lifetimes of a Mondrian grid, with its state."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ._trajectory import Trajectory
 
 @documented
 class GridSearch:
-    """A search for the lifetimes of a Mondrian grid that can be watched, steered by hand, stopped and resumed.
+    """A search for the lifetimes of a Mondrian grid that can be monitored, controlled manually, stopped and resumed.
 
-    Ridge regression on the cells of grids at one configuration of lifetimes. One cut more or less is a rank-one change of the exact
-    solution, so neighbouring configurations cost no refit: ``what_if`` tells their errors, ``raise_lifetime`` and ``lower_lifetime`` go
-    there. The searches "greedy", "greedy-both" and "lookahead" do nothing else; the others evaluate configurations anywhere, which
-    solves from scratch.
+    The state is ridge regression on the cells of grids at one configuration of lifetimes. Adding or removing a cut is a
+    low-rank update of the exact solution, so neighbouring configurations need no refit: ``what_if`` returns their
+    errors, ``raise_lifetime`` and ``lower_lifetime`` move there. The searches "greedy", "greedy-both" and "lookahead"
+    use only such moves; the others evaluate arbitrary configurations with a fresh solve each.
 
     Parameters
     ----------
     X, y : array-like of shape (n_samples, n_features) and (n_samples,) or (n_samples, n_targets)
         Training rows.
     X_val, y_val : array-like
-        Rows that configurations are judged on, with as many targets.
+        Validation rows, with as many targets.
     n_estimators : int, default=50
         Number of grids.
     alpha : float, default=1.0
@@ -76,27 +76,27 @@ class GridSearch:
         )  # fmt: skip
 
     def run(self, budget=400, patience=50, callback=None):
-        """Run, or resume, until a limit is met. Ctrl-C stops it where it is.
+        """Run or resume the search until a limit is reached. Ctrl-C stops it at the current configuration.
 
         Parameters
         ----------
         budget : int, default=400
             Evaluations in all, counted from the first run.
         patience : int, default=50
-            Steps without a new least error after which it ends.
+            Steps without a new smallest error after which it stops.
         callback : callable, default=None
             Called with a dictionary of every step: lifetimes, alpha, error, cost, rows.
 
         Returns
         -------
         reason : str
-            "budget", "patience" or "finished": there is nothing left to try.
+            "budget", "patience" or "finished" (no candidates are left).
         """
         limits = parameters.integer("budget", budget), parameters.integer("patience", patience)
         return self._search.run(*limits, (1, callback))
 
     def tune_alpha(self, budget=400):
-        """Move alpha where the error was least, by factors of the root of ten, while that lowers it; the next run goes on with it.
+        """Tune alpha at the best configuration, by factors of the square root of ten while the error decreases; the next run uses the result.
 
         Parameters
         ----------
@@ -111,19 +111,19 @@ class GridSearch:
         return self.alpha
 
     def what_if(self):
-        """The error after each neighbouring configuration, without going there.
+        """The error of each neighbouring configuration, without moving.
 
         Returns
         -------
         errors : ndarray of shape (n_features, 2)
-            With one cut less, and one more, of each input; NaN where there is none.
+            With one cut less, and one more, in each input; NaN if there is no such cut.
         """
         n_dims = len(self.lifetimes)
         errors = self._search.what_if([(d, raised) for d in range(n_dims) for raised in (False, True)])
         return np.array([np.nan if error is None else error for error in errors]).reshape(n_dims, 2)
 
     def raise_lifetime(self, feature):
-        """Let the next cut of an input appear.
+        """Add the next cut of an input.
 
         Parameters
         ----------
@@ -133,12 +133,12 @@ class GridSearch:
         Returns
         -------
         error : float
-            The error there, or NaN where there is no further cut.
+            The new error, or NaN if there is no further cut.
         """
         return self._make(feature, True)
 
     def lower_lifetime(self, feature):
-        """Take the last cut of an input away.
+        """Remove the last cut of an input.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class GridSearch:
         Returns
         -------
         error : float
-            The error there, or NaN where there is no cut.
+            The new error, or NaN if there is no cut.
         """
         return self._make(feature, False)
 
@@ -157,7 +157,7 @@ class GridSearch:
         return np.nan if error is None else error
 
     def jump(self, lifetimes):
-        """Go to a configuration.
+        """Move to a configuration.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class GridSearch:
         return self._search.jump(parameters.vector("lifetimes", lifetimes, len(self.lifetimes), low=0.0))
 
     def predictions(self):
-        """What the solution here predicts for the validation rows.
+        """Predictions of the current solution for the validation rows.
 
         Returns
         -------
@@ -181,32 +181,32 @@ class GridSearch:
 
     @property
     def lifetimes(self):
-        """Lifetimes here, one per input."""
+        """Current lifetimes, one per input."""
         return self._search.lifetimes
 
     @property
     def alpha(self):
-        """Regularization here."""
+        """Current regularization."""
         return self._search.alpha
 
     @property
     def n_cuts(self):
-        """Cuts of all grids here, one number per input."""
+        """Current number of cuts of all grids, one per input."""
         return np.asarray(self._search.n_cuts)
 
     @property
     def n_cells(self):
-        """Cells of all grids that hold training rows."""
+        """Current number of cells with training rows, over all grids."""
         return self._search.n_cells
 
     @property
     def error(self):
-        """Root mean squared error of the validation rows here, over all targets."""
+        """Current root mean squared error on the validation rows, over all targets."""
         return self._search.error
 
     @property
     def evaluations(self):
-        """Configurations whose error was computed, those of what-ifs included."""
+        """Number of configurations whose error was computed, including what-ifs."""
         return self._search.evaluations
 
     @property
@@ -216,12 +216,12 @@ class GridSearch:
 
     @property
     def best_error(self):
-        """The least error of all steps."""
+        """The smallest error of all steps."""
         return float(self.trajectory.error.min())
 
     @property
     def best_lifetimes(self):
-        """The lifetimes of least error."""
+        """The lifetimes of smallest error."""
         trajectory = self.trajectory
         return trajectory.lifetimes[trajectory.best_index]
 

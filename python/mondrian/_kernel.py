@@ -25,7 +25,8 @@ class MondrianKernelRidge(RegressorMixin, SeveralTargetsRidge, ViewedRegressor):
     alpha : float or "auto", default=1.0
         Regularization, the report's δ²; "auto" chooses a power of ten, together with the lifetime if that is automatic.
     solver : {"auto", "primal", "dual", "cg"}, default="auto"
-        The Cholesky factor of the features' or of the rows' matrix, or conjugate gradients; "auto" takes the cheapest.
+        The Cholesky factor of the features' or of the rows' matrix, or conjugate gradients; "auto" selects the
+        cheapest.
     fit_intercept : bool, default=True
         Whether targets are centred.
     {tree_parameters}
@@ -94,18 +95,19 @@ class MondrianKernelRidge(RegressorMixin, SeveralTargetsRidge, ViewedRegressor):
     def path(self, X_val, y_val, progress=None, *, method="auto", lifetimes=None):
         """The error at every lifetime up to ``lifetime_``, without retraining and exact at every cut.
 
-        The root box is first widened to hold the validation rows, so that the path is piecewise constant.
+        The root box is first widened to contain the validation rows, so that the path is piecewise constant.
 
         {validation_rows}
         y_val : array-like of shape (n_samples,), or list of such
             Their targets.
         {progress}
         method : {"auto", "addition", "cholesky", "cg"}, default="auto"
-            "auto" merges features from the largest lifetime down, updating the inverse; where its C² numbers do not fit
-            ``mondrian.set_config(max_memory=...)``, it is "cg". "addition" and "cholesky" split features from lifetime 0 up,
-            updating the inverse or the Cholesky factor; "cg" solves by conjugate gradients at some lifetimes only.
+            "auto" merges features from the largest lifetime down, updating the inverse; if its C² numbers exceed
+            ``mondrian.set_config(max_memory=...)``, it is "cg". "addition" and "cholesky" split features from lifetime
+            0 up, updating the inverse or the Cholesky factor; "cg" solves by conjugate gradients at some lifetimes
+            only.
         lifetimes : array-like of float, default=None
-            Where "cg" solves, besides 0; None is 64 quantiles of the lifetimes at which features part.
+            Lifetimes at which "cg" solves, besides 0; None is 64 quantiles of the lifetimes at which features split.
 
         {path}
         """

@@ -1,4 +1,4 @@
-"""Which estimator a kind of model file becomes, and its parameters where only the core has noted them."""
+"""The estimator of each kind of model file, and its parameters if only the core has stored them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ CLASSES = {
 _WEIGHTS = {"auto": "auto", "deviation": "std", "raw": None}
 
 
-#: Estimators that keep a model of another's kind.
+#: Estimators that contain a model of another estimator's kind.
 _OTHERS = {"LaplaceMap": LaplaceMap}
 
 
 def name_of(estimator):
-    """The name of an estimator's class among ours, whatever a subclass is called."""
+    """The name of an estimator's class in this package, also for a subclass of it."""
     known = [*CLASSES.values(), *_OTHERS.values()]
     return next((cls.__name__ for cls in known if isinstance(estimator, cls)), None)
 
@@ -110,7 +110,7 @@ def _density_classifier(noted):
 
 
 def _ground(noted):
-    """For trees of which only the domain is kept."""
+    """For models that store only the domain of their trees."""
     ground = noted["ground"]
     return {"n_estimators": ground["n_trees"], "random_state": ground["seed"]}
 

@@ -15,13 +15,13 @@ from ._docs import documented
 from ._searched import SearchedEstimator
 from ._trajectory import Trajectory
 
-#: Rows on which the lifetimes of the report's kernel are looked for where there are more than are solved exactly.
+#: Rows used to tune the lifetimes of the report's kernel if there are more than are solved exactly.
 _SOME_ROWS = 4000
 _MEASURES = ("auto", "uniform", "quantile", "normal", "both")
 
 
 class _KernelEstimator(SearchedEstimator):
-    """What the estimators with the whole tuned kernel share."""
+    """Base of the estimators with the whole tuned kernel."""
 
     def _table(self, X, *, reset=False):
         if reset:
@@ -66,7 +66,7 @@ class _KernelEstimator(SearchedEstimator):
         return parameters.integer("n_neighbors", self.n_neighbors)
 
     def _goes_on(self):
-        """Whether ``fit`` goes on from the kernel there is."""
+        """Whether ``fit`` resumes from the existing kernel."""
         return parameters.boolean("warm_start", self.warm_start) and "_model" in self.__dict__ and hasattr(self._model, "resumed")
 
     def _is_first(self):
@@ -77,9 +77,9 @@ class _KernelEstimator(SearchedEstimator):
         return "_model" not in self.__dict__
 
     def _is_to_be_tuned(self, n_rows):
-        """Whether rows have doubled since they were tuned on."""
+        """Whether the number of rows has doubled since the last tuning."""
         if not hasattr(self._model, "append"):
-            raise ValueError('the report\'s kernel takes no further rows: fit it with solver="local", or lifetime="auto"')
+            raise ValueError('the report\'s kernel cannot learn more rows: fit it with solver="local", or lifetime="auto"')
         return self.retune and self._model.n_rows + n_rows >= 2 * self._model.solver["n_tuned"]
 
     def _take(self, model):
@@ -121,12 +121,12 @@ class _KernelEstimator(SearchedEstimator):
         return tags
 
     def plot_metric(self, ax=None):
-        """Draw which inputs the metric combines: the matrix AᵀA, inputs scaled to equal diagonal.
+        """Draw the inputs that the metric combines: the matrix AᵀA, with inputs scaled to an equal diagonal.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where to draw.
+            The axes to draw on.
 
         Returns
         -------
@@ -153,89 +153,94 @@ class _KernelEstimator(SearchedEstimator):
 class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
     """Ridge regression with a tuned Laplace kernel: the estimator to try first.
 
-    The kernel is ``exp(-sum(lambda * |u|) - sum(nu * (u != 0)) - norm(A @ u) ** p)`` with ``u = x - z``: each continuous input
-    enters as it is and as its rank, a categorical one by whether it agrees, and ``A`` is a learned metric. Lifetimes, metric,
-    exponent and alpha follow the derivatives of the exact leave-one-out error on fresh rows at every step; whether the
-    target is fitted as it is, as its square root or its logarithm is decided by leave-one-out too. NaN in X is a missing cell.
+    The kernel is ``exp(-sum(lambda * |u|) - sum(nu * (u != 0)) - norm(A @ u) ** p)`` with ``u = x - z``: each
+    continuous input enters by its value and by its rank, a categorical input by equality, and ``A`` is a learned
+    metric. Lifetimes, metric, exponent and alpha are tuned by gradient steps on the exact leave-one-out error, with new
+    rows at every step; leave-one-out also decides whether the target, its square root or its logarithm is fitted. NaN
+    in X is a missing cell.
 
     Parameters
     ----------
     lifetime : float, array-like of shape (n_features,), "auto" or "path", default="auto"
-        "auto" tunes the whole kernel. Given numbers, for all dimensions or one per dimension, fix the report's kernel
-        ``exp(-sum(lifetime * |u|))`` in the units of X, without metric, ranks, categories or missing cells. "path" chooses one
-        for all dimensions, in units of their standard deviations, along the path of the kernel's Mondrian approximation.
+        "auto" tunes the whole kernel. A number for all dimensions, or one per dimension, selects the report's kernel
+        ``exp(-sum(lifetime * |u|))`` in the units of X, without metric, ranks, categories or missing cells. "path"
+        chooses one lifetime for all dimensions, in units of their standard deviations, along the path of the kernel's
+        Mondrian approximation.
     alpha : float or "auto", default="auto"
         Regularization, the report's δ²; "auto" tunes it.
     {kernel_parameters}
     target_transform : {"auto", "sqrt", "log"} or None, default="auto"
-        The map of the target that is fitted; predictions are always in the target's own units. None is the target itself.
+        The transformation of the target that is fitted; predictions are always in the units of the target. None is no
+        transformation.
     categorical_features : "from_dtype", None or array-like, default="from_dtype"
         Which inputs are categorical: those of a frame's categorical type, none, or a mask, column numbers or names.
     solver : {"auto", "exact", "cg", "local"}, default="auto"
-        How all rows are solved. "exact": one factorisation, n² numbers. "cg": the same solution by conjugate gradients, kernel
-        entries made on the fly. "local": every query is predicted from its nearest rows, by kriging. "auto": exact up to
-        ``max_exact_rows`` if the matrix fits ``mondrian.set_config(max_memory=...)``; beyond, lifetimes are tuned by predicting
-        rows from their neighbours among all rows, and "cg", "local" or the mean of both is taken, whichever predicts 2000
-        held-out rows best.
+        How all rows are solved. "exact": one factorisation, n² numbers. "cg": the same solution by conjugate gradients,
+        with kernel entries computed on the fly. "local": every query is predicted from its nearest rows, by kriging.
+        "auto": exact up to ``max_exact_rows`` if the matrix is within ``mondrian.set_config(max_memory=...)``; beyond,
+        lifetimes are tuned by predicting rows from their neighbours among all rows, and "cg", "local" or the mean of
+        both is used, whichever predicts 2000 held-out rows best.
     max_exact_rows : int, default=20000
-        The most training rows that "auto" factorises.
+        Largest number of training rows that "auto" factorises.
     n_neighbors : int or "auto", default="auto"
-        Nearest rows that a query is predicted from by the solver "local"; "auto" chooses by leave-one-out.
+        Number of nearest rows used by the solver "local"; "auto" chooses it by leave-one-out.
     retune : bool, default=True
         Whether ``partial_fit`` tunes again when the number of rows has doubled.
     max_seconds : float or None, default=None
-        When tuning ends early. With it, results depend on the machine.
+        Time limit of tuning. With a limit, results depend on the machine.
     warm_start : bool, default=False
-        Whether ``fit`` goes on tuning from the kernel of the fit before (or of a loaded model) instead of starting anew: columns
-        and form of the metric stay, ``trajectory_`` continues, and the kernel changes only if leave-one-out says so.
+        Whether ``fit`` resumes tuning from the kernel of the previous fit (or of a loaded model): columns and form of
+        the metric are kept, ``trajectory_`` is continued, and the kernel changes only if the leave-one-out error is
+        smaller.
     search : {"auto", "gradient", "coordinate"}, default="auto"
-        How lifetimes are looked for. "auto" tunes the whole kernel; the others tune the report's kernel on 1000 rows, along
-        derivatives or one at a time.
+        How lifetimes are tuned. "auto" tunes the whole kernel; the others tune the report's kernel on 1000 rows, by
+        gradients or one lifetime at a time.
     fit_intercept : bool, default=True
-        Whether targets are centred; without it far predictions return to zero.
+        Whether targets are centred; otherwise predictions far from the data return to zero.
     epsilon : float, default=0.01
-        ``get_support`` names the inputs whose importance is at least this share of the largest.
+        ``get_support`` selects the inputs whose importance is at least this share of the largest.
     validation : "hold-out" or int, default="hold-out"
-        What "path" chooses on: a fifth of the rows, held out, or so many folds.
+        Validation of "path": a held-out fifth of the rows, or this many folds.
     random_state : int, RandomState or None, default=None
-        Which rows the tuning looks at; an integer is the core's seed.
+        Selects the rows used for tuning; an integer is used as the seed.
     n_jobs : int or None, default=None
-        Threads, in joblib's meaning, at most one a core; results do not depend on it.
+        Threads, in joblib's meaning, at most one per core; results do not depend on it.
     {step_verbose}
 
     Attributes
     ----------
     lifetimes_ : ndarray of shape (n_features_in_,)
-        Lifetimes of the inputs as they are, tuned or given: how rough the target is along each, not how relevant it is.
+        Lifetimes of the untransformed inputs, tuned or given: how rough the target is along each input, not how
+        relevant the input is.
     alpha_ : float
         Regularization, tuned or given.
     {kernel_attributes}
     target_transform_ : {"sqrt", "log"} or None
-        The map of the target.
+        The transformation of the target.
     loo_score_ : float
-        R² by leave-one-out on all rows, or 8000 of them (2000 unless ``solver_`` is "exact"); NaN where the report's kernel was asked
-        for.
+        R² by leave-one-out on all rows, or 8000 of them (2000 unless ``solver_`` is "exact"); NaN for the report's
+        kernel.
     loo_rmse_ : float or ndarray of shape (n_targets,)
         The root mean squared leave-one-out error on the same rows, in the target's units.
     solver_ : {"exact", "cg", "local", "mean"}
         How all rows were solved; "mean" is that of "cg" and "local".
     n_neighbors_ : int or None
-        Nearest rows that a query is predicted from; None after one factorisation.
+        Number of nearest rows used by a prediction; None after one factorisation.
     n_iter_ : int or None
-        Products with the kernel that conjugate gradients took.
+        Number of products with the kernel in conjugate gradients.
     residual_ : float or None
-        The relative residual that they reached.
+        The relative residual of conjugate gradients.
     is_exact_ : bool
         Whether ``solver_`` is "exact" or "cg".
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets), or None
-        Weight of each training row; None where nearest rows predict.
+        Weight of each training row; None if predictions use nearest rows.
     intercept_ : float, ndarray of shape (n_targets,), or None
-        The centre of the (transformed) targets, or zero; None where nearest rows predict.
+        The centre of the (transformed) targets, or zero; None if predictions use nearest rows.
     {inputs}
 
     Notes
     -----
-    A fitted model, and so its pickle, contains the training rows. A sample weight counts as so many equal rows.
+    A fitted model, and so its pickle, contains the training rows. A row of sample weight w counts as w equal rows.
 
     Examples
     --------
@@ -260,13 +265,13 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
-        """Tune what is automatic, then solve on all rows.
+        """Tune the automatic parameters, then solve on all rows.
 
         {rows}
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            How many rows each counts for. Only the tuned kernel takes them.
+            How many rows each row counts for. Only the tuned kernel supports them.
 
         {self}
         """
@@ -283,16 +288,17 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
 
     @all_or_nothing
     def partial_fit(self, X, y, sample_weight=None):
-        """Append rows to a model that predicts from nearest rows; lifetimes stay, until the number of rows has doubled.
+        """Append rows to a model that predicts from nearest rows; lifetimes are kept until the number of rows has doubled.
 
-        The first call is ``fit`` with the solver "local"; after a ``fit`` with another solver, nearest rows predict from then
-        on. Unlike a forest's, the model depends on how the rows came: what is tuned was tuned on the rows there were then.
+        The first call is ``fit`` with the solver "local"; after a ``fit`` with another solver, predictions use nearest
+        rows from then on. Unlike a forest, the model depends on the order of the rows: parameters were tuned on the
+        rows present at that time.
 
         {rows}
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            How many rows each counts for.
+            How many rows each row counts for.
 
         {self}
         """
@@ -363,16 +369,16 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
             self.is_exact_ = model.solver["used"] in ("exact", "cg")
             n_targets = model.n_targets
             parts = [model.solution(target) for target in range(n_targets)]
-            worth = np.array([model.worth(target) for target in range(n_targets)])
+            scores = np.array([model.leave_one_out(target) for target in range(n_targets)])
             single = self.__dict__.get("_n_targets") is None and n_targets == 1
             if parts[0] is None:
                 self.dual_coef_ = self.intercept_ = None
             else:
                 self.dual_coef_ = parts[0][0] if single else np.column_stack([weights for weights, _ in parts])
                 self.intercept_ = parts[0][1] if single else np.array([centre for _, centre in parts])
-            self.loo_rmse_ = float(worth[0, 0]) if single else worth[:, 0]
-            spread = np.where(worth[:, 2] > 0, worth[:, 2], np.inf)
-            self.loo_score_ = float(np.mean(np.where(worth[:, 2] > 0, 1 - (worth[:, 0] / spread) ** 2, 0.0)))
+            self.loo_rmse_ = float(scores[0, 0]) if single else scores[:, 0]
+            spread = np.where(scores[:, 2] > 0, scores[:, 2], np.inf)
+            self.loo_score_ = float(np.mean(np.where(scores[:, 2] > 0, 1 - (scores[:, 0] / spread) ** 2, 0.0)))
             self.target_transform_ = None if model.target_map == "identity" else model.target_map
         else:
             self.is_exact_ = model.is_exact
@@ -385,7 +391,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
         return numbers if n_targets is None else numbers.reshape(-1, n_targets)
 
     def predict_interval(self, X, coverage=0.9):
-        """Intervals that hold a new target with probability ``coverage``, calibrated on rows that were left out.
+        """Intervals that contain a new target with probability ``coverage``, calibrated on leave-one-out residuals.
 
         {rows}
         coverage : float, default=0.9
@@ -431,12 +437,13 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
 class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
     """Classification with the tuned Laplace kernel of :class:`LaplaceKernelRidge`.
 
-    One factorisation serves all classes; scores become probabilities by a link chosen on leave-one-out scores.
+    All classes share one factorisation; scores are converted to probabilities by a link function chosen on
+    leave-one-out scores.
 
     Parameters
     ----------
     lifetime : float, array-like of shape (n_features,) or "auto", default="auto"
-        "auto" tunes the whole kernel. Given numbers, for all dimensions or one per dimension, fix the report's kernel
+        "auto" tunes the whole kernel. A number for all dimensions, or one per dimension, selects the report's kernel
         ``exp(-sum(lifetime * |u|))`` in the units of X, without metric and ranks.
     alpha : float or "auto", default="auto"
         Regularization; "auto" tunes it.
@@ -444,32 +451,33 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
     categorical_features : "from_dtype", None or array-like, default="from_dtype"
         Which inputs are categorical: those of a frame's categorical type, none, or a mask, column numbers or names.
     solver : {"auto", "exact", "cg", "local"}, default="auto"
-        How all rows are solved. "exact": one factorisation, n² numbers. "cg": the same solution by conjugate gradients, kernel
-        entries made on the fly. "local": every query is predicted from its nearest rows, by kriging. "auto": exact up to
-        ``max_exact_rows`` if the matrix fits ``mondrian.set_config(max_memory=...)``; beyond, lifetimes are tuned by predicting
-        rows from their neighbours among all rows, and "cg", "local" or the mean of both is taken, whichever predicts 2000
-        held-out rows best.
+        How all rows are solved. "exact": one factorisation, n² numbers. "cg": the same solution by conjugate gradients,
+        with kernel entries computed on the fly. "local": every query is predicted from its nearest rows, by kriging.
+        "auto": exact up to ``max_exact_rows`` if the matrix is within ``mondrian.set_config(max_memory=...)``; beyond,
+        lifetimes are tuned by predicting rows from their neighbours among all rows, and "cg", "local" or the mean of
+        both is used, whichever predicts 2000 held-out rows best.
     max_exact_rows : int, default=20000
-        The most training rows that "auto" factorises.
+        Largest number of training rows that "auto" factorises.
     n_neighbors : int or "auto", default="auto"
-        Nearest rows that a query is predicted from by the solver "local"; "auto" chooses by leave-one-out.
+        Number of nearest rows used by the solver "local"; "auto" chooses it by leave-one-out.
     retune : bool, default=True
         Whether ``partial_fit`` tunes again when the number of rows has doubled.
     max_seconds : float or None, default=None
-        When tuning ends early. With it, results depend on the machine.
+        Time limit of tuning. With a limit, results depend on the machine.
     warm_start : bool, default=False
-        Whether ``fit`` goes on tuning from the kernel of the fit before (or of a loaded model) instead of starting anew: columns
-        and form of the metric stay, ``trajectory_`` continues, and the kernel changes only if leave-one-out says so.
+        Whether ``fit`` resumes tuning from the kernel of the previous fit (or of a loaded model): columns and form of
+        the metric are kept, ``trajectory_`` is continued, and the kernel changes only if the leave-one-out error is
+        smaller.
     search : {"auto"}, default="auto"
-        How the kernel is looked for.
+        How the kernel is tuned.
     fit_intercept : bool, default=True
-        Whether the classes' shares are taken off first.
+        Whether the class frequencies are subtracted first.
     epsilon : float, default=0.01
-        ``get_support`` names the inputs whose importance is at least this share of the largest.
+        ``get_support`` selects the inputs whose importance is at least this share of the largest.
     random_state : int, RandomState or None, default=None
-        Which rows the tuning looks at; an integer is the core's seed.
+        Selects the rows used for tuning; an integer is used as the seed.
     n_jobs : int or None, default=None
-        Threads, in joblib's meaning, at most one a core; results do not depend on it.
+        Threads, in joblib's meaning, at most one per core; results do not depend on it.
     {step_verbose}
 
     Attributes
@@ -477,7 +485,8 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted.
     lifetimes_ : ndarray of shape (n_features_in_,)
-        Lifetimes of the inputs as they are: how rough classes are along each, not how relevant it is.
+        Lifetimes of the untransformed inputs: how rough the class scores are along each input, not how relevant the
+        input is.
     alpha_ : float
         Regularization, tuned or given.
     {kernel_attributes}
@@ -488,11 +497,11 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
     solver_ : {"exact", "cg", "local", "mean"}
         How all rows were solved; "mean" is that of "cg" and "local".
     n_neighbors_ : int or None
-        Nearest rows that a query is predicted from; None after one factorisation.
+        Number of nearest rows used by a prediction; None after one factorisation.
     n_iter_ : int or None
-        Products with the kernel that conjugate gradients took.
+        Number of products with the kernel in conjugate gradients.
     residual_ : float or None
-        The relative residual that they reached.
+        The relative residual of conjugate gradients.
     {inputs}
 
     Examples
@@ -515,11 +524,11 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
-        """Tune what is automatic, then solve on all rows.
+        """Tune the automatic parameters, then solve on all rows.
 
         {rows_and_classes}
         sample_weight : array-like of shape (n_samples,), default=None
-            How many rows each counts for.
+            How many rows each row counts for.
 
         {self}
         """
@@ -528,12 +537,12 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
         check_classification_targets(y)
         weights = sample_weights(sample_weight, X)
         if weights is not None:
-            # Classes of rows that do not count are unknown, as if the rows were not there.
+            # Classes of rows of weight zero are unknown, as if the rows did not exist.
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         classes, arguments = np.unique(y), self._arguments(X.shape[1])
         if goes_on and arguments["lifetimes"] is None:
             if len(unknown := np.setdiff1d(classes, self.classes_)):
-                raise ValueError(f"class {unknown[0]!r} is not among those of the fit that warm_start goes on from")
+                raise ValueError(f"class {unknown[0]!r} is not among those of the fit that warm_start resumes")
             numbers = np.ascontiguousarray(numbers_of(y, self.classes_))
             return self._take(self._model.resumed((X, numbers, weights), arguments, self._work()))
         return self._learned(X, y, weights, classes, arguments)
@@ -550,18 +559,19 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
 
     @all_or_nothing
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Append rows to a model that predicts from nearest rows; lifetimes stay, until the number of rows has doubled.
+        """Append rows to a model that predicts from nearest rows; lifetimes are kept until the number of rows has doubled.
 
-        The first call is ``fit`` with the solver "local"; after a ``fit`` with another solver, nearest rows predict from then
-        on. Unlike a forest's, the model depends on how the rows came: what is tuned was tuned on the rows there were then.
+        The first call is ``fit`` with the solver "local"; after a ``fit`` with another solver, predictions use nearest
+        rows from then on. Unlike a forest, the model depends on the order of the rows: parameters were tuned on the
+        rows present at that time.
 
         {rows}
         y : array-like of shape (n_samples,)
             Classes, among those of the first call.
         classes : array-like of shape (n_classes,), default=None
-            Classes that will be seen some time: for the first call, unless it sees all of them.
+            Classes that may occur in later calls; needed in the first call unless its rows contain all classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            How many rows each counts for.
+            How many rows each row counts for.
 
         {self}
         """
@@ -573,7 +583,7 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
         known = np.unique(y if classes is None else classes) if first else self.classes_
         unknown = np.setdiff1d(y if classes is None else np.concatenate([np.unique(y), np.unique(classes)]), known)
         if len(unknown):
-            raise ValueError(f"class {unknown[0]!r} is not among those of the first call: name all of them in its classes")
+            raise ValueError(f"class {unknown[0]!r} is not among those of the first call: list all classes in its parameter classes")
         if first:
             return self._learned(X, y, weights, known, arguments)
         rows = (X, np.ascontiguousarray(numbers_of(y, known)), weights)
@@ -583,7 +593,7 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
         return self._take(self._model)
 
     def _take(self, model):
-        self.loo_log_loss_, self.loo_score_, _ = model.worth()
+        self.loo_log_loss_, self.loo_score_, _ = model.leave_one_out()
         return super()._take(model)
 
     def _restore(self, model, state, target):
@@ -595,34 +605,34 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
 
 @documented
 class LaplaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _KernelEstimator):
-    """Columns in which distance is relevance: the tuned kernel's geometry, for forests and for other models.
+    """The geometry of the tuned kernel as columns, for forests and other models: distances reflect relevance.
 
     ``fit`` tunes the kernel of :class:`LaplaceKernelRidge` (or, for classes, of :class:`LaplaceKernelClassifier`);
-    ``transform`` emits each axis times its lifetime, then ``n_directions`` Gaussian directions of the metric's image.
+    ``transform`` returns each axis times its lifetime, then ``n_directions`` Gaussian directions of the metric's image.
 
     Parameters
     ----------
     n_directions : int, default=64
         Number of Gaussian directions; none without a metric.
     task : {"auto", "regression", "classification"}, default="auto"
-        What the targets are; "auto" takes texts, booleans and few whole numbers for classes.
+        The type of the targets; "auto" treats texts, booleans and few whole numbers as classes.
     {kernel_parameters}
     categorical_features : "from_dtype", None or array-like, default="from_dtype"
-        Which inputs are categorical. They shape the tuning and are not among the columns.
+        Which inputs are categorical. They are used in the tuning and are not among the columns.
     max_rows : int, default=4000
-        The most rows that are tuned on: the first in a keyed order.
+        Largest number of rows used for tuning: the first in a keyed order.
     max_seconds : float or None, default=None
-        When tuning ends early. With it, results depend on the machine.
+        Time limit of tuning. With a limit, results depend on the machine.
     random_state : int, RandomState or None, default=None
-        Which rows and directions; an integer is the core's seed.
+        Selects rows and directions; an integer is used as the seed.
     n_jobs : int or None, default=None
-        Threads, in joblib's meaning, at most one a core; results do not depend on it.
+        Threads, in joblib's meaning, at most one per core; results do not depend on it.
     {step_verbose}
 
     Attributes
     ----------
     lifetimes_ : ndarray of shape (n_features_in_,)
-        Lifetimes of the inputs as they are.
+        Lifetimes of the untransformed inputs.
     alpha_ : float
         Regularization, tuned.
     {kernel_attributes}
@@ -644,7 +654,7 @@ class LaplaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _KernelEstim
     ):  # fmt: skip
         self._keep(locals())
 
-    #: What the estimators take and a transformer has no use for.
+    #: Parameters of the estimators that a transformer does not use.
     alpha, fit_intercept, epsilon = "auto", True, 0.01
     solver, max_exact_rows, n_neighbors = "exact", 20_000, "auto"
 
@@ -715,5 +725,5 @@ class LaplaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _KernelEstim
 
 
 def _spelled(levels):
-    """Categories as a table's file spells them."""
+    """Categories by their text in a file."""
     return [str(level).lower() if isinstance(level, bool) else str(level) for level in levels]

@@ -14,7 +14,7 @@ _SEEDS = 2**64
 
 
 def seed_of(random_state):
-    """The core's seed: an integer as it is, else drawn from the generator.
+    """The core's seed: a given integer, else drawn from the generator.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def seed_of(random_state):
     return int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
 
 
-#: Asked once: the answer takes longer than a prediction of one row.
+#: Cached: the call takes longer than a prediction of one row.
 _cores = functools.cache(joblib.cpu_count)
 
 
@@ -48,7 +48,7 @@ def threads_of(n_jobs):
     return n_threads if n_threads == 1 else min(n_threads, _cores())
 
 
-#: More trees, grids, rows or steps than this are a slip of the keyboard.
+#: More trees, grids, rows or steps than this are assumed to be a typing error.
 _MANY = 2**31
 
 
@@ -64,12 +64,12 @@ def integer(name, value, low=1, high=_MANY):
 
 
 def n_estimators(value, name="n_estimators"):
-    """A number of trees, grids or features: at most as many as the core takes."""
+    """A number of trees, grids or features, within the core's limit."""
     return integer(name, value, 1, 2**24)
 
 
 def measure_of(value, n_dims):
-    """A measure by name, or one's own as knots ``(x, F(x))`` of every column, which the core checks.
+    """A measure by name, or a user-defined one as knots ``(x, F(x))`` of every column, which the core checks.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def root_box(lower, upper, n_dims):
     if lower is None and upper is None:
         return None, None
     if lower is None or upper is None:
-        raise ValueError("lower and upper are given together or not at all")
+        raise ValueError("lower and upper must be given together")
     return vector("lower", lower, n_dims), vector("upper", upper, n_dims)
 
 

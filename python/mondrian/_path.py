@@ -30,13 +30,13 @@ class RegularizationPath:
     leave_one_out : ndarray of shape (n_values,) or None
         Densities only: mean loss of the training rows left out one by one.
     loss : {"rmse", "log_loss", "error", "neg_log_density"}
-        What is measured.
+        The loss.
     best_lifetime : float
-        Where the first validation set's loss (or leave-one-out) is least.
+        The lifetime of smallest loss on the first validation set (or by leave-one-out).
     best_lifetime_1se : float
-        The smallest lifetime whose loss is within one standard error of the least.
+        The smallest lifetime whose loss is within one standard error of the smallest loss.
     worst_residual : float or None
-        Kernel ridge only: how well the solution was kept along the path.
+        Kernel ridge only: the largest relative residual of the solution along the path.
     n_outside : list of int or None
         Densities only: rows of each validation set outside the box.
 
@@ -132,7 +132,7 @@ class RegularizationPath:
         finite = drawn.lifetimes[np.isfinite(drawn.lifetimes)]
         if finite[-1] > 0:
             ax.set_xscale("symlog", linthresh=float(np.quantile(finite[finite > 0], 0.1)))
-            # A lifetime that is the last one of all is seen beside the frame, not under it.
+            # A lifetime at the end of the axis is drawn over the frame, not under it.
             ax.set_xlim(0, 1.1 * max(finite[-1], self.best_lifetime if np.isfinite(self.best_lifetime) else 0.0))
         ax.set_xlabel("lifetime")
         ax.set_ylabel(_LABELS[self.loss])
@@ -140,7 +140,7 @@ class RegularizationPath:
         return ax
 
     def _repr_html_(self):
-        """What a notebook shows: the curves, and the lifetimes to choose from."""
+        """Representation in notebooks: the curves and the candidate lifetimes."""
         rows = [("loss", _LABELS[self.loss]), ("values", f"{len(self):,}"), ("best lifetime", f"{self.best_lifetime:.6g}")]
         rows.append(("loss there", f"{self.value_at(self.best_lifetime):.6g}"))
         if self.standard_error is not None:

@@ -8,7 +8,7 @@ from ._files import write_whole
 
 
 def axes_for(ax):
-    """The axes to draw on; new ones where none are given."""
+    """The axes to draw on; new ones if none are given."""
     if ax is not None:
         return ax
     try:
@@ -28,7 +28,7 @@ def frame_of(columns):
 
 
 def written(svg, path):
-    """A picture's text, written to a file where one is named."""
+    """The text of a picture, also written to a file if one is given."""
     if path is not None:
         write_whole(path, svg.encode())
     return svg

@@ -1,4 +1,4 @@
-"""How the program ``mondrian`` makes a model's inputs from a table's columns, so that Python does the same."""
+"""The program's conversion of table columns to model inputs, repeated in Python."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ._dates import days_of, days_of_cells
 
 
 class Preparation:
-    """The way from the columns of a table to the inputs of a model that the program has fitted.
+    """Converts the columns of a table to the inputs of a model fitted by the program.
 
-    Numbers are scaled, categories become one input each of 0 and 1 or, for the tuned Laplace kernel, one input of the
-    categories' numbers, as ``docs/program.md`` describes. Estimators
-    that come from such a file hold one as ``preparation_`` and apply it to all rows they are given.
+    Numbers are scaled; categories are one-hot encoded or, for the tuned Laplace kernel, one input of category numbers,
+    as ``docs/program.md`` describes. Estimators loaded from such a file have one as ``preparation_`` and apply it to
+    all rows.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Preparation:
         Parameters
         ----------
         X : frame, or array-like of shape (n_samples, n_columns)
-            A frame's columns are found by name and others are left alone; an array's are taken in order.
+            Columns of a frame are found by name and others are ignored; columns of an array are taken in order.
 
         Returns
         -------
@@ -60,7 +60,7 @@ class Preparation:
         try:
             X = np.asarray(X, dtype=np.float64 if kinds == {"number"} else object)
         except (TypeError, ValueError):
-            raise ValueError("X holds something that is no number") from None
+            raise ValueError("X contains a value that is not a number") from None
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got an array with {X.ndim} dimensions instead. Reshape your data.")
         if X.shape[1] != len(self.columns):
@@ -68,7 +68,7 @@ class Preparation:
         return list(X.T)
 
     def record(self, n_rows):
-        """The program's own record of it."""
+        """The program's record of it."""
         return {**self._record, "n_rows": n_rows}
 
     def __eq__(self, other):
@@ -105,7 +105,7 @@ class _Number:
             values = self._numbers(cells)
         except (TypeError, ValueError):
             what = "date" if self._is_date else "number"
-            raise ValueError(f"column {self._name!r} holds something that is no {what}") from None
+            raise ValueError(f"column {self._name!r} contains a value that is not a {what}") from None
         missing = ~np.isfinite(values)
         if missing.any() and missing_cells == "model":
             return np.where(missing, np.nan, self._scaling(np.where(missing, 0.0, values)))
@@ -117,14 +117,14 @@ class _Number:
 
 
 class _Category:
-    """A column of categories: an input each, 1 for the cell's own; all 0 for one never seen."""
+    """A one-hot encoded column of categories: all inputs are 0 for an unseen category."""
 
     kind = "category"
 
     def __init__(self, name, levels):
         self.inputs, self._name = [f"{name}={level}" for level in levels], name
         self._places = {level: place for place, level in enumerate(levels)}
-        # A category that is a number may come as one: 1 and 1.0 are the category "1".
+        # A numeric category may be given as a number: 1 and 1.0 are the category "1".
         self._numbers = {}
         for level, place in self._places.items():
             try:
@@ -144,7 +144,7 @@ class _Category:
         return inputs
 
     def _place(self, cell):
-        """The number of a cell's category, as a file would spell it; None for one never seen."""
+        """The number of a cell's category, by its text in a file; None for an unseen one."""
         for spelled in (str(cell), str(cell).lower() if isinstance(cell, bool) else None):
             if spelled in self._places:
                 return self._places[spelled]
@@ -152,7 +152,7 @@ class _Category:
 
 
 class _Level(_Category):
-    """A column of categories as one input: the number of the cell's own, the next number for one never seen, NaN for none."""
+    """A column of categories as one input: the number of the category, the next number for an unseen one, NaN for a missing one."""
 
     def __init__(self, name, levels):
         super().__init__(name, levels)
@@ -203,7 +203,7 @@ def _same(x):
 
 
 class _Standard:
-    """Less the centre, over the spread."""
+    """Subtract the centre, divide by the spread."""
 
     def __init__(self, centre, spread):
         self._centre, self._spread = centre, spread
@@ -217,7 +217,7 @@ class _Quantiles:
 
     def __init__(self, values, ranks):
         if not len(values) or len(values) != len(ranks) or not _rises(values) or not _rises(ranks):
-            raise ValueError("a quantile map does not rise")
+            raise ValueError("a quantile map is not increasing")
         self._values, self._ranks = values, ranks
 
     def __call__(self, x):
@@ -238,5 +238,5 @@ def _rises(knots):
 
 def _text(value):
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no name")
+        raise TypeError(f"{value!r} is not a name")
     return value

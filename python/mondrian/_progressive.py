@@ -13,10 +13,10 @@ class Progression:
     Attributes
     ----------
     losses : ndarray of shape (n_samples,)
-        The loss of each row, predicted before it was learned: squared errors of a regressor, 0 or 1 of a classifier. NaN for rows
-        that came before the model had learned any.
+        The loss of each row, predicted before it was learned: squared errors of a regressor, 0 or 1 of a classifier.
+        NaN for rows before the model had learned any.
     predictions : ndarray of shape (n_samples,)
-        What was predicted.
+        The predictions.
     loss : str
         "squared_error" or "error".
     """
@@ -47,7 +47,7 @@ class Progression:
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where to draw; a new figure without.
+            The axes to draw on. Default: a new figure.
 
         Returns
         -------
@@ -66,7 +66,7 @@ def progressive(model, X, y):
     Parameters
     ----------
     model : estimator
-        A regressor or classifier with ``partial_fit``; it goes on from where it is.
+        A regressor or classifier with ``partial_fit``; it continues from its current state.
     X : array-like of shape (n_samples, n_features)
         Rows, in the order of the stream.
     y : array-like of shape (n_samples,)

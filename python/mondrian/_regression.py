@@ -35,10 +35,10 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
     noise_variance : float or "auto", default="auto"
         Variance of targets about their cell's mean.
     kappa : float or "auto", default="auto"
-        How many rows the mean of a cell's parent counts as. "auto" is ``noise_variance / prior_variance`` where both are given,
-        else the one of smallest leave-one-out error over a sample of the rows.
+        How many rows the mean of a cell's parent counts as. "auto" is ``noise_variance / prior_variance`` if both are
+        given, else the value of smallest leave-one-out error on a sample of the rows.
     leaf_model : {"hierarchical", "independent"}, default="hierarchical"
-        Whether a cell's mean is drawn around its parent's, or each on its own as in the report.
+        Whether the prior of a cell's mean is centred at its parent's mean, or cells are independent as in the report.
     {forest_parameters}
 
     Attributes
@@ -92,7 +92,7 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
         return adaptive.Adaptive(adaptive.members_of(self), adaptive.relative_shares, adaptive.squared_errors)
 
     def partial_fit(self, X, y, sample_weight=None):
-        """Learn more rows: the model of all rows so far, whatever their order. If it fails, nothing has changed.
+        """Learn more rows. The result is the model of all rows so far, in any order. If it fails, nothing has changed.
 
         {several_targets}
 
@@ -100,7 +100,8 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
         """
         is_plain = sample_weight is None and self._is_plain(X) and self._is_plain_target(y, len(X))
         if is_plain and "_members" not in self.__dict__:
-            # Learning row by row asks a million times: the core's own checks are enough, and it is all or nothing too.
+            # Learning row by row makes a million calls: the core's checks are enough, and a failed call changes
+            # nothing.
             self._model.learn((X, y, None), self._work(len(X)))
             return self
         return self._learn(X, y, sample_weight)
@@ -131,7 +132,7 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
         return X, y
 
     def _is_plain_target(self, y, n_rows):
-        """Whether it is one double a row, for a model of one target."""
+        """Whether it is one double per row, for a model of one target."""
         return type(y) is np.ndarray and y.dtype is FLOAT64 and y.shape == (n_rows,) and self._n_targets == 1
 
     def _plain_target(self, y, n_rows):
@@ -166,7 +167,7 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
         return self._take(model)
 
     def predict_quantiles(self, X, quantiles):
-        """Quantiles of the predictive distribution, calibrated on rows that were left out; a given noise is taken at its word.
+        """Quantiles of the predictive distribution, calibrated on leave-one-out residuals; not calibrated if the noise variance is given.
 
         {rows}
         quantiles : array-like of shape (n_quantiles,)
@@ -177,10 +178,10 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
         values : ndarray of shape (n_samples, n_quantiles) or (n_samples, n_targets, n_quantiles)
         """
         quantiles = [parameters.real("quantiles", float(q), strict=True) for q in np.atleast_1d(quantiles)]
-        return self._shaped(self._ask("predict_quantiles", X, quantiles), len(quantiles))
+        return self._shaped(self._call("predict_quantiles", X, quantiles), len(quantiles))
 
     def predict_interval(self, X, coverage=0.9):
-        """The central interval that holds a new target with a given probability.
+        """The central interval that contains a new target with a given probability.
 
         {rows}
         coverage : float, default=0.9
@@ -209,7 +210,7 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
 
     @property
     def prior_mean_(self):
-        """Mean of the prior, given or found; one per target if there are several."""
+        """Mean of the prior, given or automatic; one per target if there are several."""
         return self._resolved(0)
 
     @property
@@ -219,14 +220,14 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
 
     @property
     def noise_variance_(self):
-        """Variance of the noise, given or found: what planes through near rows leave over."""
+        """Variance of the noise, given or automatic: the residual variance of local linear fits to nearby rows."""
         check_is_fitted(self)
         values = self._model.noise_variances(self._threads())
         return float(values[0]) if self._single else values
 
     @property
     def kappa_(self):
-        """How many rows a parent's mean counts as, given or found."""
+        """How many rows a parent's mean counts as, given or automatic."""
         return self._resolved(3)
 
     def _resolved(self, which):

@@ -1,4 +1,4 @@
-"""Which rows a forest holds: all, the last n, a sample of n, or windows of several lengths side by side."""
+"""The rows that a forest keeps: all, the last n, a sample of n, or windows of several lengths."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from . import _parameters as parameters
 
 
 def rows_held(estimator):
-    """The arguments of the core for an estimator's ``window`` and ``max_rows``; it holds all rows without them."""
+    """The arguments of the core for an estimator's ``window`` and ``max_rows``; without them it keeps all rows."""
     window, max_rows = getattr(estimator, "window", None), getattr(estimator, "max_rows", None)
     if window is not None and max_rows is not None:
-        raise ValueError("window and max_rows are both given, but a forest holds its rows by one rule")
+        raise ValueError("window and max_rows cannot both be given")
     if isinstance(window, str):
         raise ValueError(f"window is {window!r}, but must be a number of rows, None or \"adaptive\"")
     given = {"window": window, "max_rows": max_rows}
@@ -17,14 +17,14 @@ def rows_held(estimator):
 
 
 class Retaining:
-    """What forests do with ``window`` and ``max_rows``. The core holds rows; ``_members`` are the forests of an adaptive window."""
+    """Base of forests with ``window`` and ``max_rows``. The core keeps the rows; ``_members`` are the forests of an adaptive window."""
 
     def _is_adaptive(self):
-        """Whether windows of several lengths are asked for."""
+        """Whether windows of several lengths are requested."""
         if not isinstance(self.window, str) or self.window != "adaptive":
             return False
         if self.max_rows is not None:
-            raise ValueError("window and max_rows are both given, but a forest holds its rows by one rule")
+            raise ValueError("window and max_rows cannot both be given")
         return True
 
     def _refuse_weights(self, weights):
@@ -32,7 +32,7 @@ class Retaining:
             raise ValueError("sample_weight is given, but rows of a window or of max_rows count once each")
 
     def _start_members(self, members, X, y):
-        """The first rows of windows of several lengths."""
+        """Learns the first rows of windows of several lengths."""
         members.learn(X, y, first=True)
         self._members = members
         return self._take_whole()
@@ -47,4 +47,4 @@ class Retaining:
 
     def _refuse_members(self, what):
         if "_members" in self.__dict__:
-            raise ValueError(f'window="adaptive" is several forests, none of which is to {what}')
+            raise ValueError(f'a forest with window="adaptive" consists of several forests and cannot {what}')

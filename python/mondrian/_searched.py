@@ -12,7 +12,7 @@ from ._trajectory import Trajectory
 
 
 class SearchedEstimator(RidgeEstimator):
-    """Lifetimes, found or given, and the inputs they select."""
+    """Lifetimes, tuned or given, and the inputs they select."""
 
     def _listener(self, progress):
         return step_listener_of(self.verbose)
@@ -28,7 +28,7 @@ class SearchedEstimator(RidgeEstimator):
         }
 
     def _given(self, name, n_dims):
-        """One lifetime per dimension, or None where they are to be found."""
+        """One lifetime per dimension, or None if they are tuned."""
         value = getattr(self, name)
         if isinstance(value, str):
             parameters.choice(name, value, ("auto",))
@@ -42,9 +42,9 @@ class SearchedEstimator(RidgeEstimator):
         return super()._take(model)
 
     def get_support(self, indices=False):
-        """The inputs that matter, by ``epsilon``.
+        """The relevant inputs, selected by ``epsilon``.
 
-        An input that copies another may be left out although it would predict as well.
+        A copy of another input may not be selected although it would predict as well.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Training in parts that never meet: moments, a domain that all parts share, and summaries that add up to a forest."""
+"""Training in separate parts: moments, a domain shared by all parts, and summaries that add up to a forest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TASKS = ("regression", "classification", "density")
 
 
 class Moments:
-    """Number, range, exact sums and a keyed sample of rows: one pass that any number of machines share.
+    """Number, range, exact sums and a keyed sample of rows: one pass, distributed over any number of machines.
 
     Moments of parts, merged in any order, are those of all rows, bit for bit.
 
@@ -25,11 +25,11 @@ class Moments:
     X : array-like of shape (n_samples, n_features)
         Rows.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
-        Targets or classes; texts, booleans and whole numbers are taken for classes too.
+        Targets or classes; texts, booleans and whole numbers are also used as classes.
     task : {{"regression", "classification", "density"}}, default=None
-        What y is: both targets and classes where that is possible without.
+        The type of y. Default: both targets and classes, if possible.
     n_sample : int, default=2048
-        Rows of the sample, from which an automatic lifetime comes; all parts must share it.
+        Size of the sample that determines an automatic lifetime; it must be equal in all parts.
 
     Examples
     --------
@@ -83,16 +83,16 @@ class Moments:
 
     @property
     def sample_(self):
-        """Inputs of the sampled rows, with their targets beside them: shape (n_sample, n_features + n_targets)."""
+        """Inputs of the sampled rows, followed by their targets: shape (n_sample, n_features + n_targets)."""
         return self._core.sample()
 
     def merge(self, other):
-        """Take the rows of another part.
+        """Add the rows of another part.
 
         Parameters
         ----------
         other : Moments
-            Of rows with the same columns.
+            Moments of rows with the same columns.
 
         Returns
         -------
@@ -114,27 +114,28 @@ class Moments:
         kappa="auto", leaf_model="hierarchical", gamma="auto", lower=None, upper=None, margin=0.0, measure="uniform",
         weights="auto", random_state=None,
     ):  # fmt: skip
-        """What all parts of a training on these rows agree on. Parameters are those of the forests.
+        """The settings shared by all parts of a training on these rows. Parameters are those of the forests.
 
         Parameters
         ----------
         n_estimators : int, default=100
             Number of trees.
         lifetime : float or "auto", default="auto"
-            How fine the partitions get; finite. "auto" cuts until half of the cuts have come that separate the sampled rows,
-            and a smaller lifetime is chosen on a fifth of the rows in the pass of the summaries.
+            Lifetime of the trees, finite: larger values give finer partitions. "auto" is the time by which half of the
+            cuts that separate the sampled rows have occurred, and a smaller lifetime is chosen on a fifth of the rows
+            in the pass of the summaries.
         prior_mean, prior_variance, noise_variance, kappa : float or "auto", default="auto"
-            Of a regression.
+            For regression.
         leaf_model : {"hierarchical", "independent"}, default="hierarchical"
-            Of a regression.
+            For regression.
         gamma : float or "auto", default="auto"
-            Of a classification or density.
+            For classification and densities.
         lower, upper : array-like of shape (n_features,), default=None
-            The root box; that of the rows without.
+            The root box. Default: the box of the rows.
         margin : float, default=0.0
-            How far the box goes beyond the rows on each side, in widths; a density wants 0.1.
+            Margin of the box beyond the rows on each side, as a share of its width; 0.1 is recommended for a density.
         measure : {"uniform", "quantile"} or a list of knots per input, default="uniform"
-            What lengths mean; quantiles are those of the sample.
+            Measure of lengths; quantiles are those of the sample.
         weights : array-like of shape (n_features,), "auto", "std" or None, default="auto"
             One factor per input on the measure.
         random_state : int, RandomState or None, default=None
@@ -178,7 +179,7 @@ class Moments:
 class Domain:
     """Seed, root box, weights, number of trees and lifetime of a forest that is trained in parts.
 
-    Made by :meth:`Moments.domain`; a text that can be sent anywhere.
+    Made by :meth:`Moments.domain`; it can be serialised as text.
     """
 
     def __init__(self, core):
@@ -193,7 +194,7 @@ class Domain:
         Parameters
         ----------
         text : str
-            What ``to_json`` gave.
+            The result of ``to_json``.
 
         Returns
         -------
@@ -211,7 +212,7 @@ class Domain:
         return self._core.to_json()
 
     def shard(self, first, end):
-        """The trees ``first`` to ``end - 1`` only, whose summaries are joined with those of the others.
+        """Only the trees ``first`` to ``end - 1``; their summaries are joined with those of other shards.
 
         Parameters
         ----------
@@ -225,7 +226,7 @@ class Domain:
         n_trees = self.n_estimators
         first, end = parameters.integer("first", first, 0, n_trees - 1), parameters.integer("end", end, 1, n_trees)
         if first >= end:
-            raise ValueError(f"trees {first} to {end} are none")
+            raise ValueError(f"first is {first}, but must be below end, which is {end}")
         return Domain(self._core.shard(first, end))
 
     def __eq__(self, other):
@@ -254,7 +255,7 @@ class Domain:
 
     @property
     def lifetime(self):
-        """The lifetime that cells are cut until."""
+        """The lifetime of the trees."""
         return self._core.lifetime
 
     @property
@@ -269,7 +270,7 @@ class Domain:
 
     @property
     def classes(self):
-        """All classes, sorted; None if the moments saw none."""
+        """All classes, sorted; None if the moments have none."""
         classes = self._notes().get("classes")
         return None if classes is None else _files.classes_from_json(classes, None)
 
@@ -278,7 +279,7 @@ class Domain:
 
 
 def summarize(X, y, domain, task="regression", *, trees=None, n_jobs=None):
-    """What rows say about the trees of a domain, without the rows.
+    """The statistics of rows in the trees of a domain, without the rows.
 
     Parameters
     ----------
@@ -287,11 +288,11 @@ def summarize(X, y, domain, task="regression", *, trees=None, n_jobs=None):
     y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
         Targets or classes; None for a density.
     domain : Domain
-        What all parts agree on.
+        The settings shared by all parts.
     task : {"regression", "classification", "density"}, default="regression"
-        What the forest is for.
+        The task of the forest.
     trees : tuple of two int, default=None
-        First tree and the one after the last, of a shard; all without.
+        First tree of a shard and the one after its last. Default: all trees.
     n_jobs : int or None, default=None
         Threads.
 
@@ -318,19 +319,19 @@ def summarize(X, y, domain, task="regression", *, trees=None, n_jobs=None):
         return Summary(_mondrian.Summary.of_regression(domain._core, X, y.ravel(), threads))
     classes, y = domain.classes, np.asarray(y)
     if classes is None:
-        raise ValueError("the domain knows no classes: make its moments with y, and task='classification' if y is float")
+        raise ValueError("the domain has no classes: make its moments with y, and task='classification' if y is float")
     numbers = numbers_of(y, classes)
     known = classes[np.minimum(numbers, len(classes) - 1)] == y
     if not np.all(known):
-        raise ValueError(f"y contains {np.unique(y[~known]).tolist()}, classes that the domain's moments did not see")
+        raise ValueError(f"y contains {np.unique(y[~known]).tolist()}, classes that are not in the domain's moments")
     return Summary(_mondrian.Summary.of_classification(domain._core, X, numbers, len(classes), threads))
 
 
 class Summary:
-    """Cells that hold rows in every tree of a domain, with the number of rows, the sum of targets or the classes in each.
+    """The cells that contain rows in every tree of a domain, with their numbers of rows, sums of targets or classes.
 
-    Made by :func:`summarize`. Summaries of parts add up in any order; the forest that they are finished to predicts what
-    a fit on all rows would, bit for bit. It cannot learn, forget, or grow beyond the domain's lifetime.
+    Made by :func:`summarize`. Summaries of parts can be merged in any order; the predictions of the finished forest
+    equal those of a fit on all rows, bit for bit. It cannot learn, forget, or grow beyond the domain's lifetime.
     """
 
     def __init__(self, core):
@@ -339,12 +340,12 @@ class Summary:
         self._core = core
 
     def merge(self, other):
-        """Take the rows of another summary on the same domain.
+        """Add the rows of another summary on the same domain.
 
         Parameters
         ----------
         other : Summary
-            Of other rows.
+            A summary of other rows.
 
         Returns
         -------
@@ -354,12 +355,12 @@ class Summary:
         return self
 
     def join(self, other):
-        """Take the trees of another shard of the same rows, which follow those here.
+        """Append the trees of the next shard of the same rows.
 
         Parameters
         ----------
         other : Summary
-            Of the same rows and other trees.
+            A summary of the same rows and other trees.
 
         Returns
         -------
@@ -374,7 +375,7 @@ class Summary:
         return other._core
 
     def to_bytes(self):
-        """The summary as bytes: no code, the same for the same rows.
+        """The summary as bytes: it contains no code, and equal rows give equal bytes.
 
         Returns
         -------
@@ -384,12 +385,12 @@ class Summary:
 
     @staticmethod
     def from_bytes(data):
-        """The summary of bytes from anywhere, which are checked.
+        """The summary of untrusted bytes, which are checked.
 
         Parameters
         ----------
         data : bytes
-            What ``to_bytes`` gave.
+            The result of ``to_bytes``.
 
         Returns
         -------
@@ -413,7 +414,7 @@ class Summary:
 
     @property
     def task(self):
-        """What the forest is for."""
+        """The task of the forest."""
         return self._core.task
 
     @property
@@ -423,7 +424,7 @@ class Summary:
 
     @property
     def n_cells(self):
-        """Cells that hold rows, over all trees."""
+        """Number of cells with rows, over all trees."""
         return self._core.n_cells
 
     def finish(self, n_jobs=None):
@@ -437,7 +438,7 @@ class Summary:
         Returns
         -------
         forest : MondrianForestRegressor, MondrianForestClassifier or MondrianDensity
-            Fitted: it predicts, has paths, views and files.
+            A fitted estimator with predictions, paths, views and files.
         """
         model = self._core.finish(parameters.threads_of(n_jobs))
         return _estimator(self.domain, self.task, model, n_jobs)
@@ -486,5 +487,5 @@ def _classes(y):
     """The classes of a part, sorted."""
     kind = type_of_target(y[:1000])
     if kind not in ("binary", "multiclass", "unknown"):
-        raise ValueError(f"y is {kind}, no classes")
+        raise ValueError(f"y is {kind}, not classes")
     return np.unique(y)

@@ -22,9 +22,9 @@ class Trajectory:
     error : ndarray of shape (n_steps,)
         Its root mean squared error, by leave-one-out or on held-out rows.
     cost : ndarray of shape (n_steps,)
-        Estimated floating-point operations spent until then.
+        Estimated number of floating-point operations up to this evaluation.
     rows : ndarray of shape (n_steps,)
-        Training rows behind the error; errors compare only among equal numbers of rows.
+        Number of training rows of the error; only errors on equal numbers of rows are comparable.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Trajectory:
         return f"Trajectory({len(self)} evaluations{best})"
 
     def _repr_html_(self):
-        """What a notebook shows: the best evaluation and the last ones, with the lifetimes of the first inputs."""
+        """Representation in notebooks: the best evaluation and the last ones, with the lifetimes of the first inputs."""
         n_shown = min(8, self.lifetimes.shape[1])
         names = [f"input {d}" for d in range(n_shown)] if self._names is None else [str(n) for n in self._names[:n_shown]]
         best = self.best_index if len(self) else None
@@ -71,7 +71,7 @@ class Trajectory:
 
     @property
     def best_index(self):
-        """The least error among the evaluations on as many rows as the last."""
+        """The index of the smallest error among the evaluations on as many rows as the last."""
         if not len(self):
             raise ValueError("nothing was evaluated")
         return int(np.argmin(np.where(self.rows == self.rows[-1], self.error, np.inf)))
@@ -87,7 +87,7 @@ class Trajectory:
 
         {ax}
         names : sequence of str, default=None
-            Names of the inputs; those the estimator was fitted with without.
+            Names of the inputs. Default: those that the estimator was fitted with.
 
         {drawn}
         """

@@ -43,7 +43,7 @@ class TreeEstimator(MondrianEstimator):
         return arguments
 
     def _weighted_trees(self, trees, X, y, n_classes=None):
-        """The arguments of trees with weights tuned for these targets or numbers of classes, where that is asked for."""
+        """The arguments of trees, with weights tuned for these targets or numbers of classes if requested."""
         if not isinstance(trees["weights"], str) or trees["weights"] != "tuned":
             return trees
         if y is None:
@@ -79,14 +79,14 @@ class ViewedEstimator(TreeEstimator):
         Returns
         -------
         view : estimator
-            A fitted estimator of the same kind; what it learns later does not change this one.
+            A fitted estimator of the same kind; later learning does not change this one.
         """
         check_is_fitted(self)
         lifetime = parameters.real("lifetime", lifetime, infinite=True)
         if lifetime > self._model.grown:
             raise ValueError(f"lifetime is {lifetime}, but the trees are grown to {self._model.grown} only")
         if "_members" in self.__dict__:
-            raise ValueError('a forest with window="adaptive" has no view: its windows are forests of their own')
+            raise ValueError('a forest with window="adaptive" has no view: it consists of several forests')
         view = copy.copy(self)
         return view._take(self._model.at(lifetime))
 
@@ -98,7 +98,7 @@ class ViewedRegressor(Regressor, ViewedEstimator):
     def path(self, X_val, y_val, progress=None):
         """The error at every lifetime up to ``lifetime_``, without retraining and exact at every cut.
 
-        The root box is first widened to hold the validation rows, so that the path is piecewise constant.
+        The root box is first widened to contain the validation rows, so that the path is piecewise constant.
 
         {validation_rows}
         y_val : array-like of shape (n_samples,), or list of such
@@ -124,7 +124,7 @@ class OnlineEstimator(Retaining, ViewedEstimator):
     """An estimator whose models can be merged."""
 
     def merge(self, other):
-        """Learn all that another model has learned: the model of both sets of rows.
+        """Learn all rows of another model. The result is the model of both sets of rows.
 
         {mergeable}
 
@@ -160,10 +160,10 @@ class ForestEstimator(OnlineEstimator):
         -------
         cells : ndarray of int of shape (n_samples, n_estimators)
         """
-        return self._ask("apply", X)
+        return self._call("apply", X)
 
     def forget(self, X, y):
-        """Forget rows: the model that never saw them; classes stay. If one was never learned, nothing changes.
+        """Forget rows. The result is the model that never learned them; classes are kept. If a row was never learned, this is an error and nothing changes.
 
         {rows}
         y : array-like of shape (n_samples,)
@@ -172,7 +172,8 @@ class ForestEstimator(OnlineEstimator):
         {self}
         """
         if self._is_plain(X) and "_members" not in self.__dict__:
-            # Windows that others keep forget row by row: the core's own checks are enough, and it is all or nothing too.
+            # Callers that manage a window forget row by row: the core's checks are enough, and a failed call changes
+            # nothing.
             numbers = self._plain_target(y, len(X))
             if numbers is not None:
                 self._model.forget(X, numbers, self._threads(len(X)))
@@ -185,7 +186,7 @@ class ForestEstimator(OnlineEstimator):
 
     @property
     def feature_importances_(self):
-        """How much of the error the cuts of each input remove; sums to one."""
+        """The share of each input in the error that cuts remove; sums to one."""
         check_is_fitted(self)
         return self._model.relevance(self._threads())
 

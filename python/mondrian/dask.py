@@ -1,8 +1,8 @@
-"""Forests trained on Dask collections: the model that one machine would have given, bit for bit.
+"""Forests trained on Dask collections, identical bit for bit to those of one machine.
 
-Needs the extra ``mondrian[dask]``. Every partition is read twice, once for moments and once for its summary; what moves are
-moments, a domain and summaries, whose size follows the cells of the trees and not the rows (docs/many-machines.md).
-Which worker does what, and how often a partition has to be done again, changes nothing.
+Needs the extra ``mondrian[dask]``. Every partition is read twice, once for moments and once for its summary; only
+moments, a domain and summaries are sent, whose size depends on the number of cells of the trees and not of rows
+(docs/many-machines.md). The result does not depend on which worker executes a task, or how often.
 
 >>> from mondrian.dask import DaskMondrianForestRegressor  # doctest: +SKIP
 >>> forest = DaskMondrianForestRegressor(lifetime=5.0, random_state=0).fit(ddf[["a", "b"]], ddf["y"])  # doctest: +SKIP
@@ -58,7 +58,7 @@ class _DaskForest(DaskEstimator):
         pairs = pairs_of(X, y)
         n_sample = parameters.integer("n_sample", self.n_sample, 1, 2**24)
         look, part = delayed(_moments_of, pure=True), delayed(_summary_of, pure=True)
-        # Names group the tasks in the dashboard; numbers say which partition.
+        # Names group the tasks in the dashboard; numbers identify the partition.
         found = [
             look(x, y, self._task, n_sample, dask_key_name=f"mondrian-moments-{at}-{tokenize(x, y, self._task, n_sample)}")
             for at, (x, y) in enumerate(pairs)
@@ -88,7 +88,7 @@ class _DaskForest(DaskEstimator):
         return "_local" in self.__dict__
 
     def to_local(self):
-        """The fitted forest as an estimator of its own, without Dask.
+        """The fitted forest as a separate estimator, without Dask.
 
         Returns
         -------
@@ -98,13 +98,13 @@ class _DaskForest(DaskEstimator):
         return copy.copy(self._local)
 
     def _remote(self):
-        """The local model where the work is done: sent once, not with every task."""
+        """The local model on the workers: sent once, not with every task."""
         if self.client is not None:
             return self.client.scatter(self._local, hash=False)
         return delayed(self._local, pure=True, name=f"mondrian-model-{tokenize(self.domain_.to_json(), id(self._local))}")
 
     def _mapped(self, X, method, dtype, n_columns=None):
-        """A method of the local model on every partition, lazily: what comes out is partitioned as the rows are."""
+        """A method of the local model on every partition, lazily: the result has the partitions of the rows."""
         check_is_fitted(self)
         model = self._remote()
         if is_array(X):
@@ -131,7 +131,7 @@ class _DaskForest(DaskEstimator):
 def _asked(X, model, method):
     n = len(X)
     if n == 0:
-        # No rows, no question; the shape is that of an answer.
+        # Without rows the model is not called; the result has the usual shape.
         columns = getattr(model, "classes_", None)
         return np.empty((0,) if method != "predict_proba" else (0, len(columns)))
     return getattr(model, method)(X)
@@ -158,14 +158,14 @@ class DaskMondrianForestRegressor(RegressorMixin, _DaskForest):
     ----------
     n_estimators, lifetime, prior_mean, prior_variance, noise_variance, kappa, leaf_model, lower, upper, measure, weights, \
 random_state
-        As for the forest. The lifetime is finite; "auto" looks for the best one below an upper end, see
+        As for the forest. The lifetime is finite; "auto" chooses the best one up to an upper limit, see
         :meth:`mondrian.Moments.domain`.
     n_sample : int, default=2048
-        Rows of the sample that an automatic lifetime's upper end comes from.
+        Size of the sample that determines the upper limit of an automatic lifetime.
     n_jobs : int or None, default=None
-        Threads for finishing and predicting here.
+        Threads for finishing and predicting in the calling process.
     client : dask.distributed.Client or None, default=None
-        Where the work is done; the current one, or Dask's default scheduler, without.
+        Executes the tasks. Default: the current client, or Dask's default scheduler.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ random_state
     lifetime_ : float
     weights_ : ndarray of shape (n_features_in_,)
     n_rows_, n_cells_ : int
-        Rows, and cells that hold rows over all trees.
+        Number of rows, and of cells with rows over all trees.
     """
 
     _task = "regression"
@@ -234,7 +234,7 @@ random_state
         return self._mapped(X, "predict", np.float64)
 
     def score(self, X, y):
-        """The coefficient of determination R², computed now.
+        """The coefficient of determination R², computed immediately.
 
         Parameters
         ----------
@@ -258,14 +258,14 @@ class DaskMondrianForestClassifier(ClassifierMixin, _DaskForest):
     Parameters
     ----------
     n_estimators, lifetime, gamma, lower, upper, measure, weights, random_state
-        As for the forest. The lifetime is finite; "auto" looks for the best one below an upper end, see
+        As for the forest. The lifetime is finite; "auto" chooses the best one up to an upper limit, see
         :meth:`mondrian.Moments.domain`.
     n_sample : int, default=2048
-        Rows of the sample that an automatic lifetime's upper end comes from.
+        Size of the sample that determines the upper limit of an automatic lifetime.
     n_jobs : int or None, default=None
-        Threads for finishing and predicting here.
+        Threads for finishing and predicting in the calling process.
     client : dask.distributed.Client or None, default=None
-        Where the work is done; the current one, or Dask's default scheduler, without.
+        Executes the tasks. Default: the current client, or Dask's default scheduler.
 
     Attributes
     ----------
@@ -274,7 +274,7 @@ class DaskMondrianForestClassifier(ClassifierMixin, _DaskForest):
     lifetime_ : float
     weights_ : ndarray of shape (n_features_in_,)
     n_rows_, n_cells_ : int
-        Rows, and cells that hold rows over all trees.
+        Number of rows, and of cells with rows over all trees.
     """
 
     _task = "classification"
@@ -347,7 +347,7 @@ class DaskMondrianForestClassifier(ClassifierMixin, _DaskForest):
         return self._mapped(X, "predict_proba", np.float64, len(self.classes_))
 
     def score(self, X, y):
-        """The share of rows put into the right class, computed now.
+        """The accuracy, computed immediately.
 
         Parameters
         ----------
@@ -372,14 +372,14 @@ class DaskMondrianDensity(_DaskForest):
     Parameters
     ----------
     n_estimators, lifetime, gamma, lower, upper, measure, weights, margin, random_state
-        As for the density. The lifetime is finite; "auto" looks for the best one below an upper end, see
+        As for the density. The lifetime is finite; "auto" chooses the best one up to an upper limit, see
         :meth:`mondrian.Moments.domain`.
     n_sample : int, default=2048
-        Rows of the sample that an automatic lifetime's upper end comes from.
+        Size of the sample that determines the upper limit of an automatic lifetime.
     n_jobs : int or None, default=None
-        Threads for finishing and evaluating here.
+        Threads for finishing and evaluating in the calling process.
     client : dask.distributed.Client or None, default=None
-        Where the work is done; the current one, or Dask's default scheduler, without.
+        Executes the tasks. Default: the current client, or Dask's default scheduler.
 
     Attributes
     ----------
@@ -387,7 +387,7 @@ class DaskMondrianDensity(_DaskForest):
     lifetime_ : float
     weights_ : ndarray of shape (n_features_in_,)
     n_rows_, n_cells_ : int
-        Rows, and cells that hold rows over all trees.
+        Number of rows, and of cells with rows over all trees.
     """
 
     _task = "density"
@@ -457,7 +457,7 @@ class DaskMondrianDensity(_DaskForest):
         return self.score_samples(X)
 
     def score(self, X, y=None):
-        """The total log-likelihood of rows, computed now.
+        """The total log-likelihood of rows, computed immediately.
 
         Parameters
         ----------

@@ -22,7 +22,7 @@ from ._core import made_by_core, of_core
 from ._docs import documented
 from ._plotting import axes_for, written
 
-#: As many as trees can name.
+#: The largest number supported by trees.
 _MOST_DIMS = 2**25
 
 __all__ = ["InfiniteMondrian", "Partition", "poisson", "sample"]
@@ -69,7 +69,7 @@ def poisson(a, b, intensity, seed=0, measure=None):
     seed : int, default=0
         The same seed with a larger intensity gives the same points and more.
     measure : array-like of shape (n,), default=None
-        Data whose distribution is the measure; plain length without.
+        Data whose distribution is the measure. Default: plain length.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def _poisson_points(locations, times):
 class Partition:
     """A sample of a Mondrian process on a box: cells, and the history of cuts that made them.
 
-    Made by :func:`sample`, :meth:`InfiniteMondrian.restrict` and the methods below; never changed.
+    Made by :func:`sample`, :meth:`InfiniteMondrian.restrict` and the methods below; immutable.
 
     Examples
     --------
@@ -182,7 +182,7 @@ class Partition:
         Parameters
         ----------
         point : array-like of shape (n_dims,)
-            A point that the line goes through; its coordinate ``dim`` does not matter.
+            A point on the line; its coordinate ``dim`` is ignored.
         dim : int
             The dimension along which the line runs.
 
@@ -219,7 +219,7 @@ class Partition:
         return Partition(self._inner.grown(parameters.real("lifetime", lifetime, infinite=True), 1))
 
     def restrict(self, lower, upper):
-        """The same cuts in a box inside; a side of length zero makes it a slice.
+        """The restriction to a smaller box; a side of length zero gives a slice.
 
         Parameters
         ----------
@@ -231,14 +231,14 @@ class Partition:
         return Partition(self._inner.restrict(*_corners(lower, upper)))
 
     def extend(self, lower, upper, seed=None):
-        """A sample on a box around that agrees with this one inside.
+        """A sample on a larger box that agrees with this one inside.
 
         Parameters
         ----------
         lower, upper : array-like of shape (n_dims,)
             The corners of the larger box.
         seed : int, default=None
-            Each seed gives another extension; without one it follows from the sample's own.
+            Each seed gives another extension. Default: derived from the sample's seed.
 
         {partition}
         """
@@ -263,7 +263,7 @@ class Partition:
         return _draw_plane(self._slice(axes), ax, axes, times)
 
     def _slice(self, axes):
-        """Through the middle of the box in every dimension that is not drawn."""
+        """The slice through the middle of the box in every dimension that is not drawn."""
         middle = (self.lower + self.upper) / 2
         lower, upper = middle.copy(), middle.copy()
         lower[list(axes)], upper[list(axes)] = self.lower[list(axes)], self.upper[list(axes)]
@@ -276,9 +276,9 @@ class Partition:
         paint : bool, default=False
             Fill cells in the style of Piet Mondrian.
         times : bool, default=False
-            Write birth times.
+            Label cuts with birth times.
         axes : (int, int), default=None
-            The dimensions to draw; the first two without.
+            The dimensions to draw. Default: the first two.
 
         {svg}
         """
@@ -304,7 +304,7 @@ class Partition:
 
 @documented
 class InfiniteMondrian:
-    """The process on all of space, computed where queried; two windows agree where they overlap.
+    """The process on all of space, computed only where queried; two windows agree where they overlap.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ class InfiniteMondrian:
     lifetime : float
         The lifetime λ.
     seed : int, default=0
-        All randomness follows from it.
+        All randomness is a function of it.
     {length_weights}
     {data_measure}
 

@@ -1,12 +1,12 @@
 """Mondrian forests with the interface of `river <https://riverml.xyz>`_: rows as dictionaries, one at a time.
 
-Install with ``pip install 'mondrian[river]'``. The models hold the rows they have learned. The first ``warm_up`` rows fix the root box and the
-scale of each input, as those of ``partial_fit`` do. A key that is missing from a
-row counts as 0; a new key becomes a new input, which was 0 in all rows before.
+Install with ``pip install 'mondrian[river]'``. The models keep the rows they have learned. The first ``warm_up``
+rows determine the root box and the scale of each input, as they do for ``partial_fit`` of the estimators. A
+key that is missing from a row counts as 0; a new key becomes a new input, which is 0 in all earlier rows.
 
-``window="adaptive"`` runs forests over the last 250, 1000 and 4000 rows and over all rows side by side, and weights them by their
-recent losses. Its predictions depend on the order of the rows, and so do those of a regressor with ``tune=True``; those of every other
-forest here do not.
+``window="adaptive"`` trains forests on the last 250, 1000 and 4000 rows and on all rows, and weights them by their
+recent losses. Its predictions depend on the order of the rows, and so do those of a regressor with ``tune=True``; those
+of every other forest here do not.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from . import _adaptive, _classification, _density, _regression
 
 __all__ = ["MondrianAnomaly", "MondrianForestClassifier", "MondrianForestRegressor"]
 
-#: Candidates for κ that a stream chooses among, the automatic one first, and how fast it forgets their errors, per row.
+#: Candidates for κ of a stream, the automatic one first, and the discount of their errors per row.
 _KAPPAS = [None, 0.8, 3.2, 12.8]
 _DECAY = 0.998
-#: Units of the inputs: one over their standard deviations, or as they come. They are chosen once the difference of squared errors is
-#: two standard errors, after at least and at most so many rows.
+#: Units of the inputs: 1/standard deviation, or raw. They are chosen when the difference of squared errors exceeds two standard
+#: errors, after at least and at most this many rows.
 _UNITS = ("auto", None)
 _LEAST_UNIT_ROWS, _MOST_UNIT_ROWS = 1024, 8192
 
 
 class _Stream:
-    """Rows as dictionaries, held in order of arrival, and the forest of them."""
+    """Rows as dictionaries, stored in order of arrival, and their forest."""
 
     def _start(self, n_models, window, warm_up, seed):
         self.n_models, self.window, self.warm_up, self.seed = n_models, window, warm_up, seed
         self._forest, self._keys, self._held, self._n_learned = None, {}, deque(), 0
-        self._members, self._losses, self._asked = None, None, (None, None)
+        self._members, self._losses, self._last_query = None, None, (None, None)
         if isinstance(window, str):
             if window != "adaptive":
                 raise ValueError(f"window is {window!r}, but must be a number of rows, None or \"adaptive\"")
@@ -49,26 +49,26 @@ class _Stream:
     def _member(self, window):
         return type(self)(self.n_models, window, self.warm_up, self.seed)
 
-    def _said(self, x):
-        """What the members predict of a row; asked once if it is learned next."""
-        if self._asked[0] is not x:
-            self._asked = x, [member._say(x) for member in self._members]
-        return self._asked[1]
+    def _member_predictions(self, x):
+        """The members' predictions for a row; cached in case it is learned next."""
+        if self._last_query[0] is not x:
+            self._last_query = x, [member._predict(x) for member in self._members]
+        return self._last_query[1]
 
     def _shares(self):
         """Weights of the members by their recent losses."""
         return _adaptive.relative_shares(self._losses)
 
     def _learn_all(self, x, y):
-        """Charges the members for what they would have said of a row, then lets them learn it."""
-        said = self._said(x)
-        self._asked = None, None
+        """Adds the members' losses on a row, then learns it in all members."""
+        predicted = self._member_predictions(x)
+        self._last_query = None, None
         for place, member in enumerate(self._members):
-            self._losses[place] = _adaptive.DECAY * self._losses[place] + self._loss_of(said[place], y)
+            self._losses[place] = _adaptive.DECAY * self._losses[place] + self._loss_of(predicted[place], y)
             member.learn_one(x, y)
 
     def _vector(self, x):
-        """A row of the inputs known so far, as the forest takes it."""
+        """A row as a vector of the known inputs."""
         keys = self._keys
         if len(x) == len(keys):
             try:
@@ -83,8 +83,7 @@ class _Stream:
         return row
 
     def _take_keys(self, x):
-        """Takes new keys of a row for inputs, in the order of their names: the order within a dictionary must not matter. Whether
-        there are some."""
+        """Adds new keys of a row as inputs, sorted by name, because the order within a dictionary must not matter. Returns whether there were any."""
         keys = self._keys
         if x.keys() <= keys.keys():
             return False
@@ -107,7 +106,7 @@ class _Stream:
             self._learn_rows(row, self._targets([y]))
 
     def _refit(self):
-        """A forest of all rows held, on the box and in the scale of them."""
+        """A forest of all stored rows, with their box and scale."""
         X = np.zeros((len(self._held), len(self._keys)))
         for place, (row, _) in enumerate(self._held):
             X[place, : row.shape[1]] = row[0]
@@ -134,22 +133,22 @@ class _Stream:
 
 
 class MondrianForestRegressor(_Stream, base.Regressor):
-    """A Mondrian forest that predicts numbers.
+    """A Mondrian forest for regression.
 
     Parameters
     ----------
     n_models : int, default=10
         Number of trees.
     window : int, None or "adaptive", default=None
-        How many rows are held; older ones are forgotten exactly.
+        Number of rows to keep; older ones are forgotten exactly.
     warm_up : int, default=1024
-        Rows that fix root box and scale.
+        Number of rows that determine root box and scale.
     seed : int, default=0
         Seed.
     tune : bool, default=True
-        Whether the units of the inputs (one over the standard deviation, or as they come) are chosen by the errors of the first 1024
-        to 8192 rows, until which two forests are learned, and κ among four candidates by errors of recent rows. Otherwise, and
-        with ``window="adaptive"``, units are one over the standard deviation and κ is automatic.
+        Whether the units of the inputs (1/standard deviation, or raw) are chosen by the errors on the first 1024 to 8192
+        rows, during which two forests are trained, and κ among four candidates by the errors on recent rows. Otherwise, and
+        with ``window="adaptive"``, units are 1/standard deviation and κ is automatic.
     """
 
     def __init__(
@@ -175,9 +174,9 @@ class MondrianForestRegressor(_Stream, base.Regressor):
         if self._members is not None:
             return self._learn_all(x, y)
         if self._tuned is not None and self._forest is not None:
-            asked, means = self._asked
-            self._tuned.charge(means if asked is x else self._means(x), y)
-            self._asked = None, None
+            row, means = self._last_query
+            self._tuned.charge(means if row is x else self._means(x), y)
+            self._last_query = None, None
         self._learn(x, y)
 
     def learn_many(self, X, y):
@@ -185,16 +184,16 @@ class MondrianForestRegressor(_Stream, base.Regressor):
 
     def predict_one(self, x):
         if self._members is not None:
-            return float(self._shares() @ self._said(x))
-        return self._say(x)
+            return float(self._shares() @ self._member_predictions(x))
+        return self._predict(x)
 
     def _means(self, x):
-        """What all candidates say of a row; kept, in case it is learned next."""
+        """The predictions of all candidates for a row; cached in case it is learned next."""
         means = self._forest.means(self._vector(x))
-        self._asked = x, means
+        self._last_query = x, means
         return means
 
-    def _say(self, x):
+    def _predict(self, x):
         if self._forest is None:
             return 0.0
         if self._tuned is not None:
@@ -202,12 +201,12 @@ class MondrianForestRegressor(_Stream, base.Regressor):
         return float(self._forest.predict(self._vector(x))[0])
 
     @staticmethod
-    def _loss_of(said, y):
-        return (said - y) ** 2
+    def _loss_of(predicted, y):
+        return (predicted - y) ** 2
 
 
 class _Tuned:
-    """Which units and which κ a stream's predictions are taken from: those of the smallest recent squared errors."""
+    """Selects the units and κ of a stream's predictions: those of the smallest recent squared errors."""
 
     def __init__(self):
         self._units, self._n_charged = list(_UNITS), 0
@@ -231,14 +230,14 @@ class _Tuned:
         return means[unit][best[unit]]
 
     def charge(self, means, y):
-        """Charges all candidates for what they said of a row."""
+        """Adds the losses of all candidates on a row."""
         if len(means) > 1:
-            first, second = ((said[best] - y) ** 2 for said, best in zip(means, self._best))
+            first, second = ((predicted[best] - y) ** 2 for predicted, best in zip(means, self._best))
             self._difference += first - second
             self._squares += (first - second) ** 2
-        for unit, said in enumerate(means):
+        for unit, predicted in enumerate(means):
             losses = self._losses[unit]
-            for place, mean in enumerate(said):
+            for place, mean in enumerate(predicted):
                 losses[place] = _DECAY * losses[place] + (mean - y) ** 2
             self._best[unit] = min(range(len(losses)), key=losses.__getitem__)
         self._n_charged += 1
@@ -248,14 +247,14 @@ class _Tuned:
                 self._keep(int(self._difference > 0.0))
 
     def _keep(self, unit):
-        """Goes on with one forest."""
+        """Keeps one forest and drops the others."""
         self._forests.keep(unit)
         for state in (self._units, self._losses, self._best):
             state[:] = [state[unit]]
 
 
 class _Forests:
-    """Forests of the same rows that differ in units, as a stream learns one."""
+    """Forests of the same rows in different units, with the interface of one forest."""
 
     def __init__(self, forests):
         self._forests = forests
@@ -277,23 +276,23 @@ class _Forests:
 
 
 class MondrianForestClassifier(_Stream, base.Classifier):
-    """A Mondrian forest that tells classes apart.
+    """A Mondrian forest for classification.
 
     Parameters
     ----------
     n_models : int, default=10
         Number of trees.
     window : int, None or "adaptive", default=None
-        How many rows are held; older ones are forgotten exactly.
+        Number of rows to keep; older ones are forgotten exactly.
     warm_up : int, default=1024
-        Rows that fix root box and scale.
+        Number of rows that determine root box and scale.
     seed : int, default=0
         Seed.
     """
 
     def __init__(self, n_models: int = 10, window: int | str | None = None, warm_up: int = 1024, seed: int = 0):
         self._start(n_models, window, warm_up, seed)
-        # Numbers of classes in the order they were first seen, so that a new one renumbers none.
+        # Classes are numbered in the order of their first occurrence, so that a new one renumbers none.
         self._numbers, self._classes = {}, []
 
     @property
@@ -320,17 +319,17 @@ class MondrianForestClassifier(_Stream, base.Classifier):
     def predict_proba_one(self, x):
         if self._members is not None:
             mixed = {}
-            for share, said in zip(self._shares().tolist(), self._said(x)):
-                for label, probability in said.items():
+            for share, predicted in zip(self._shares().tolist(), self._member_predictions(x)):
+                for label, probability in predicted.items():
                     mixed[label] = mixed.get(label, 0.0) + share * probability
             return mixed
-        return self._say(x)
+        return self._predict(x)
 
     @staticmethod
-    def _loss_of(said, y):
-        return -np.log(max(said.get(y, 0.0), 1e-3))
+    def _loss_of(predicted, y):
+        return -np.log(max(predicted.get(y, 0.0), 1e-3))
 
-    def _say(self, x):
+    def _predict(self, x):
         if self._forest is None:
             return {}
         shares = self._forest.predict_proba(self._vector(x))[0].tolist()
@@ -338,20 +337,21 @@ class MondrianForestClassifier(_Stream, base.Classifier):
 
 
 class MondrianAnomaly(_Stream, base.AnomalyDetector):
-    """Anomalies as rows of low density.
+    """Anomaly detection by low density.
 
-    The score is minus the log density, plus one and the distance in widths of the box for a row outside of it. The box and the
-    scale are those of the rows held, found anew whenever the number of rows learned has doubled; in between a row outside the box is learned
-    as the point of the box nearest to it. 0 until two different rows were learned.
+    The score is minus the log density, plus one and the distance in widths of the box for a row outside of it. The box
+    and the scale are those of the stored rows, recomputed whenever the number of learned rows has doubled; in between a
+    row outside the box is learned as the nearest point of the box. The score is 0 until two different rows were
+    learned.
 
     Parameters
     ----------
     n_models : int, default=10
         Number of trees.
     window : int or None, default=1000
-        How many rows are held; older ones are forgotten exactly.
+        Number of rows to keep; older ones are forgotten exactly.
     warm_up : int, default=16
-        Rows before which nothing is scored.
+        Number of rows before the first score.
     seed : int, default=0
         Seed.
     """
@@ -362,7 +362,7 @@ class MondrianAnomaly(_Stream, base.AnomalyDetector):
         self._start(n_models, window, warm_up, seed)
 
     def _inside(self, row):
-        """The point of the box nearest to a row, and how far that is in widths of the box."""
+        """The point of the box nearest to a row, and its distance in widths of the box."""
         lower, upper = self._forest.lower_, self._forest.upper_
         width = upper - lower
         inside = np.clip(row, lower + 1e-9 * width, upper)

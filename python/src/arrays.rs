@@ -1,4 +1,4 @@
-//! Arrays across the border: NumPy tables of either order are read where they lie.
+//! Array conversion: NumPy tables of either order are read in place.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 
 use crate::errors::to_python;
 
-/// A table of numbers from Python: where it is `float64`, in C or Fortran order and aligned it is read where it lies; of any other
-/// NumPy makes a copy first.
+/// A table of numbers from Python: read in place if it is `float64`, in C or Fortran order and aligned; otherwise NumPy
+/// makes a copy first.
 pub(crate) struct Table<'py>(PyReadonlyArray2<'py, f64>);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Table<'py> {
@@ -34,9 +34,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Table<'py> {
 }
 
 impl Table<'_> {
-    /// The checked view that the library takes. Large tables are checked without the interpreter's lock.
+    /// The checked view for the library. Large tables are checked without the interpreter's lock.
     pub(crate) fn points(&self, py: Python<'_>) -> PyResult<Points<'_>> {
-        /// Letting go of the lock takes as long as checking some hundred numbers.
+        /// Releasing the lock takes as long as checking some hundred numbers.
         const LARGE: usize = 1 << 12;
         let Self(array) = self;
         let numbers = array.as_slice().map_err(|error| PyTypeError::new_err(error.to_string()))?;
@@ -52,7 +52,8 @@ impl Table<'_> {
         checked.map_err(|error| to_python(py, &error))
     }
 
-    /// The numbers row by row, copied only if they lie in another order, and how many columns they are. They may be NaN.
+    /// The numbers in row-major order, copied only if they are stored in another order, and the number of columns. They
+    /// may be NaN.
     pub(crate) fn row_major(&self) -> PyResult<(Cow<'_, [f64]>, usize)> {
         let Self(array) = self;
         let numbers = array.as_slice().map_err(|error| PyTypeError::new_err(error.to_string()))?;
@@ -65,7 +66,7 @@ impl Table<'_> {
     }
 }
 
-/// A vector from Python, read where it lies if it is contiguous and aligned; of any other NumPy makes a copy first.
+/// A vector from Python, read in place if it is contiguous and aligned; otherwise NumPy makes a copy first.
 pub(crate) struct Column<'py, T: Element = f64>(PyReadonlyArray1<'py, T>);
 
 impl<'a, 'py, T: Element> FromPyObject<'a, 'py> for Column<'py, T> {
@@ -87,17 +88,17 @@ impl<T: Element> std::ops::Deref for Column<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        self.0.as_slice().expect("looked at when it was taken")
+        self.0.as_slice().expect("checked in the constructor")
     }
 }
 
-/// Rows from Python, and what goes with each.
+/// Rows from Python, with the targets of each.
 pub(crate) type Labelled<'py, T = f64> = (Table<'py>, Column<'py, T>);
 
-/// The same with how much each row counts.
+/// The same with the weight of each row.
 pub(crate) type Weighted<'py, T = f64> = (Table<'py>, Column<'py, T>, Option<Column<'py>>);
 
-/// Checked views of rows that count more or less.
+/// Checked views of weighted rows.
 pub(crate) fn views<'a, T: Element>(
     py: Python<'_>,
     (x, y, weights): &'a Weighted<'_, T>,

@@ -34,7 +34,7 @@ grown_forest!(ClassificationForest);
 
 #[pymethods]
 impl PyClassificationForest {
-    /// Grows the trees, and chooses an automatic lifetime at once.
+    /// Grows the trees and chooses an automatic lifetime.
     #[staticmethod]
     fn fit<'py>(py: Python<'py>, rows: Weighted<'py, u32>, arguments: Arguments, work: Work<'py>) -> PyResult<Self> {
         let gamma = arguments.gamma.map_or(GammaChoice::Auto, GammaChoice::Value);
@@ -106,12 +106,12 @@ impl PyClassificationForest {
     }
 
     fn gamma(&self, py: Python<'_>, n_threads: usize) -> PyResult<f64> {
-        self.model.ask(py, n_threads, |model| Ok(model.gamma()))
+        self.model.query(py, n_threads, |model| Ok(model.gamma()))
     }
 
     #[getter]
     fn n_classes(&self, py: Python<'_>) -> PyResult<usize> {
-        self.model.ask(py, 1, |model| Ok(model.n_classes()))
+        self.model.query(py, 1, |model| Ok(model.n_classes()))
     }
 }
 

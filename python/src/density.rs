@@ -62,7 +62,7 @@ impl PyDensityForest {
         self.model.merge(py, n_threads, &other.model, DensityForest::merge)
     }
 
-    /// A copy that answers with another lifetime, at most the one its trees are grown to.
+    /// A view at another lifetime, at most the one its trees are grown to.
     fn at(&self, py: Python<'_>, lifetime: f64) -> PyResult<Self> {
         let model = self.model.derived(py, |model| {
             let lifetime = model.at(Lifetime::new(lifetime)?)?.lifetime();
@@ -78,16 +78,16 @@ impl PyDensityForest {
     }
 
     fn leave_one_out_score(&self, py: Python<'_>, n_threads: usize) -> PyResult<f64> {
-        self.model.ask(py, n_threads, |model| Ok(model.leave_one_out_score()))
+        self.model.query(py, n_threads, |model| Ok(model.leave_one_out_score()))
     }
 
     fn sample<'py>(&self, py: Python<'py>, n_rows: usize, seed: u64) -> NewTable<'py, f64> {
         let (rows, n_dims) =
-            self.model.ask(py, 1, |model| Ok((model.sample(n_rows, seed), model.forest().n_dims())))?;
+            self.model.query(py, 1, |model| Ok((model.sample(n_rows, seed), model.forest().n_dims())))?;
         table(py, rows, n_dims)
     }
 
-    /// The path, and how many rows of each set lie outside the box.
+    /// The path, and the number of rows of each set outside the box.
     fn path<'py>(&self, py: Python<'py>, sets: Vec<Table<'py>>, work: Work<'py>) -> PyResult<(PyPath, Vec<usize>)> {
         let sets = sets.iter().map(|x| x.points(py)).collect::<PyResult<Vec<_>>>()?;
         let found = work.run(py, |mut progress| self.model.read().path(&sets, &mut progress))?;
@@ -96,13 +96,13 @@ impl PyDensityForest {
     }
 
     fn gamma(&self, py: Python<'_>, n_threads: usize) -> PyResult<f64> {
-        self.model.ask(py, n_threads, |model| Ok(model.gamma()))
+        self.model.query(py, n_threads, |model| Ok(model.gamma()))
     }
 
     /// The corners of the box.
     #[getter]
     fn bounds(&self, py: Python<'_>) -> PyResult<(Vec<f64>, Vec<f64>)> {
-        self.model.ask(py, 1, |model| Ok((model.bounds().lower().to_vec(), model.bounds().upper().to_vec())))
+        self.model.query(py, 1, |model| Ok((model.bounds().lower().to_vec(), model.bounds().upper().to_vec())))
     }
 }
 
@@ -143,20 +143,20 @@ impl PyDensityClassifier {
     /// Lifetimes of the classes' densities.
     #[getter]
     fn lifetimes(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
-        self.model.ask(py, 1, |model| Ok(model.densities().map(|density| density.lifetime().get()).collect()))
+        self.model.query(py, 1, |model| Ok(model.densities().map(|density| density.lifetime().get()).collect()))
     }
 
     fn gammas(&self, py: Python<'_>, n_threads: usize) -> PyResult<Vec<f64>> {
-        self.model.ask(py, n_threads, |model| Ok(model.densities().map(DensityForest::gamma).collect()))
+        self.model.query(py, n_threads, |model| Ok(model.densities().map(DensityForest::gamma).collect()))
     }
 
     #[getter]
     fn weights(&self, py: Python<'_>) -> PyResult<Option<Vec<f64>>> {
-        self.model.ask(py, 1, |model| Ok(model.densities().next().and_then(Grown::weights)))
+        self.model.query(py, 1, |model| Ok(model.densities().next().and_then(Grown::weights)))
     }
 
     #[getter]
     fn n_dims(&self, py: Python<'_>) -> PyResult<usize> {
-        self.model.ask(py, 1, |model| Ok(model.densities().next().map_or(0, |density| density.forest().n_dims())))
+        self.model.query(py, 1, |model| Ok(model.densities().next().map_or(0, |density| density.forest().n_dims())))
     }
 }

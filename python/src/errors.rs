@@ -14,7 +14,7 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// A word that is none of the choices.
+/// A value that is none of the choices.
 pub(crate) fn unknown(name: &str, word: &str) -> PyErr {
     PyValueError::new_err(format!("{name} is {word:?}, not a known one"))
 }
@@ -24,7 +24,7 @@ pub(crate) fn from_json(error: serde_json::Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// scikit-learn's own exception, so that its users' handlers see it.
+/// scikit-learn's own exception, so that existing handlers catch it.
 fn not_fitted(py: Python<'_>, message: &str) -> PyErr {
     let made = py
         .import("sklearn.exceptions")

@@ -66,7 +66,7 @@ enum Transformed {
     Dense(Matrix),
 }
 
-/// Cells of grids as sparse rows; cells without training rows are left out.
+/// Cells of grids as sparse rows; cells without training rows are omitted.
 fn grid_rows(map: &GridFeatures, points: Points<'_>) -> Result<Csr> {
     let n_grids = map.n_grids();
     let cells = map.transform(points)?;
@@ -94,7 +94,7 @@ impl Map {
 }
 
 impl Saved for Map {
-    /// What a file that holds no map is told to lack; a map is saved as its own kind.
+    /// The kind named in the error for a file without a map; a map is saved with its own kind.
     const KIND: &'static str = "features";
 
     fn to_archive(&self) -> Result<Archive> {
@@ -158,7 +158,7 @@ impl PyFeatureMap {
         Ok(map.into())
     }
 
-    /// The map of Mondrian trees with more rows; this one stays as it is.
+    /// The map of Mondrian trees with more rows; this one is unchanged.
     fn learned<'py>(&self, py: Python<'py>, x: Table<'py>, work: Work<'py>) -> PyResult<Self> {
         let points = x.points(py)?;
         let map = work.run(py, |mut progress| {
@@ -177,13 +177,13 @@ impl PyFeatureMap {
 
     #[getter]
     fn lifetime(&self, py: Python<'_>) -> PyResult<f64> {
-        self.model.ask(py, 1, |map| Ok(mondrian_map(map)?.lifetime().get()))
+        self.model.query(py, 1, |map| Ok(mondrian_map(map)?.lifetime().get()))
     }
 
     /// Sparse rows as (data, indices, indptr), or a dense table.
     fn transform<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> PyResult<Bound<'py, PyAny>> {
         let points = x.points(py)?;
-        match self.model.ask(py, n_threads, |map| map.transform(points))? {
+        match self.model.query(py, n_threads, |map| map.transform(points))? {
             Transformed::Sparse(csr) => sparse(py, csr),
             Transformed::Dense(matrix) => {
                 let n_rows = matrix.n_rows();
@@ -194,18 +194,18 @@ impl PyFeatureMap {
 
     #[getter]
     fn n_columns(&self, py: Python<'_>) -> PyResult<usize> {
-        self.model.ask(py, 1, |map| Ok(map.n_columns()))
+        self.model.query(py, 1, |map| Ok(map.n_columns()))
     }
 
     #[getter]
     fn n_dims(&self, py: Python<'_>) -> PyResult<usize> {
-        self.model.ask(py, 1, |map| Ok(map.n_dims()))
+        self.model.query(py, 1, |map| Ok(map.n_dims()))
     }
 
-    /// One factor per dimension; `None` where the map has no measure of that kind.
+    /// One factor per dimension; `None` if the map has no measure of that kind.
     #[getter]
     fn weights(&self, py: Python<'_>) -> PyResult<Option<Vec<f64>>> {
-        self.model.ask(py, 1, |map| Ok(if let Map::Mondrian(map) = map { map.weights() } else { None }))
+        self.model.query(py, 1, |map| Ok(if let Map::Mondrian(map) = map { map.weights() } else { None }))
     }
 }
 
@@ -240,7 +240,7 @@ fn other_map(kind: &str, points: Points<'_>, n: usize, lifetimes: &[f64], seed: 
     Ok(Map::Binning(map))
 }
 
-/// Arrays as scipy takes them without a copy: both index arrays of one type, 32 bits where that is enough.
+/// Arrays that scipy accepts without a copy: both index arrays of one type, 32 bits if that is enough.
 fn sparse(py: Python<'_>, csr: Csr) -> PyResult<Bound<'_, PyAny>> {
     let data = PyArray1::from_vec(py, csr.data);
     let largest = csr.indices.len().max(csr.n_columns);

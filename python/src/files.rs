@@ -40,7 +40,7 @@ enum AnyModel {
 }
 
 impl AnyModel {
-    /// The model of an archive; `None` for a kind that is not known here.
+    /// The model of an archive; `None` for an unknown kind.
     fn of(archive: &Archive) -> Result<Option<Self>> {
         Ok(Some(match archive.kind() {
             RegressionForest::KIND => Self::Regression(RegressionForest::from_archive(archive)?.into()),
@@ -70,7 +70,7 @@ pub(crate) fn read_model<'py>(
     })?;
     let kind = archive.kind().to_owned();
     let Some(model) = model else {
-        return Err(PyValueError::new_err(format!("a model of the kind {kind:?}, which this package does not know")));
+        return Err(PyValueError::new_err(format!("unknown kind of model: {kind:?}")));
     };
     Ok((model.into_pyobject(py)?.into_any(), kind, archive.metadata().clone()))
 }

@@ -24,7 +24,7 @@ pub(crate) fn search_kind(word: &str) -> PyResult<SearchKind> {
     }
 }
 
-/// A dictionary with these keys; `None` is searched for.
+/// A dictionary with these keys; values of `None` are tuned by the search.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Arguments {
@@ -71,20 +71,20 @@ with_search!(PyGridRidge, GridRidge, Arguments);
 impl PyGridRidge {
     #[getter]
     fn n_targets(&self, py: Python<'_>) -> PyResult<usize> {
-        self.model.ask(py, 1, |model| Ok(model.n_targets()))
+        self.model.query(py, 1, |model| Ok(model.n_targets()))
     }
 
     /// One number per target.
     #[getter]
     fn intercepts(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
-        self.model.ask(py, 1, |model| Ok(model.ridge().intercepts().to_vec()))
+        self.model.query(py, 1, |model| Ok(model.ridge().intercepts().to_vec()))
     }
 
     fn ranking(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
-        self.model.ask(py, 1, |model| Ok(model.ranking()))
+        self.model.query(py, 1, |model| Ok(model.ranking()))
     }
 
     fn support(&self, py: Python<'_>, epsilon: f64) -> PyResult<Vec<bool>> {
-        self.model.ask(py, 1, |model| Ok(model.support(epsilon)))
+        self.model.query(py, 1, |model| Ok(model.support(epsilon)))
     }
 }

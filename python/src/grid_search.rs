@@ -1,4 +1,4 @@
-//! A search for the lifetimes of a grid: watched, steered by hand, stopped and resumed.
+//! A search for the lifetimes of a grid: with progress, manual control, stop and resume.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -47,7 +47,7 @@ impl PyGridSearch {
         })
     }
 
-    /// Runs or resumes; why it came back.
+    /// Runs or resumes; returns why it ended.
     fn run<'py>(&self, py: Python<'py>, budget: usize, patience: usize, work: Work<'py>) -> PyResult<&'static str> {
         let limits = SearchLimits { budget, patience };
         let outcome = run_searching(py, &work, |mut progress| self.lock().run(limits, &mut progress))?;
@@ -59,7 +59,7 @@ impl PyGridSearch {
         })
     }
 
-    /// Moves alpha where the error was least.
+    /// Tunes alpha at the best configuration.
     fn tune_alpha<'py>(&self, py: Python<'py>, budget: usize, work: Work<'py>) -> PyResult<()> {
         let limits = SearchLimits { budget, patience: usize::MAX };
         run_searching(py, &work, |mut progress| self.lock().tune_alpha(limits, &mut progress)).map(drop)
@@ -70,7 +70,7 @@ impl PyGridSearch {
         run(py, 1, || Ok(self.lock().state().alpha()))
     }
 
-    /// The error after each move, (input, whether it is raised); `None` where there is no such cut.
+    /// The error after each move, (input, whether it is raised); `None` if there is no such cut.
     fn what_if(&self, py: Python<'_>, moves: Vec<(usize, bool)>) -> PyResult<Vec<Option<f64>>> {
         let moves: Vec<Move> = moves.into_iter().map(step).collect();
         run(py, 1, || self.lock().what_if(&moves))
@@ -89,7 +89,7 @@ impl PyGridSearch {
         Ok(vector(py, run(py, 1, || Ok(self.lock().state().lifetimes().to_vec()))?))
     }
 
-    /// Cuts that have happened, one number per input.
+    /// The current number of cuts per input.
     #[getter]
     fn n_cuts(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         run(py, 1, || Ok(self.lock().state().n_cuts().to_vec()))

@@ -93,7 +93,7 @@ impl PyKernelRidge {
 
     fn equivalent_kernel<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
         let points = x.points(py)?;
-        let smoothing = self.model.ask(py, n_threads, |model| model.equivalent_kernel(points))?;
+        let smoothing = self.model.query(py, n_threads, |model| model.equivalent_kernel(points))?;
         let n_rows = smoothing.n_rows();
         columns(py, smoothing.into_vec(), n_rows)
     }
@@ -102,7 +102,7 @@ impl PyKernelRidge {
         Ok(Self { model: self.model.derived(py, |model| model.at(Lifetime::new(lifetime)?))? })
     }
 
-    /// The path by a named method, at these lifetimes by conjugate gradients, and how well the solution was kept.
+    /// The path by a named method, at these lifetimes by conjugate gradients, and the accuracy of the solution.
     fn path<'py>(
         &self,
         py: Python<'py>,
@@ -126,28 +126,28 @@ impl PyKernelRidge {
 
     #[getter]
     fn alpha(&self, py: Python<'_>) -> PyResult<f64> {
-        self.model.ask(py, 1, |model| Ok(model.model().alpha()))
+        self.model.query(py, 1, |model| Ok(model.model().alpha()))
     }
 
     /// One number per target.
     #[getter]
     fn intercepts(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
-        self.model.ask(py, 1, |model| Ok(model.model().intercepts().to_vec()))
+        self.model.query(py, 1, |model| Ok(model.model().intercepts().to_vec()))
     }
 
     #[getter]
     fn n_targets(&self, py: Python<'_>) -> PyResult<usize> {
-        self.model.ask(py, 1, |model| Ok(model.model().n_targets()))
+        self.model.query(py, 1, |model| Ok(model.model().n_targets()))
     }
 
     fn degrees_of_freedom(&self, py: Python<'_>, n_threads: usize) -> PyResult<f64> {
-        self.model.ask(py, n_threads, |model| model.model().degrees_of_freedom())
+        self.model.query(py, n_threads, |model| model.model().degrees_of_freedom())
     }
 
-    /// Which solver was used, its steps and its relative residual.
+    /// The solver used, its steps and its relative residual.
     #[getter]
     fn report(&self, py: Python<'_>) -> PyResult<(&'static str, usize, f64)> {
-        self.model.ask(py, 1, |model| {
+        self.model.query(py, 1, |model| {
             let report = model.report();
             let solver = match report.solver {
                 Solver::Primal => "primal",

@@ -13,7 +13,7 @@ use crate::model::bound;
 use crate::searched::with_search;
 use crate::trees::ValidationArgument;
 
-/// One a dimension, or what the approximation's path chooses on.
+/// One per dimension, or how the approximation's path is validated.
 #[derive(FromPyObject)]
 enum LifetimesArgument {
     Each(Vec<f64>),
@@ -89,12 +89,12 @@ impl PyLaplaceKernelRidge {
 
     #[getter]
     fn is_exact(&self, py: Python<'_>) -> PyResult<bool> {
-        self.model.ask(py, 1, |model| Ok(model.is_exact()))
+        self.model.query(py, 1, |model| Ok(model.is_exact()))
     }
 
-    /// Weights of the training rows and the intercept; `None` if cells of grids stand in for the kernel.
+    /// Weights of the training rows and the intercept; `None` if the kernel is approximated by cells of grids.
     fn solution<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyArray1<f64>>, f64)>> {
-        let found = self.model.ask(py, 1, |model| {
+        let found = self.model.query(py, 1, |model| {
             Ok(match model.solution() {
                 LaplaceSolution::Exact(exact) => {
                     Some((exact.dual_coefficients().column(0).to_vec(), exact.intercepts()[0]))

@@ -1,7 +1,7 @@
 //! The binding of the Python package `mondrian`: arguments in, library call without the interpreter's lock, arrays out.
 //!
-//! What makes a scikit-learn estimator (parameters, validation, feature names) is Python, in `mondrian/`; nothing here
-//! computes.
+//! The parts of a scikit-learn estimator (parameters, validation, feature names) are in Python, in `mondrian/`; nothing
+//! is computed here.
 
 // Python's calling convention: arguments are extracted by value, there may be many, and results are tuples of arrays.
 #![allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::type_complexity)]

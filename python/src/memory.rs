@@ -1,4 +1,4 @@
-//! The budget of memory, which `mondrian.set_config` sets.
+//! The memory limit, set by `mondrian.set_config`.
 
 use pyo3::prelude::*;
 

@@ -23,24 +23,24 @@ impl<M: Send + Sync> Shared<M> {
         Self(RwLock::new(model))
     }
 
-    /// For queries.
+    /// Locks the model for queries.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, M> {
         self.0.read().expect("an earlier mistake has left the model half changed: fit it again")
     }
 
-    /// To change.
+    /// Locks the model for changes.
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, M> {
         self.0.write().expect("an earlier mistake has left the model half changed: fit it again")
     }
 
     /// Queries on some threads.
-    pub(crate) fn ask<T: Send>(
+    pub(crate) fn query<T: Send>(
         &self,
         py: Python<'_>,
         n_threads: usize,
-        question: impl FnOnce(&M) -> Result<T> + Send,
+        method: impl FnOnce(&M) -> Result<T> + Send,
     ) -> PyResult<T> {
-        run(py, n_threads, || question(&self.read()))
+        run(py, n_threads, || method(&self.read()))
     }
 
     /// Changes on some threads.
@@ -53,12 +53,12 @@ impl<M: Send + Sync> Shared<M> {
         run(py, n_threads, || change(&mut self.write()))
     }
 
-    /// A model of the same kind, looked at or numbered differently.
+    /// A model of the same kind with another view or numbering.
     pub(crate) fn derived(&self, py: Python<'_>, make: impl FnOnce(&M) -> Result<M> + Send) -> PyResult<Self> {
-        self.ask(py, 1, make).map(Self::new)
+        self.query(py, 1, make).map(Self::new)
     }
 
-    /// Takes in what another model knows. It is copied first (cheaply), so that a model can be merged with itself.
+    /// Merges another model. It is copied first (cheaply), so that a model can be merged with itself.
     pub(crate) fn merge(
         &self,
         py: Python<'_>,
@@ -75,7 +75,7 @@ impl<M: Send + Sync> Shared<M> {
         })
     }
 
-    /// Learns rows: at once, or with progress if there is a callback or it takes long.
+    /// Learns rows: directly, or with progress if there is a callback or it takes long.
     pub(crate) fn learn(
         &self,
         py: Python<'_>,
@@ -86,8 +86,8 @@ impl<M: Send + Sync> Shared<M> {
     where
         M: Grown,
     {
-        // Row by row a question more would show.
-        let is_long = n_rows > 100 && self.ask(py, 1, |model| Ok(model.is_long(n_rows)))?;
+        // A further call per row would be measurable.
+        let is_long = n_rows > 100 && self.query(py, 1, |model| Ok(model.is_long(n_rows)))?;
         if is_long || work.has_callback() {
             return work.run(py, |progress| learn(&mut self.write(), progress));
         }
@@ -99,9 +99,9 @@ impl<M: Send + Sync> Shared<M> {
         &self,
         py: Python<'py>,
         n_threads: usize,
-        question: impl FnOnce(&M) -> Result<Vec<f64>> + Send,
+        method: impl FnOnce(&M) -> Result<Vec<f64>> + Send,
     ) -> NewVector<'py> {
-        Ok(vector(py, self.ask(py, n_threads, question)?))
+        Ok(vector(py, self.query(py, n_threads, method)?))
     }
 
     /// Numbers about rows.
@@ -110,10 +110,10 @@ impl<M: Send + Sync> Shared<M> {
         py: Python<'py>,
         x: &Table<'_>,
         n_threads: usize,
-        question: impl Fn(&M, Points<'_>) -> Result<Vec<f64>> + Send + Sync,
+        method: impl Fn(&M, Points<'_>) -> Result<Vec<f64>> + Send + Sync,
     ) -> NewVector<'py> {
         let points = x.points(py)?;
-        let parts = self.ask_in_parts(py, points, n_threads, question)?;
+        let parts = self.query_in_batches(py, points, n_threads, method)?;
         Ok(vector(py, joined(parts)))
     }
 
@@ -123,10 +123,10 @@ impl<M: Send + Sync> Shared<M> {
         py: Python<'py>,
         x: &Table<'_>,
         n_threads: usize,
-        question: impl Fn(&M, Points<'_>) -> Result<(Vec<f64>, Vec<f64>)> + Send + Sync,
+        method: impl Fn(&M, Points<'_>) -> Result<(Vec<f64>, Vec<f64>)> + Send + Sync,
     ) -> NewVectors<'py> {
         let points = x.points(py)?;
-        let (first, second) = self.ask_in_parts(py, points, n_threads, question)?.into_iter().unzip();
+        let (first, second) = self.query_in_batches(py, points, n_threads, method)?.into_iter().unzip();
         Ok((vector(py, joined(first)), vector(py, joined(second))))
     }
 
@@ -136,31 +136,32 @@ impl<M: Send + Sync> Shared<M> {
         py: Python<'py>,
         x: &Table<'_>,
         n_threads: usize,
-        question: impl Fn(&M, Points<'_>) -> Result<(Vec<T>, usize)> + Send + Sync,
+        method: impl Fn(&M, Points<'_>) -> Result<(Vec<T>, usize)> + Send + Sync,
     ) -> NewTable<'py, T> {
         let points = x.points(py)?;
         let (numbers, n_columns): (Vec<_>, Vec<usize>) =
-            self.ask_in_parts(py, points, n_threads, question)?.into_iter().unzip();
+            self.query_in_batches(py, points, n_threads, method)?.into_iter().unzip();
         table(py, joined(numbers), n_columns.first().copied().unwrap_or(0))
     }
 
-    /// Asks about rows, many of them in parts between which Ctrl-C is noticed. All parts see the same model.
+    /// Queries rows; many rows are split into batches, with a check for Ctrl-C between them. All batches use the same
+    /// model.
     ///
-    /// Rows that go down a tree together share its nodes, so a part is as large as a quarter of a second allows: each is four times the one before
-    /// while they take less. 200 000 rows in parts of 8192 took 2.5 times as long.
-    fn ask_in_parts<T: Send>(
+    /// Rows traversed together share the reads of nodes, so batches should be large: each is four times the previous
+    /// one until a batch takes a quarter of a second. 200 000 rows in batches of 8192 took 2.5 times as long.
+    fn query_in_batches<T: Send>(
         &self,
         py: Python<'_>,
         points: Points<'_>,
         n_threads: usize,
-        question: impl Fn(&M, Points<'_>) -> Result<T> + Send + Sync,
+        method: impl Fn(&M, Points<'_>) -> Result<T> + Send + Sync,
     ) -> PyResult<Vec<T>> {
-        /// Rows of the first part: hundreds of trees look these up within a second.
+        /// Rows of the first batch: hundreds of trees process these within a second.
         const FIRST: usize = 1 << 14;
         const LONG: Duration = Duration::from_millis(250);
         let n_rows = points.n_rows();
         if n_rows <= FIRST {
-            return Ok(vec![self.ask(py, n_threads, |model| question(model, points))?]);
+            return Ok(vec![self.query(py, n_threads, |model| method(model, points))?]);
         }
         run_interruptibly(py, n_threads, |go_on| {
             let model = self.read();
@@ -168,7 +169,7 @@ impl<M: Send + Sync> Shared<M> {
             while start < n_rows {
                 go_on()?;
                 let (end, begun) = ((start + size).min(n_rows), Instant::now());
-                parts.push(question(&model, points.rows(start..end))?);
+                parts.push(method(&model, points.rows(start..end))?);
                 start = end;
                 if 4 * begun.elapsed() < LONG {
                     size *= 4;
@@ -184,7 +185,7 @@ fn joined<T>(mut parts: Vec<Vec<T>>) -> Vec<T> {
     if parts.len() == 1 { parts.swap_remove(0) } else { parts.into_iter().flatten().collect() }
 }
 
-/// Texts by name that a front end keeps in a model file.
+/// Texts by name that a front end stores in a model file.
 pub(crate) type Notes = Vec<(String, String)>;
 
 /// A class of Python for a model of the library: behind a lock, and with the functions that pickle and files need.
@@ -212,7 +213,7 @@ macro_rules! bound {
                 notes: $crate::model::Notes,
             ) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::types::PyBytes>> {
                 use mondrian::Saved;
-                let bytes = self.model.ask(py, 1, |model| {
+                let bytes = self.model.query(py, 1, |model| {
                     let mut archive = model.to_archive()?;
                     notes.iter().try_for_each(|(name, text)| archive.set_metadata(name, text))?;
                     archive.to_bytes()
@@ -239,7 +240,7 @@ macro_rules! bound {
 
 pub(crate) use bound;
 
-/// The functions that pickle needs, for a class that holds a value which JSON can hold, in the field named.
+/// The functions that pickle needs, for a class with a JSON-serialisable value in the given field.
 macro_rules! saved_as_json {
     ($class:ty, $field:ident) => {
         #[pyo3::pymethods]
@@ -278,7 +279,7 @@ pub(crate) trait Grown {
     /// Trees and rows.
     fn size(&self) -> (usize, usize);
 
-    /// Factors of the measure, one per dimension; `None` where it is no matter of factors.
+    /// Factors of the measure, one per dimension; `None` if it has no factors.
     fn weights(&self) -> Option<Vec<f64>> {
         let (measure, domain) = self.domain();
         match measure {
@@ -288,8 +289,8 @@ pub(crate) trait Grown {
         }
     }
 
-    /// Whether learning so many rows takes long enough, and weighs enough beside what is there, to be worth a copy that
-    /// can be thrown away.
+    /// Whether learning this many rows takes so long, relative to the size of the model, that it should run on a copy
+    /// and be cancellable.
     fn is_long(&self, n_rows: usize) -> bool {
         /// Insertions that take a fifth of a second or more.
         const LONG: usize = 1 << 18;
@@ -326,29 +327,29 @@ macro_rules! with_trees {
         impl $class {
             #[getter]
             fn lifetime(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<f64> {
-                self.model.ask(py, 1, |model| Ok($crate::model::Grown::view(model)))
+                self.model.query(py, 1, |model| Ok($crate::model::Grown::view(model)))
             }
 
             /// The lifetime that the trees are grown to.
             #[getter]
             fn grown(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<f64> {
-                self.model.ask(py, 1, |model| Ok($crate::model::Grown::domain(model).1.lifetime().get()))
+                self.model.query(py, 1, |model| Ok($crate::model::Grown::domain(model).1.lifetime().get()))
             }
 
             #[getter]
             fn n_rows(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<usize> {
-                self.model.ask(py, 1, |model| Ok($crate::model::Grown::size(model).1))
+                self.model.query(py, 1, |model| Ok($crate::model::Grown::size(model).1))
             }
 
             #[getter]
             fn n_dims(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<usize> {
-                self.model.ask(py, 1, |model| Ok($crate::model::Grown::domain(model).1.n_dims()))
+                self.model.query(py, 1, |model| Ok($crate::model::Grown::domain(model).1.n_dims()))
             }
 
             /// One factor per dimension, or `None` under the quantile measure.
             #[getter]
             fn weights(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<Option<Vec<f64>>> {
-                self.model.ask(py, 1, |model| Ok($crate::model::Grown::weights(model)))
+                self.model.query(py, 1, |model| Ok($crate::model::Grown::weights(model)))
             }
         }
     };

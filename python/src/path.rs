@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::errors::to_python;
 use crate::model::saved_as_json;
 
-/// A path, never changed.
+/// An immutable path.
 #[pyclass(frozen, module = "mondrian._mondrian", name = "RegularizationPath")]
 pub(crate) struct PyPath {
     path: RegularizationPath,
@@ -39,7 +39,7 @@ impl PyPath {
         PyArray1::from_slice(py, self.path.train())
     }
 
-    /// One array a validation set.
+    /// One array per validation set.
     #[getter]
     fn validation<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyArray1<f64>>> {
         self.path.validation().iter().map(|curve| PyArray1::from_slice(py, curve)).collect()

@@ -12,7 +12,7 @@ use crate::arrays::{NewVectors, Table, table};
 use crate::model::saved_as_json;
 use crate::threads::run;
 
-/// The measure that Python asks for: length, or the distribution of `data`, times one factor per dimension.
+/// The measure given by Python: length, or the distribution of `data`, times one factor per dimension.
 fn measure_of(data: Option<Points<'_>>, weights: Option<Vec<f64>>) -> Result<BuiltInMeasure> {
     let weights = weights.map(Weights::new).transpose()?;
     Ok(match (data, weights) {
@@ -22,7 +22,7 @@ fn measure_of(data: Option<Points<'_>>, weights: Option<Vec<f64>>) -> Result<Bui
     })
 }
 
-/// A sample on a box; every change gives a new one.
+/// An immutable sample on a box.
 #[pyclass(frozen, module = "mondrian._mondrian", name = "Partition")]
 pub(crate) struct PyPartition {
     sample: Partition,
@@ -169,7 +169,7 @@ impl PyInfiniteMondrian {
     }
 }
 
-/// Locations and times of a Poisson process on an interval; `data` gives the measure, plain length without.
+/// Locations and times of a Poisson process on an interval; `data` gives the measure; the default is plain length.
 #[pyfunction]
 #[pyo3(name = "poisson")]
 pub(crate) fn py_poisson(

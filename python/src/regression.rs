@@ -131,22 +131,22 @@ impl PyRegressionForest {
 
     #[getter]
     fn n_targets(&self, py: Python<'_>) -> PyResult<usize> {
-        self.model.ask(py, 1, |model| Ok(model.n_targets()))
+        self.model.query(py, 1, |model| Ok(model.n_targets()))
     }
 
     /// Mean, variance of the prior, variance of the noise and κ, four numbers per target.
     fn gaussians(&self, py: Python<'_>, n_threads: usize) -> PyResult<Vec<(f64, f64, f64, f64)>> {
-        self.model.ask(py, n_threads, |model| {
+        self.model.query(py, n_threads, |model| {
             Ok(model.gaussians().iter().map(|g| (g.prior_mean, g.prior_variance, g.noise_variance, g.kappa)).collect())
         })
     }
 
-    /// The variance of the noise that was given or found, one per target.
+    /// The variance of the noise, given or automatic, one per target.
     fn noise_variances<'py>(&self, py: Python<'py>, n_threads: usize) -> NewVector<'py> {
         self.model.vector(py, n_threads, |model| Ok(model.noise_variances().to_vec()))
     }
 
     fn degrees_of_freedom(&self, py: Python<'_>, n_threads: usize) -> PyResult<f64> {
-        self.model.ask(py, n_threads, RegressionForest::degrees_of_freedom)
+        self.model.query(py, n_threads, RegressionForest::degrees_of_freedom)
     }
 }

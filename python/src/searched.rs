@@ -1,4 +1,4 @@
-//! Searches for lifetimes: how they run, and queries of the models they end in.
+//! Searches for lifetimes, and queries of the resulting models.
 
 use std::ops::ControlFlow;
 
@@ -11,13 +11,13 @@ use pyo3::types::PyDict;
 use crate::arrays::table;
 use crate::threads::Work;
 
-/// The methods of a class whose field `model` is a `Shared` of a model with lifetimes found or given,
+/// The methods of a class whose field `model` is a `Shared` of a model with tuned or given lifetimes,
 /// one per dimension.
 macro_rules! with_search {
     ($class:ty, $model:ty, $arguments:ty) => {
         #[pyo3::pymethods]
         impl $class {
-            /// Searches for what is `None`, then solves.
+            /// Searches for parameters that are `None`, then solves.
             #[staticmethod]
             fn fit<'py>(
                 py: pyo3::Python<'py>,
@@ -49,17 +49,17 @@ macro_rules! with_search {
 
             #[getter]
             fn n_dims(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<usize> {
-                self.model.ask(py, 1, |model| Ok(model.lifetimes().len()))
+                self.model.query(py, 1, |model| Ok(model.lifetimes().len()))
             }
 
             #[getter]
             fn alpha(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<f64> {
-                self.model.ask(py, 1, |model| Ok(model.alpha()))
+                self.model.query(py, 1, |model| Ok(model.alpha()))
             }
 
             /// All evaluations as a dictionary of arrays.
             fn trajectory<'py>(&self, py: pyo3::Python<'py>) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::types::PyDict>> {
-                let trajectory = self.model.ask(py, 1, |model| Ok(model.trajectory().to_vec()))?;
+                let trajectory = self.model.query(py, 1, |model| Ok(model.trajectory().to_vec()))?;
                 $crate::searched::trajectory_dict(py, &trajectory)
             }
         }
@@ -68,7 +68,7 @@ macro_rules! with_search {
 
 pub(crate) use with_search;
 
-/// Runs a search that reports its evaluations, open to Ctrl-C.
+/// Runs a search that reports its evaluations and can be interrupted by Ctrl-C.
 pub(crate) fn run_searching<T: Send>(
     py: Python<'_>,
     work: &Work<'_>,

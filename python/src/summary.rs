@@ -14,7 +14,7 @@ use crate::regression::PyRegressionForest;
 use crate::threads::run;
 use crate::trees::TreeArguments;
 
-/// What all parts of a training agree on.
+/// The settings shared by all parts of a training.
 #[pyclass(frozen, module = "mondrian._mondrian", name = "Domain")]
 pub(crate) struct PyDomain {
     domain: TrainingDomain,
@@ -93,7 +93,7 @@ bound!(
 
 #[pymethods]
 impl PyMoments {
-    /// Targets come row-major, none for no targets.
+    /// Targets are row-major; empty without targets.
     #[staticmethod]
     fn of<'py>(py: Python<'py>, x: Table<'py>, y: Column<'py>, n_sample: usize) -> PyResult<Self> {
         let (points, targets): (_, &[f64]) = (x.points(py)?, &y);
@@ -112,7 +112,7 @@ impl PyMoments {
         };
         let Arguments { trees, margin, mean, variance, noise, kappa, gamma, notes, .. } = arguments;
         let mut params = trees.params(py)?;
-        let domain = self.model.ask(py, 1, |moments| {
+        let domain = self.model.query(py, 1, |moments| {
             if params.bounds.is_none() && margin > 0.0 {
                 params.bounds = Some(moments.bounds(margin)?);
             }
@@ -120,7 +120,7 @@ impl PyMoments {
             let domain = domain.prior(Prior { mean, variance, noise, kappa });
             let domain = notes.iter().fold(domain, |domain, (name, text)| domain.note(name, text));
             let domain = if let Some(gamma) = gamma { domain.gamma(gamma) } else { domain };
-            // Read again: what JSON holds is what is checked.
+            // Read back, so that the content of the JSON is what is checked.
             TrainingDomain::from_json(&domain.to_json()?)
         })?;
         Ok(PyDomain { domain })
@@ -128,25 +128,25 @@ impl PyMoments {
 
     #[getter]
     fn n_rows(&self, py: Python<'_>) -> PyResult<u64> {
-        self.model.ask(py, 1, |moments| Ok(moments.n_rows()))
+        self.model.query(py, 1, |moments| Ok(moments.n_rows()))
     }
 
     /// Mean and standard deviation of each input.
     #[getter]
     fn mean_and_deviation(&self, py: Python<'_>) -> PyResult<Vec<(f64, f64)>> {
-        self.model.ask(py, 1, |moments| Ok(moments.mean_and_deviation()))
+        self.model.query(py, 1, |moments| Ok(moments.mean_and_deviation()))
     }
 
     /// Smallest and largest of each input.
     #[getter]
     fn bounds(&self, py: Python<'_>) -> PyResult<(Vec<f64>, Vec<f64>)> {
-        let bounds = self.model.ask(py, 1, |moments| moments.bounds(0.0))?;
+        let bounds = self.model.query(py, 1, |moments| moments.bounds(0.0))?;
         Ok((bounds.lower().to_vec(), bounds.upper().to_vec()))
     }
 
     /// Inputs and targets of the sampled rows, side by side.
     fn sample<'py>(&self, py: Python<'py>) -> NewTable<'py, f64> {
-        let (numbers, n_columns) = self.model.ask(py, 1, |moments| {
+        let (numbers, n_columns) = self.model.query(py, 1, |moments| {
             let ((x, y), n) = (moments.sample(), moments.bounds(0.0)?.n_dims());
             let t = y.len() / (x.len() / n).max(1);
             let rows = x.chunks_exact(n).enumerate();
@@ -159,7 +159,7 @@ impl PyMoments {
 }
 
 bound!(
-    /// What rows say about the trees of a domain, without the rows.
+    /// The statistics of rows in the trees of a domain, without the rows.
     PySummary,
     "Summary",
     Summary
@@ -212,7 +212,7 @@ impl PySummary {
         self.model.merge(py, n_threads, &other.model, Summary::merge)
     }
 
-    /// A summary of its own with the same rows: cheaper than by way of bytes, which are checked.
+    /// A copy with the same rows: cheaper than a round trip through bytes, which are checked.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
         Ok(Self { model: self.model.derived(py, |summary| Ok(summary.clone()))? })
     }
@@ -222,7 +222,7 @@ impl PySummary {
     }
 
     fn finish(&self, py: Python<'_>, n_threads: usize) -> PyResult<Finished> {
-        self.model.ask(py, n_threads, |summary| {
+        self.model.query(py, n_threads, |summary| {
             Ok(match summary.task() {
                 "regression" => Finished::Regression(summary.finish_regression()?.into()),
                 "classification" => Finished::Classification(summary.finish_classification()?.into()),
@@ -232,21 +232,21 @@ impl PySummary {
     }
 
     fn domain(&self, py: Python<'_>) -> PyResult<PyDomain> {
-        self.model.ask(py, 1, |summary| Ok(PyDomain { domain: summary.domain().clone() }))
+        self.model.query(py, 1, |summary| Ok(PyDomain { domain: summary.domain().clone() }))
     }
 
     #[getter]
     fn task(&self, py: Python<'_>) -> PyResult<&'static str> {
-        self.model.ask(py, 1, |summary| Ok(summary.task()))
+        self.model.query(py, 1, |summary| Ok(summary.task()))
     }
 
     #[getter]
     fn n_rows(&self, py: Python<'_>) -> PyResult<usize> {
-        self.model.ask(py, 1, |summary| Ok(summary.n_rows()))
+        self.model.query(py, 1, |summary| Ok(summary.n_rows()))
     }
 
     #[getter]
     fn n_cells(&self, py: Python<'_>) -> PyResult<usize> {
-        self.model.ask(py, 1, |summary| Ok(summary.n_cells()))
+        self.model.query(py, 1, |summary| Ok(summary.n_cells()))
     }
 }

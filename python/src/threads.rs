@@ -1,4 +1,4 @@
-//! How work runs: without the interpreter's lock, on as many threads as `n_jobs` says, and open to Ctrl-C.
+//! Execution of work: without the interpreter's lock, on `n_jobs` threads, interruptible by Ctrl-C.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -20,8 +20,8 @@ use crate::errors;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 thread_local! {
-    /// A pool whose only member is the calling thread: one job, nothing to wake, and threads of Python that each
-    /// ask for one job do not wait for each other.
+    /// A pool whose only member is the calling thread: one job, no thread to wake, and Python threads that each use one
+    /// job do not wait for each other.
     static OWN_POOL: Option<ThreadPool> = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().ok();
 }
 
@@ -144,7 +144,8 @@ fn run_watched<T: Send, N: Send>(
     }
 }
 
-/// Runs `work` beside the calling thread, which looks for Ctrl-C; `work` asks now and then whether to go on.
+/// Runs `work` on other threads while the calling thread checks for Ctrl-C; `work` periodically checks whether to
+/// continue.
 pub(crate) fn run_interruptibly<T: Send>(
     py: Python<'_>,
     n_threads: usize,
@@ -176,7 +177,7 @@ impl Work<'_> {
         self.1.is_some()
     }
 
-    /// Runs `work` open to Ctrl-C; the callback receives what `to_python` makes of a progress message.
+    /// Runs `work`, interruptible by Ctrl-C; the callback receives progress messages converted by `to_python`.
     pub(crate) fn run_reporting<T: Send, N: Send>(
         &self,
         py: Python<'_>,
@@ -190,7 +191,7 @@ impl Work<'_> {
         run_watched(py, self.0, on_progress, work)
     }
 
-    /// Runs `work` that reports the share done, from 0 to 1, open to Ctrl-C.
+    /// Runs `work` that reports the share done, from 0 to 1, interruptible by Ctrl-C.
     pub(crate) fn run<T: Send>(
         &self,
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! The parameters that everything with trees takes, as Python gives them: checked there, converted here.
+//! The parameters of all models with trees, as given by Python: checked there, converted here.
 
 use mondrian::Validation;
 use mondrian::internals::laplace::{Labels, tuned_weights as weights_for};
@@ -115,8 +115,8 @@ impl TreeArguments {
     }
 }
 
-/// Factors on the measure for trees that predict these targets (column by column) or classes; `None` where 1/standard deviation
-/// is as good.
+/// Factors on the measure for trees that predict these targets (column by column) or classes; `None` if 1/standard
+/// deviation is as good.
 #[pyfunction]
 pub(crate) fn tuned_weights<'py>(
     py: Python<'py>,

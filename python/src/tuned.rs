@@ -99,7 +99,7 @@ bound!(
     LaplaceClassifier
 );
 
-/// What is asked of both.
+/// Methods of both.
 macro_rules! with_kernel {
     ($class:ty) => {
         #[pymethods]
@@ -111,28 +111,28 @@ macro_rules! with_kernel {
 
             #[getter]
             fn n_dims(&self, py: Python<'_>) -> PyResult<usize> {
-                self.model.ask(py, 1, |model| Ok(model.n_inputs()))
+                self.model.query(py, 1, |model| Ok(model.n_inputs()))
             }
 
             #[getter]
             fn n_rows(&self, py: Python<'_>) -> PyResult<usize> {
-                self.model.ask(py, 1, |model| Ok(model.n_rows()))
+                self.model.query(py, 1, |model| Ok(model.n_rows()))
             }
 
             #[getter]
             fn alpha(&self, py: Python<'_>) -> PyResult<f64> {
-                self.model.ask(py, 1, |model| Ok(model.alpha()))
+                self.model.query(py, 1, |model| Ok(model.alpha()))
             }
 
             #[getter]
             fn exponent(&self, py: Python<'_>) -> PyResult<f64> {
-                self.model.ask(py, 1, |model| Ok(model.exponent()))
+                self.model.query(py, 1, |model| Ok(model.exponent()))
             }
 
             /// A, or `None` without a metric.
             #[getter]
             fn metric<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, numpy::PyArray2<f64>>>> {
-                let metric = self.model.ask(py, 1, |model| Ok(model.metric()))?;
+                let metric = self.model.query(py, 1, |model| Ok(model.metric()))?;
                 let n_rows = metric.n_rows();
                 if n_rows == 0 { Ok(None) } else { columns(py, metric.into_vec(), n_rows).map(Some) }
             }
@@ -144,7 +144,7 @@ macro_rules! with_kernel {
             /// How all rows were solved.
             #[getter]
             fn solver<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-                let report = self.model.ask(py, 1, |model| Ok(*model.solver()))?;
+                let report = self.model.query(py, 1, |model| Ok(*model.solver()))?;
                 let dict = PyDict::new(py);
                 dict.set_item("used", report.used.name())?;
                 dict.set_item("n_neighbors", report.local.map(|local| local.n_neighbors))?;
@@ -157,7 +157,7 @@ macro_rules! with_kernel {
 
             /// All evaluations as a dictionary of arrays.
             fn trajectory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-                let trajectory = self.model.ask(py, 1, |model| Ok(model.trajectory().to_vec()))?;
+                let trajectory = self.model.query(py, 1, |model| Ok(model.trajectory().to_vec()))?;
                 trajectory_dict(py, &trajectory)
             }
 
@@ -170,7 +170,7 @@ macro_rules! with_kernel {
                 n_threads: usize,
             ) -> NewTable<'py, f64> {
                 let (numbers, width) = x.row_major()?;
-                let (numbers, width) = self.model.ask(py, n_threads, |model| {
+                let (numbers, width) = self.model.query(py, n_threads, |model| {
                     model.transform(Cells::row_major(&numbers, width)?, n_directions, seed)
                 })?;
                 table(py, numbers, width)
@@ -219,7 +219,7 @@ impl PyLaplaceRegressor {
         .map(Self::from)
     }
 
-    /// Goes on tuning from this model's kernel; targets row by row.
+    /// Resumes tuning from this model's kernel; targets row by row.
     fn resumed<'py>(
         &self,
         py: Python<'py>,
@@ -256,7 +256,7 @@ impl PyLaplaceRegressor {
         })
     }
 
-    /// The model tuned anew on all its rows and these.
+    /// The model tuned again on all its rows and these.
     fn tuned_again<'py>(
         &self,
         py: Python<'py>,
@@ -287,7 +287,7 @@ impl PyLaplaceRegressor {
     fn predict_with_std<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewVectors<'py> {
         let (numbers, width) = x.row_major()?;
         let Prediction { mean, std } =
-            self.model.ask(py, n_threads, |model| model.predict_with_std(Cells::row_major(&numbers, width)?))?;
+            self.model.query(py, n_threads, |model| model.predict_with_std(Cells::row_major(&numbers, width)?))?;
         Ok((vector(py, mean), vector(py, std)))
     }
 
@@ -301,14 +301,14 @@ impl PyLaplaceRegressor {
         let (numbers, width) = x.row_major()?;
         let (low, high) = self
             .model
-            .ask(py, n_threads, |model| model.predict_interval(Cells::row_major(&numbers, width)?, coverage))?;
+            .query(py, n_threads, |model| model.predict_interval(Cells::row_major(&numbers, width)?, coverage))?;
         Ok((vector(py, low), vector(py, high)))
     }
 
     fn equivalent_kernel<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
         let (numbers, width) = x.row_major()?;
         let n_queries = numbers.len() / width.max(1);
-        let smoothing = self.model.ask(py, n_threads, |model| {
+        let smoothing = self.model.query(py, n_threads, |model| {
             model.equivalent_kernel(Cells::row_major(&numbers, width)?, Threads::up_to(n_threads))
         })?;
         let n_columns = smoothing.len() / n_queries.max(1);
@@ -317,7 +317,7 @@ impl PyLaplaceRegressor {
 
     #[getter]
     fn target_map(&self, py: Python<'_>) -> PyResult<&'static str> {
-        self.model.ask(py, 1, |model| {
+        self.model.query(py, 1, |model| {
             Ok(match model.target_map() {
                 TargetMap::Identity => "identity",
                 TargetMap::Sqrt => "sqrt",
@@ -328,24 +328,24 @@ impl PyLaplaceRegressor {
 
     #[getter]
     fn n_targets(&self, py: Python<'_>) -> PyResult<usize> {
-        self.model.ask(py, 1, |model| Ok(model.n_targets()))
+        self.model.query(py, 1, |model| Ok(model.n_targets()))
     }
 
-    /// Weights of the training rows and the centre, for one target; `None` where nearest rows predict.
+    /// Weights of the training rows and the centre, for one target; `None` if predictions use nearest rows.
     fn solution<'py>(
         &self,
         py: Python<'py>,
         target: usize,
     ) -> PyResult<Option<(Bound<'py, numpy::PyArray1<f64>>, f64)>> {
-        let found = self.model.ask(py, 1, |model| Ok(model.solution(target)))?;
+        let found = self.model.query(py, 1, |model| Ok(model.solution(target)))?;
         Ok(found.map(|(weights, centre)| (vector(py, weights), centre)))
     }
 
     /// Root mean squared error, mean absolute error and error of the mean, for one target.
-    fn worth(&self, py: Python<'_>, target: usize) -> PyResult<(f64, f64, f64)> {
-        self.model.ask(py, 1, |model| {
-            let worth = model.leave_one_out()[target];
-            Ok((worth.rmse, worth.mae, worth.rmse_of_mean))
+    fn leave_one_out(&self, py: Python<'_>, target: usize) -> PyResult<(f64, f64, f64)> {
+        self.model.query(py, 1, |model| {
+            let scores = model.leave_one_out()[target];
+            Ok((scores.rmse, scores.mae, scores.rmse_of_mean))
         })
     }
 }
@@ -374,7 +374,7 @@ impl PyLaplaceClassifier {
         .map(Self::from)
     }
 
-    /// Goes on tuning from this model's kernel.
+    /// Resumes tuning from this model's kernel.
     fn resumed<'py>(
         &self,
         py: Python<'py>,
@@ -409,7 +409,7 @@ impl PyLaplaceClassifier {
         })
     }
 
-    /// The model tuned anew on all its rows and these.
+    /// The model tuned again on all its rows and these.
     fn tuned_again<'py>(
         &self,
         py: Python<'py>,
@@ -431,7 +431,7 @@ impl PyLaplaceClassifier {
 
     fn predict_proba<'py>(&self, py: Python<'py>, x: Table<'py>, n_threads: usize) -> NewTable<'py, f64> {
         let (numbers, width) = x.row_major()?;
-        let (numbers, n_classes) = self.model.ask(py, n_threads, |model| {
+        let (numbers, n_classes) = self.model.query(py, n_threads, |model| {
             Ok((model.predict_proba(Cells::row_major(&numbers, width)?)?, model.n_classes()))
         })?;
         table(py, numbers, n_classes)
@@ -439,14 +439,14 @@ impl PyLaplaceClassifier {
 
     #[getter]
     fn n_classes(&self, py: Python<'_>) -> PyResult<usize> {
-        self.model.ask(py, 1, |model| Ok(model.n_classes()))
+        self.model.query(py, 1, |model| Ok(model.n_classes()))
     }
 
-    /// Log loss, accuracy and the log loss of the classes' shares.
-    fn worth(&self, py: Python<'_>) -> PyResult<(f64, f64, f64)> {
-        self.model.ask(py, 1, |model| {
-            let worth = model.leave_one_out();
-            Ok((worth.log_loss, worth.accuracy, worth.log_loss_of_shares))
+    /// Log loss, accuracy and the log loss of the class frequencies.
+    fn leave_one_out(&self, py: Python<'_>) -> PyResult<(f64, f64, f64)> {
+        self.model.query(py, 1, |model| {
+            let scores = model.leave_one_out();
+            Ok((scores.log_loss, scores.accuracy, scores.log_loss_of_shares))
         })
     }
 }

@@ -65,9 +65,9 @@ def test_the_programs_models_take_dates_as_it_does(tmp_path):
     objects = frame.assign(when=frame["when"].dt.to_pydatetime().tolist()).astype({"when": object})
     for given in (frame, texts, objects, pl.from_pandas(frame)):
         assert np.array_equal(model.predict(given), said)
-    with pytest.raises(ValueError, match="'when' holds something that is no date"):
+    with pytest.raises(ValueError, match="'when' contains a value that is not a date"):
         model.predict(frame.assign(when="soon"))
-    with pytest.raises(ValueError, match="'x' holds something that is no number"):
+    with pytest.raises(ValueError, match="'x' contains a value that is not a number"):
         model.predict(frame.assign(x=frame["when"]))
 
 

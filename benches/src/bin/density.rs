@@ -1,4 +1,5 @@
-//! Densities measured: what γ does, held-out likelihoods beside a kernel estimate, and the time of a path.
+//! Benchmarks of densities: the effect of γ, held-out likelihoods compared with a kernel estimate, and the time of a
+//! path.
 //!
 //! `cargo run --release -p mondrian-benches --bin density [gamma | path]`; both without an argument.
 

@@ -1,4 +1,4 @@
-//! Regression forests on real data: test error, coverage of intervals, and what the path costs.
+//! Regression forests on real data: test error, coverage of intervals, and the cost of the path.
 //!
 //! `forest_regression [NAME...]`, by default ccpp. Split: `default_rng(0).permutation(n)`, first 80 % for training,
 //! inputs standardised, 100 trees.

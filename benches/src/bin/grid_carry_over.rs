@@ -1,4 +1,4 @@
-//! What tuned lifetimes give to other models when they carry over as weights of the measure.
+//! The effect of tuned lifetimes as weights of the measure in other models.
 //!
 //! `grid_carry_over [NAME...]`, by default cpu_act and house_16h: test error of a regression forest of 30 trees at an
 //! infinite lifetime and of ridge on Mondrian features (200 trees, lifetime and α chosen on a held-out fifth of the training

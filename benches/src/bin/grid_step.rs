@@ -41,7 +41,7 @@ fn state(n_train: usize, n_validation: usize) -> mondrian::Result<GridState> {
     )
 }
 
-/// Features that go and features that come (as the training rows they hold), found by comparing cell numbers.
+/// Removed and added features (as their training rows), found by comparing cell numbers.
 struct Change {
     gone: Vec<usize>,
     come: Vec<Vec<usize>>,
@@ -143,7 +143,7 @@ fn main() -> mondrian::Result<()> {
     println!("C = {}, N = 2400 + 600, D = {D}, M = {N_GRIDS}", state.n_features());
     println!("what-if, {} candidates: {:.1} ms", moves.len(), 1e3 * fast);
 
-    // Our own block update in the report's frame: copy, move, read, forget.
+    // The block update in the report's procedure: copy, move, read, drop.
     let (ours, own) = timed(|| {
         moves
             .iter()

@@ -2,7 +2,7 @@
 //!
 //! `kernel_cg [ROWS] [TREES] [LIFETIME]`, by default 400 000, 50, 20: points uniform on the unit square, their cells by
 //! Mondrian features, then ridge (α = 1) to a relative residual of 1e-6. One pass that only reads the
-//! numbers is timed beside it, as the floor that memory sets. Processor time, where the system tells it.
+//! numbers is timed too, as the lower limit set by memory. Processor time, if the system reports it.
 
 use std::hint::black_box;
 

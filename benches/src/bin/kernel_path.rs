@@ -1,10 +1,10 @@
 //! The Laplace kernel's path: its cost in Cholesky fits, against the report's plain updates, and its growth with C.
 //!
-//! `kernel_path [C...]`, by default 3000 (the comparison) and 500 1000 2000 4000 8000 (the growth). N = 3000 training and
-//! 1000 validation rows × 8 inputs, 50 trees, the terminal lifetime chosen for about C features, one thread, processor
-//! time. The twin is the report's: two rank-one updates, a deletion and a rank-one update of the whole inverse a cut, then
-//! θ = C⁻¹(Zᵀy) and the validation error. It is timed on a part of its cuts, at C and at C/2 features, and scaled by
-//! Simpson's rule (a cut costs O(C²)): the whole of it would take too long.
+//! `kernel_path [C...]`, by default 3000 (the comparison) and 500 1000 2000 4000 8000 (the growth). N = 3000 training
+//! and 1000 validation rows × 8 inputs, 50 trees, the terminal lifetime chosen for about C features, one thread,
+//! processor time. The twin is the report's: two rank-one updates, a deletion and a rank-one update of the whole
+//! inverse per cut, then θ = C⁻¹(Zᵀy) and the validation error. It is timed on a part of its cuts, at C and at C/2
+//! features, and scaled by Simpson's rule (a cut costs O(C²)): the whole of it would take too long.
 
 use mondrian::FeatureRidge;
 use mondrian::Progress;
@@ -138,7 +138,7 @@ impl Plain {
         self.p[i * self.n..][..self.n].to_vec()
     }
 
-    /// The four steps; the last feature takes the place of j.
+    /// The four steps; the last feature moves to position j.
     fn merge(&mut self, i: usize, j: usize) {
         let v = self.covariance(j);
         // (1) Row j added to row i.
@@ -214,7 +214,7 @@ fn merges(model: &KernelRidge, path: &RegularizationPath, n: usize) -> Result<(V
         if now.n_columns() == n_features {
             continue;
         }
-        // The one new cell that two of ours went into.
+        // The new cell that two cells were merged into.
         let mut names = vec![usize::MAX; now.n_columns()];
         let mut pair = None;
         for (old, new) in cells.iter().zip(now.to_row_major()) {
@@ -263,7 +263,8 @@ fn twin(model: &KernelRidge, path: &RegularizationPath, train: &Data, held: &Dat
         }
         error
     });
-    // Riders that left do not come back to the twin, which flatters it; its solution is compared on the training rows.
+    // Separated riders are not merged again in the twin, which is in its favour; its solution is compared on the
+    // training rows.
     plain.held = plain.train.clone();
     let by_twin = plain.validation_error(&y, &y);
     let refit = wide.at(below)?;

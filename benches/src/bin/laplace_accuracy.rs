@@ -1,10 +1,10 @@
 //! The tuned Laplace kernel on real tables: test error, leave-one-out error, seconds of tuning and of the whole fit.
 //!
-//! `laplace_accuracy [SET...]`; classes are recognised by the name of the set. Splits as in python/benches/laplace_table.py:
-//! the standard one where there is one, else 80/20 by `numpy.random.default_rng(0).permutation`.
-//! `LAPLACE_MEASURE`, `LAPLACE_METRIC`, `LAPLACE_EXPONENT`, `LAPLACE_SEED`, `LAPLACE_STEPS`, `LAPLACE_ROWS` and `LAPLACE_DECIDING`
-//! change what their names say. Tuning ends with its last step; after it come the solve on all rows, leave-one-out,
-//! importances and calibration.
+//! `laplace_accuracy [SET...]`; classes are recognised by the name of the set. Splits as in
+//! python/benches/laplace_table.py: the standard one where there is one, else 80/20 by
+//! `numpy.random.default_rng(0).permutation`. `LAPLACE_MEASURE`, `LAPLACE_METRIC`, `LAPLACE_EXPONENT`, `LAPLACE_SEED`,
+//! `LAPLACE_STEPS`, `LAPLACE_ROWS` and `LAPLACE_DECIDING` set the parameters of these names. Tuning ends with its last
+//! step; after it come the solve on all rows, leave-one-out, importances and calibration.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -130,13 +130,13 @@ fn classify(name: &str, table: &Table, n_train: usize) -> Result<(), Box<dyn std
         loss -= row[number(*y)].ln();
     }
     let n = qy.len() as f64;
-    let worth = model.leave_one_out();
+    let scores = model.leave_one_out();
     println!(
         "{name}: test {:.4} / {:.4}, leave-one-out {:.4} / {:.4}, p {:.2}, alpha {:.2e}, tuning {tuned:.1} s, fit {wall:.1} s",
         right / n,
         loss / n,
-        worth.accuracy,
-        worth.log_loss,
+        scores.accuracy,
+        scores.log_loss,
         model.exponent(),
         model.alpha(),
     );

@@ -1,11 +1,13 @@
-//! Kernel entries made on the fly, and nearest rows: core-nanoseconds per entry and per distance at 2, 9 and 27 axes.
+//! Kernel entries computed on the fly, and nearest rows: core-nanoseconds per entry and per distance at 2, 9 and 27
+//! axes.
 //!
 //! The limit stated beside them is that of two vector additions of eight numbers per cycle, at the clock that a loop of
 //! dependent additions runs at (three cycles each on Zen 4). By count of instructions an entry and its part in a symmetric
 //! product need 2·D additions and subtractions for the distance, 11 for 2^(−d) (two comparisons among them) and 2 for the two sums.
 //! Absolute values, multiplications and shifts have units of their own.
 //!
-//! Then the price of the metric: 2·D axes (each input and its rank, as a tuned kernel has them) alone and with D directions.
+//! Then the cost of the metric: 2·D axes (each input and its rank, as a tuned kernel has them) alone and with D
+//! directions.
 
 use mondrian::internals::laplace::{KernelRows, PackedRows};
 use mondrian::internals::linalg::{Matrix, Threads};
@@ -17,7 +19,7 @@ fn sample(n: usize, dims: usize, spread: f64) -> KernelRows {
     KernelRows::of_axes(axes, dims).expect("finite numbers")
 }
 
-/// Rows whose neighbours are looked for: enough for the processor's own clock.
+/// Number of queries for nearest rows: enough for the resolution of the processor clock.
 const QUERIES: usize = 4000;
 
 /// Nanoseconds of a cycle.

@@ -1,10 +1,10 @@
 //! The tuned Laplace kernel on many rows: test error, seconds of tuning, solving and predicting, and the peak of memory.
 //!
-//! `laplace_scale SET [ROWS]`: the split of the accuracy tables (`numpy.random.default_rng(0).permutation`, 80/20), of its
-//! training rows the first ROWS, of its test rows the first 20 000 (10 000 of flights2001). `LAPLACE_SOLVER` (auto, exact, cg,
-//! local), `LAPLACE_METRIC` (none, full), `LAPLACE_EXPONENT`, `LAPLACE_SEED`, `LAPLACE_STEPS`, `LAPLACE_NEIGHBORS` and
-//! `LAPLACE_EXACT_ROWS` (`max_exact_rows`) change what their names say.
-//! `uniform9` is a table of 50 000 rows of nine uniform inputs, `uniform2m` one of a million rows of two.
+//! `laplace_scale SET [ROWS]`: the split of the accuracy tables (`numpy.random.default_rng(0).permutation`, 80/20), of
+//! its training rows the first ROWS, of its test rows the first 20 000 (10 000 of flights2001). `LAPLACE_SOLVER` (auto,
+//! exact, cg, local), `LAPLACE_METRIC` (none, full), `LAPLACE_EXPONENT`, `LAPLACE_SEED`, `LAPLACE_STEPS`,
+//! `LAPLACE_NEIGHBORS` and `LAPLACE_EXACT_ROWS` (`max_exact_rows`) set the parameters of these names. `uniform9` is a
+//! table of 50 000 rows of nine uniform inputs, `uniform2m` one of a million rows of two.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -55,7 +55,7 @@ fn made(n: usize, width: usize) -> Table {
     Table { x, y, n_columns: width }
 }
 
-/// The largest resident set so far, in megabytes, where the system tells.
+/// The peak resident set so far, in megabytes, if the system reports it.
 fn peak() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
@@ -86,11 +86,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let params = LaplaceRegressor::params().tuning(tuning);
     let start = Instant::now();
     let mut tuned = 0.0;
-    let mut tell = |_: Report<'_>| {
+    let mut callback = |_: Report<'_>| {
         tuned = start.elapsed().as_secs_f64();
         ControlFlow::Continue(())
     };
-    let progress = Progress::new(&mut tell);
+    let progress = Progress::new(&mut callback);
     let model = params.fit_with(Cells::row_major(&x, width)?, &y, FitOptions::watched(progress))?;
     let fitted = start.elapsed().as_secs_f64();
     let start = Instant::now();
@@ -118,7 +118,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         model.exponent(),
         model.alpha(),
     );
-    // What a root mean squared error on as few rows as leave-one-out looks at is uncertain by.
+    // The uncertainty of a root mean squared error on as few rows as leave-one-out uses.
     let squares: Vec<f64> = predicted.iter().zip(&qy).map(|(a, b)| (a - b).powi(2)).collect();
     let mean = squares.iter().sum::<f64>() / squares.len() as f64;
     let spread = (squares.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / squares.len() as f64).sqrt();

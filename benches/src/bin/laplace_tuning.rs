@@ -1,5 +1,5 @@
-//! What tuning the whole Laplace kernel costs: the sums Σ h∘|Δ_d| of its gradient in nanoseconds per entry and dimension, and
-//! the seconds of a whole tuning.
+//! The cost of tuning the whole Laplace kernel: the sums Σ h∘|Δ_d| of its gradient in nanoseconds per entry and
+//! dimension, and the seconds of a whole tuning.
 //!
 //! `laplace_tuning [ROWS [INPUTS]]`, 10 000 × 20 by default. Tuning ends with its last step; after it come the solve on all
 //! rows, importances and calibration.

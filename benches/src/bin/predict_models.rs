@@ -1,8 +1,8 @@
 //! Prediction of the three forests on the same rows: nanoseconds per row and tree, one thread.
 //!
-//! `predict_models [auto | LIFETIME ...]`, by default `auto inf`. Letter (15 000 rows learned, 5000 predicted), or uniform
-//! rows of the same shape without the data folder. 100 trees and defaults otherwise; `TREES`, `RUNS` (7) and `MODELS` (for
-//! example `density,regression`) in the environment. Times are the least over the runs, of processor time.
+//! `predict_models [auto | LIFETIME ...]`, by default `auto inf`. Letter (15 000 rows learned, 5000 predicted), or
+//! uniform rows of the same shape without the data folder. 100 trees and defaults otherwise; `TREES`, `RUNS` (7) and
+//! `MODELS` (for example `density,regression`) in the environment. Times are the minimum processor time over the runs.
 
 use std::hint::black_box;
 
@@ -31,7 +31,7 @@ fn main() -> Outcome {
         lifetimes = vec!["auto".into(), "inf".into()];
     }
     let data = data();
-    println!("| model | λ asked | λ | nodes per tree | ns per row and tree | over regression |");
+    println!("| model | requested λ | λ | nodes per tree | ns per row and tree | over regression |");
     println!("| --- | --- | ---: | ---: | ---: | ---: |");
     for name in &lifetimes {
         let lifetime = match name.as_str() {
@@ -61,7 +61,7 @@ fn data() -> Data {
     Data { letters: train.chunks(N_DIMS).map(letter).collect(), train, test }
 }
 
-fn compare(data: &Data, asked: &str, forest: ForestParams) -> Outcome {
+fn compare(data: &Data, requested: &str, forest: ForestParams) -> Outcome {
     let (train, test) = (Points::row_major(&data.train, N_DIMS)?, Points::row_major(&data.test, N_DIMS)?);
     let n_trees = forest.n_trees;
     let least = |work: &dyn Fn()| {
@@ -75,7 +75,11 @@ fn compare(data: &Data, asked: &str, forest: ForestParams) -> Outcome {
         if model == "regression" {
             regression = time;
         }
-        println!("| {model} | {asked} | {lifetime} | {} | {time:.0} | {:.2} |", n_nodes / n_trees, time / regression);
+        println!(
+            "| {model} | {requested} | {lifetime} | {} | {time:.0} | {:.2} |",
+            n_nodes / n_trees,
+            time / regression
+        );
     };
     if is_asked("regression") {
         let params = RegressionParams { forest: forest.clone(), ..RegressionParams::default() };

@@ -6,7 +6,7 @@ use mondrian::Lifetime;
 use mondrian::process::{Bounds, Mondrian, NodeKey};
 use mondrian_benches::timed;
 
-/// Expected cells a sample, whatever the number of dimensions.
+/// Expected number of cells per sample, for any number of dimensions.
 const N_CELLS: f64 = 200_000.0;
 const N_SAMPLES: u64 = 5;
 
@@ -37,8 +37,8 @@ fn main() {
     }
 }
 
-/// Seconds that this thread had a processor, where the system tells (Linux), else on the clock: a busy machine makes
-/// others wait, and that is not what is measured.
+/// Processor seconds of this thread if the system reports them (Linux), else wall-clock seconds: waiting on a busy
+/// machine is not to be measured.
 fn processor_timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let on_processor = || -> Option<f64> {
         let counters = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;

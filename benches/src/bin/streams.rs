@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A standard normal number, by the sum of twelve uniforms less six.
+/// An approximately standard normal number: the sum of twelve uniforms minus six.
 fn normal(row: usize, dim: usize) -> f64 {
     let key = NodeKey::root(row as u64, dim as u64);
     (0..12).map(|i| key.draw(i).uniform()).sum::<f64>() - 6.0
@@ -56,27 +56,28 @@ fn regression(bounds: Option<Bounds>) -> RegressionParams {
     RegressionParams { forest: forest(bounds), ..RegressionParams::default() }
 }
 
-/// Steps timed, and as many before them that are not: arrays that a batch has made to measure grow with the first rows after it.
+/// Number of timed steps, preceded by as many untimed ones: arrays of exact size after a batch are reallocated by the
+/// first rows after it.
 const STEPS: usize = 2000;
 
-/// Asks and teaches about row `place`; microseconds per row of both.
+/// Predicts and learns row `place`; microseconds per row of both.
 fn timed_steps<M>(
     model: &mut M,
     place: usize,
-    mut ask: impl FnMut(&M, usize) -> mondrian::Result<()>,
+    mut query: impl FnMut(&M, usize) -> mondrian::Result<()>,
     mut learn: impl FnMut(&mut M, usize) -> mondrian::Result<()>,
 ) -> mondrian::Result<(f64, f64)> {
-    let (mut asking, mut learning) = (0.0, 0.0);
+    let (mut querying, mut learning) = (0.0, 0.0);
     for i in place - STEPS / 2..place + STEPS {
-        let (outcome, asked) = timed(|| ask(model, i));
+        let (outcome, queried) = timed(|| query(model, i));
         outcome?;
         let (outcome, learned) = timed(|| learn(model, i));
         outcome?;
         if i >= place {
-            (asking, learning) = (asking + asked, learning + learned);
+            (querying, learning) = (querying + queried, learning + learned);
         }
     }
-    Ok((1e6 * asking / STEPS as f64, 1e6 * learning / STEPS as f64))
+    Ok((1e6 * querying / STEPS as f64, 1e6 * learning / STEPS as f64))
 }
 
 fn test_then_train(places: &[usize]) -> mondrian::Result<()> {
@@ -84,8 +85,11 @@ fn test_then_train(places: &[usize]) -> mondrian::Result<()> {
     let (x, y) = rows(places[places.len() - 1] + STEPS, d, true);
     let classes: Vec<u32> = y.iter().map(|y| u32::from(*y > 0.0) + u32::from(*y > 1.0)).collect();
     let table = |from: usize, to: usize| Points::row_major(&x[from * d..to * d], d);
-    let print = |name: &str, place: usize, (asking, learning): (f64, f64)| {
-        println!("{name}/row={place}: {:.1} us per row (predict {asking:.1}, learn {learning:.1})", asking + learning);
+    let print = |name: &str, place: usize, (querying, learning): (f64, f64)| {
+        println!(
+            "{name}/row={place}: {:.1} us per row (predict {querying:.1}, learn {learning:.1})",
+            querying + learning
+        );
     };
     for place in places.iter().copied() {
         let first = place.saturating_sub(STEPS / 2).max(2);
@@ -113,7 +117,8 @@ fn test_then_train(places: &[usize]) -> mondrian::Result<()> {
     Ok(())
 }
 
-/// A window of 10 000 rows over many: time per row of learning one and forgetting one, and bytes held, in ten parts.
+/// A window of 10 000 rows over many: time per row of learning one and forgetting one, and memory in bytes, in ten
+/// parts.
 fn long_window(n: usize) -> mondrian::Result<()> {
     let (d, window) = (10, 10_000);
     let (x, y) = rows(n, d, true);

@@ -1,4 +1,4 @@
-//! What goes wrong, whose fault it is, and what to do about it. One line each.
+//! Errors of the program: the cause, whether the input is at fault, and the remedy. One line each.
 
 use std::fmt;
 use std::io;
@@ -9,9 +9,9 @@ use std::path::Path;
 pub(crate) enum Failure {
     /// The user's input is wrong: exit status 2.
     Input {
-        /// What is wrong and where.
+        /// The problem and its location.
         what: String,
-        /// What to do about it.
+        /// The remedy.
         hint: String,
     },
     /// Anything else: exit status 1.
@@ -20,12 +20,12 @@ pub(crate) enum Failure {
     ClosedPipe,
 }
 
-/// What is wrong with a table's text, found while its bytes are read.
+/// An error in the text of a table, detected while its bytes are read.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub(crate) struct TableError {
     pub(crate) what: String,
-    /// What to do about it.
+    /// The remedy.
     pub(crate) hint: &'static str,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct TableError {
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
 impl Failure {
-    /// The user's mistake.
+    /// An error in the user's input.
     pub(crate) fn input(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Input { what: what.into(), hint: hint.into() }
     }
@@ -49,12 +49,12 @@ impl Failure {
                 Self::input(format!("{place}: there is no such file"), "check the name and the folder")
             }
             io::ErrorKind::PermissionDenied => {
-                Self::input(format!("{place}: not allowed to read it"), "check the file's permissions")
+                Self::input(format!("{place}: permission to read is denied"), "check the file's permissions")
             }
             io::ErrorKind::IsADirectory => Self::input(format!("{place} is a folder"), "give a file inside it"),
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => Self::input(
                 format!("{place} cannot be decoded: {error}"),
-                "is the file complete and of the kind its name says?",
+                "check that the file is complete and has the format of its name",
             ),
             _ => Self::Other(format!("{place} cannot be read: {error}")),
         }
@@ -66,10 +66,10 @@ impl Failure {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::input(
                 format!("{place}: its folder does not exist"),
-                "make the folder first or choose another --out",
+                "create the folder first or choose another --out",
             ),
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                Self::input(format!("{place}: not allowed to write there"), "choose another --out")
+                Self::input(format!("{place}: permission to write is denied"), "choose another --out")
             }
             io::ErrorKind::IsADirectory => Self::input(format!("{place} is a folder"), "give a file name with --out"),
             io::ErrorKind::BrokenPipe => Self::ClosedPipe,
@@ -106,14 +106,14 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Files that are ours, temporary ones among them.
+/// The program's own files, including temporary ones.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Other(error.to_string())
     }
 }
 
-/// The library checks what the user asked for, so most of what it refuses is the user's to correct.
+/// The library validates the user's input, so most of its errors are errors of input.
 impl From<mondrian::Error> for Failure {
     fn from(error: mondrian::Error) -> Self {
         use mondrian::Error as E;
@@ -130,17 +130,17 @@ impl From<mondrian::Error> for Failure {
             E::InvertedBox { .. } | E::NotInside { .. } => "check --lower and --upper",
             E::NoLeaveOneOut => "give --validation hold-out or a number of folds",
             E::TooLarge { what, .. } if *what == "bytes of the trees" => {
-                "take fewer trees, a smaller lifetime or --max-rows, or allow more with --max-memory"
+                "use fewer trees, a smaller lifetime or --max-rows, or a larger --max-memory"
             }
             E::TooLarge { what, .. } if what.starts_with("bytes") => {
-                "allow more with --max-memory, or take fewer rows or columns"
+                "use a larger --max-memory, or fewer rows or columns"
             }
-            E::TooLarge { .. } => "take a smaller lifetime or fewer trees",
+            E::TooLarge { .. } => "use a smaller lifetime or fewer trees",
             E::Incompatible { .. } => "merge models fitted with the same seed, columns, box and parameters",
             E::UnknownRow { .. } => "give rows that were learned, with the targets they were learned with",
             E::WithoutRows { .. } => "or summarize the new rows too and merge the summaries",
             E::NotPositiveDefinite { .. } => "raise --alpha",
-            E::ModelFile(_) => "give a whole model file written by `mondrian fit`",
+            E::ModelFile(_) => "give a complete model file written by `mondrian fit`",
             _ => return Self::Other(error.to_string()),
         };
         Self::input(error.to_string(), hint)

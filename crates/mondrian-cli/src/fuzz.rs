@@ -1,4 +1,4 @@
-//! What the fuzzers drive: every reader of foreign bytes, as a plain function that must not panic.
+//! Fuzz targets: every reader of untrusted bytes, as a plain function that must not panic.
 //!
 //! `fuzz/` has libFuzzer targets over these; `tests/fuzz.rs` runs them on stable Rust over a kept corpus.
 
@@ -16,10 +16,10 @@ use crate::prepare::{
 use crate::screen::Screen;
 use crate::table::{ReadOptions, Source};
 
-/// Reads bytes as a model file; what is sound must survive being written again.
+/// Reads bytes as a model file; a valid file must be unchanged after writing and reading it again.
 ///
 /// # Panics
-/// If a sound archive changes on its way through bytes: that is what the fuzzer looks for.
+/// If a valid archive changes in a round trip through bytes: this is the failure that the fuzzer searches for.
 pub fn model(bytes: &[u8]) {
     if let Ok(archive) = Archive::from_bytes(bytes) {
         let again = archive.to_bytes().expect("a sound archive can be written");
@@ -28,10 +28,10 @@ pub fn model(bytes: &[u8]) {
     }
 }
 
-/// Reads bytes as a model with its preparation, and asks it about a row.
+/// Reads bytes as a model with its preparation, and predicts a row.
 ///
 /// # Panics
-/// Never, whatever the bytes: that is what the fuzzer looks for.
+/// Never, for any bytes: a panic is the failure that the fuzzer searches for.
 pub fn fitted(bytes: &[u8]) {
     if let Ok(fitted) = Fitted::from_bytes(bytes) {
         let row = vec![0.25; fitted.record.preparation.n_features()];
@@ -41,8 +41,8 @@ pub fn fitted(bytes: &[u8]) {
     }
 }
 
-/// The archive with its trees' digests made to fit its contents, which forests are otherwise refused for: what a forger would
-/// do. `None` where it holds no forest that can be grown.
+/// The archive with the digests of its trees recomputed from its contents, as an attacker would do: otherwise forests
+/// are refused. `None` if it contains no forest that can be grown.
 pub fn resealed(archive: &Archive) -> Option<Archive> {
     let (mut forest, _): (Forest, _) = Forest::read_from(archive).ok()?;
     forest.regrow(&());
@@ -60,11 +60,11 @@ pub fn resealed(archive: &Archive) -> Option<Archive> {
 /// Reads bytes as a table, twice, as `fit` does: all columns, the last as the target.
 ///
 /// # Panics
-/// If prepared rows are not what the summary promised: that is what the fuzzer looks for.
+/// If prepared rows contradict the summary: this is the failure that the fuzzer searches for.
 pub fn table(bytes: &[u8]) {
     let scaling = Scaling::Quantile;
     for missing in [Missing::Drop, Missing::Mean, Missing::Refuse] {
-        // Most bytes are no table; a failure is fine, a panic is not.
+        // Most byte strings are not tables; an error is fine, a panic is not.
         let _ = read_table(bytes, Rules { missing, scaling, categories: Categories::Indicators });
     }
     let rules = Rules { missing: Missing::Model, scaling: Scaling::None, categories: Categories::Codes };

@@ -1,18 +1,18 @@
 //! SIGINT, SIGTERM and SIGHUP: temporary files are removed, then the process ends by that signal.
 //!
-//! A command that must finish what it has begun (`learn`) asks to be told instead, with [`on_stop`]; a second signal then ends it
-//! like any other command.
+//! A command that must complete its current work (`learn`) registers a callback with [`on_stop`] instead; a second
+//! signal then ends it like any other command.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Files to remove when the process is interrupted.
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-/// What to call once instead of ending.
+/// The callback, called once instead of ending the process.
 static STOP: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
 
-/// The list of temporary files, locked: while this is held no signal ends the process, so that a file cannot be made and
-/// not be in the list.
+/// The list of temporary files, locked: while this is held no signal ends the process, so every created file is in the
+/// list.
 pub(crate) fn temporary_files() -> TemporaryFiles {
     TemporaryFiles(TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -35,7 +35,7 @@ pub(crate) fn on_stop(stop: impl FnOnce() + Send + 'static) {
     *STOP.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
 }
 
-/// Starts to listen. Signals that the parent process has told us to ignore (`nohup`) stay ignored.
+/// Installs the signal handlers. Signals that the parent process has set to be ignored (`nohup`) stay ignored.
 #[cfg(unix)]
 pub(crate) fn listen() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -50,7 +50,7 @@ pub(crate) fn listen() {
                 stop();
                 continue;
             }
-            // Held until the end, so that no new file is begun.
+            // Held until the end, so that no new file is created.
             let files = temporary_files();
             for path in files.0.iter() {
                 let _ = std::fs::remove_file(path);
@@ -64,7 +64,7 @@ pub(crate) fn listen() {
 #[cfg(not(unix))]
 pub(crate) fn listen() {}
 
-/// The mask of ignored signals; 0 where the system does not tell.
+/// The mask of ignored signals; 0 if it is not available.
 #[cfg(unix)]
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

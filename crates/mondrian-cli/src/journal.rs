@@ -1,14 +1,14 @@
-//! The journal of `mondrian learn`: rows that the model file does not hold yet, in a file beside it.
+//! The journal of `mondrian learn`: rows that are not yet in the model file, in a file beside it.
 //!
-//! A row is written here before its line is printed, so a process that is killed loses no row whose line was seen: a model is its
-//! file and its journal, and loading the model learns the journal's rows again. The operating system keeps what was
-//! written when a process is killed; when the machine itself stops, rows since the last checkpoint may be
-//! lost, since the file is not synced per row.
+//! A row is written here before its line is printed, so a process that is killed loses no row whose line was printed: a
+//! model consists of its file and its journal, and loading the model replays the journal. Data written before a process
+//! is killed are kept by the operating system; if the machine itself crashes, rows since the last checkpoint may be
+//! lost, because the file is not synced per row.
 //!
-//! The format: a header, then records, each with its length and checksum, so that a record cut short is recognised and ends the
-//! journal. The header names the model file that the rows come after, by length and checksum; a checkpoint is recorded with
-//! those of the new model file *before* that file takes the place of the old one. Hence a journal and a model file say
-//! by themselves which rows are in the file already, at whatever moment the process was killed.
+//! The format: a header, then records, each with its length and checksum, so that a truncated record is detected and
+//! ends the journal. The header identifies the model file that the rows were added to, by length and checksum; a
+//! checkpoint is recorded with those of the new model file *before* that file replaces the old one. Hence the journal
+//! and the model file determine which rows are already in the file, whenever the process was killed.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -56,7 +56,7 @@ impl Identity {
     }
 }
 
-/// Computes the identity of what is written through it.
+/// A writer that computes the identity of the bytes written through it.
 pub(crate) struct Identified<W> {
     pub(crate) inner: W,
     crc: flate2::Crc,
@@ -86,14 +86,14 @@ impl<W: Write> Write for Identified<W> {
     }
 }
 
-/// One thing that happened after the model file was written.
+/// One event after the model file was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Entry {
     /// Prepared inputs and the target (or the class's number).
     Row { x: Vec<f64>, y: f64 },
-    /// A class that the model did not know, by name: it has the next number.
+    /// A class that is new to the model, by name: it gets the next number.
     Class(String),
-    /// The model file that holds all rows so far.
+    /// The model file that contains all rows so far.
     Checkpoint(Identity),
 }
 
@@ -142,7 +142,8 @@ pub(crate) fn path_of(model: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Says in the journal of a model, if there is one, that the file about to take the model's place needs none of its rows.
+/// Records in the journal of a model, if there is one, that the file about to replace the model contains all of its
+/// rows.
 pub(crate) fn settle(model: &Path, identity: Identity) -> Outcome<()> {
     if !is_there(model) {
         return Ok(());
@@ -153,20 +154,20 @@ pub(crate) fn settle(model: &Path, identity: Identity) -> Outcome<()> {
     journal.sync()
 }
 
-/// Removes the journal of a model whose file holds all rows.
+/// Removes the journal of a model whose file contains all rows.
 pub(crate) fn remove(model: &Path) {
     if is_there(model) {
         let _ = std::fs::remove_file(path_of(model));
     }
 }
 
-/// Whether there is a journal; another file of that name is none.
+/// Whether there is a journal; another file of that name does not count.
 fn is_there(model: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
     File::open(path_of(model)).and_then(|mut file| file.read_exact(&mut start)).is_ok_and(|()| start == *MAGIC)
 }
 
-/// The rows that a model file does not hold yet; none without a journal.
+/// The rows that are not yet in a model file; none without a journal.
 ///
 /// # Errors
 /// If the journal belongs to another model file: its rows would be lost, or learned by the wrong model.
@@ -184,7 +185,7 @@ pub(crate) fn pending(model: &Path, identity: Identity) -> Outcome<Vec<Entry>> {
         }
         return Err(Failure::input(
             format!("{} is not a journal of this version", path.display()),
-            "move it away if its rows do not matter",
+            "delete it if its rows are not needed",
         ));
     };
     let start = entries.iter().rposition(|entry| *entry == Entry::Checkpoint(identity)).map(|at| at + 1);
@@ -192,8 +193,8 @@ pub(crate) fn pending(model: &Path, identity: Identity) -> Outcome<Vec<Entry>> {
         Some(start) => Ok(entries.into_iter().skip(start).filter(|e| !matches!(e, Entry::Checkpoint(_))).collect()),
         None if base == identity => Ok(entries.into_iter().filter(|e| !matches!(e, Entry::Checkpoint(_))).collect()),
         None => Err(Failure::input(
-            format!("{} holds rows for another version of {}", path.display(), model.display()),
-            "put the model file back that it was made with, or move the journal away if its rows do not matter",
+            format!("{} contains rows for another version of {}", path.display(), model.display()),
+            "restore the model file that it belongs to, or delete the journal if its rows are not needed",
         )),
     }
 }
@@ -218,7 +219,7 @@ fn read(bytes: &[u8]) -> Option<(Identity, Vec<Entry>, usize)> {
     Some((base, entries, at))
 }
 
-/// A journal being written. The model's lock is held meanwhile.
+/// A journal open for writing. The model's lock is held meanwhile.
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
@@ -228,7 +229,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Goes on with the journal of a model, or starts one. What a killed process left half written at its end is cut off.
+    /// Opens the journal of a model, or creates one. A partial record that a killed process left at its end is
+    /// truncated.
     pub(crate) fn open(model: &Path, identity: Identity) -> Outcome<Self> {
         let path = path_of(model);
         let fail = |e: &io::Error| Failure::writing(&path, e);
@@ -249,7 +251,7 @@ impl Journal {
         Ok(Self { path, file, buffer: Vec::new(), n_rows: 0 })
     }
 
-    /// Adds an entry; it is safe after [`Journal::flush`].
+    /// Appends an entry; it is durable after [`Journal::flush`].
     pub(crate) fn add(&mut self, entry: &Entry) {
         let body = entry.to_bytes();
         self.buffer.extend((body.len() as u32).to_le_bytes());
@@ -258,12 +260,12 @@ impl Journal {
         self.n_rows += u64::from(matches!(entry, Entry::Row { .. }));
     }
 
-    /// Rows that no checkpoint holds.
+    /// Rows since the last checkpoint.
     pub(crate) fn n_rows(&self) -> u64 {
         self.n_rows
     }
 
-    /// Hands what was added to the operating system, in one piece.
+    /// Writes the appended entries to the operating system, in one call.
     pub(crate) fn flush(&mut self) -> Outcome<()> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -273,14 +275,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Waits until it is on the disk.
+    /// Syncs the journal to disk.
     pub(crate) fn sync(&self) -> Outcome<()> {
         self.file.sync_data().map_err(|e| Failure::writing(&self.path, &e))
     }
 
-    /// After the model file with all rows is in its place: starts over from that file.
+    /// Starts a new journal after the model file with all rows has been replaced.
     pub(crate) fn restart(self, model: &Path, identity: Identity) -> Outcome<Self> {
-        // The old journal ends with this checkpoint, so it is right until the new one has taken its place.
+        // The old journal ends with this checkpoint, so it is valid until the new one has replaced it.
         let header: Vec<u8> = MAGIC.iter().copied().chain(identity.to_bytes()).collect();
         crate::save::write_file(&self.path, &header)?;
         Self::open(model, identity)
@@ -324,7 +326,7 @@ mod tests {
             } else if cut >= ends[0] {
                 assert_eq!(pending(&model, next).unwrap_err().status(), 2, "another model's rows");
             }
-            // Going on after the cut keeps the whole entries and drops the rest.
+            // Reopening after the truncation keeps complete entries and drops the rest.
             let mut journal = Journal::open(&model, base).unwrap();
             journal.add(&rows[2]);
             journal.flush().unwrap();

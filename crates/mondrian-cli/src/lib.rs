@@ -40,7 +40,7 @@ pub fn main() -> ExitCode {
         Err(error) => return not_understood(&error, json),
     };
     let screen = Screen { json: cli.global.json, quiet: cli.global.quiet };
-    // The last line of defence: a mistake of ours, or of a library that reads a malicious file, ends in one line too.
+    // A panic, in this program or in a library that reads a malicious file, ends in a one-line error too.
     panic::set_hook(Box::new(|_| {}));
     interrupt::listen();
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| run(cli, screen))).unwrap_or_else(|cause| {
@@ -61,12 +61,12 @@ fn run(cli: Cli, screen: Screen) -> Outcome<()> {
                 "give 1 or more, or leave it out for all cores",
             ));
         }
-        // More than there are cores only wait for each other, and a million take minutes to start.
+        // More threads than cores gain nothing, and a million take minutes to start.
         let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
         rayon::ThreadPoolBuilder::new()
             .num_threads(n.min(n_cores))
             .build_global()
-            .map_err(|e| Failure::Other(format!("no threads can be started: {e}")))?;
+            .map_err(|e| Failure::Other(format!("the threads cannot be started: {e}")))?;
     }
     mondrian::set_max_memory(cli.global.max_memory.or_else(memory::share_of_free));
     commands::run(cli.command, screen)
@@ -88,7 +88,7 @@ fn report(failure: &Failure, json: bool) -> ExitCode {
     ExitCode::from(failure.status())
 }
 
-/// Arguments that cannot be parsed: what clap says, in one line. Help and version are no errors.
+/// Arguments that cannot be parsed: clap's message in one line. Help and version are not errors.
 fn not_understood(error: &clap::Error, json: bool) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return match error.print() {

@@ -1,7 +1,7 @@
 //! One writer per model: a lock of the operating system on the model file itself.
 //!
-//! A file is replaced by renaming a new one over it, so a lock may turn out to be on a file that is no longer there; then the new
-//! one is locked instead. The lock ends with the process, however it ends, and leaves nothing behind.
+//! A file is replaced by renaming a new one over it, so a lock may be on a file that has been replaced; then the new
+//! one is locked instead. The operating system releases the lock when the process ends.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ const ATTEMPTS: usize = 100;
 #[derive(Debug)]
 pub(crate) struct ModelLock {
     path: PathBuf,
-    /// None where there is no file yet.
+    /// None if there is no file yet.
     file: Option<File>,
 }
 
 impl ModelLock {
-    /// Locks a file that is there; a place without a regular file needs no lock.
+    /// Locks an existing file; a path without a regular file needs no lock.
     pub(crate) fn take(path: &Path) -> Outcome<Self> {
         let fail = |e: &std::io::Error| Failure::Other(format!("{} cannot be locked: {e}", path.display()));
         for _ in 0..ATTEMPTS {
@@ -45,7 +45,7 @@ impl ModelLock {
         &self.path
     }
 
-    /// Goes on with the file that has replaced the locked one, and is locked too.
+    /// Continues with the file that has replaced the locked one and is locked too.
     pub(crate) fn passes_to(&mut self, file: Option<File>) {
         if file.is_some() {
             self.file = file;
@@ -60,7 +60,7 @@ fn in_use(path: &Path) -> Failure {
     )
 }
 
-/// Whether this open file is the one that the path leads to.
+/// Whether this open file is the one at the path.
 #[cfg(unix)]
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

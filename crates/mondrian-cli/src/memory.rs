@@ -1,6 +1,6 @@
-//! How much memory there may be: `--max-memory`, or a share of what is free.
+//! The memory limit: `--max-memory`, or a share of the free memory.
 
-/// Of what is free when the program starts.
+/// Share of the memory that is free when the program starts.
 const SHARE: f64 = 0.8;
 
 /// Bytes of a size such as `8GB`, `512 MiB` or `1000000`.
@@ -17,15 +17,15 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         "mi" => 1024.0 * 1024.0,
         "gi" => 1024.0 * 1024.0 * 1024.0,
         "ti" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        _ => return Err("a size is a number of bytes, or such as 8GB or 512MiB".to_owned()),
+        _ => return Err("a size is a number of bytes, or a text such as 8GB or 512MiB".to_owned()),
     };
     match digits.parse::<f64>() {
         Ok(number) if number > 0.0 && number * unit < 2.0_f64.powi(63) => Ok((number * unit) as u64),
-        _ => Err("a size is a number of bytes above 0, or such as 8GB or 512MiB".to_owned()),
+        _ => Err("a size is a number of bytes above 0, or a text such as 8GB or 512MiB".to_owned()),
     }
 }
 
-/// Four fifths of the memory that is free, where the system says how much that is.
+/// Four fifths of the free memory, if the system reports it.
 pub(crate) fn share_of_free() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

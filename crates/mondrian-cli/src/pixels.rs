@@ -1,7 +1,7 @@
 //! A drawing in pixels, as PNG.
 //!
-//! The shapes of [`Drawing`] are few and its letters are strokes, so a rasteriser of paths does; a renderer of SVG took
-//! longer to build than the rest of the program.
+//! The shapes of [`Drawing`] are few and its letters are strokes, so a rasteriser of paths is enough; a renderer of SVG
+//! took longer to build than the rest of the program.
 
 use std::fmt::Display;
 
@@ -40,7 +40,7 @@ struct Canvas {
 }
 
 impl Canvas {
-    /// A shape without extent, or one beyond what a path can hold, leaves no mark, as in a viewer of SVG.
+    /// A shape without extent, or beyond the range of a path, is not drawn, as in a viewer of SVG.
     fn draw(&mut self, shape: &Shape) {
         match shape {
             Shape::Rect { place, fill } => {

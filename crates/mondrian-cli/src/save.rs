@@ -1,4 +1,4 @@
-//! Files appear whole or not at all, and never in the place of what was read.
+//! Atomic writes: an output file is complete or not written at all, and never overwrites an input.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, BufWriter, Write};
@@ -16,10 +16,10 @@ const NAME_BYTES: usize = 160;
 /// Random characters at the end of that name.
 const RANDOM: usize = 6;
 
-/// A file being written beside its final place; it gets there with [`AtomicFile::commit`] only.
+/// A temporary file in the folder of its target; [`AtomicFile::commit`] renames it.
 ///
-/// After a crash, an error, a signal or on a full disk the old file is still there, whole. The temporary file is locked while it is
-/// written: one that can be locked by another process was left by a killed one, and the next writer of the same target
+/// After a crash, an error, a signal or on a full disk the old file is unchanged. The temporary file is locked while it
+/// is written: one that another process can lock was left by a killed process, and the next writer of the same target
 /// removes it.
 pub(crate) struct AtomicFile {
     writer: Option<BufWriter<Destination>>,
@@ -27,9 +27,9 @@ pub(crate) struct AtomicFile {
     temporary: Option<PathBuf>,
 }
 
-/// Where bytes go until the file is whole.
+/// The destination of bytes until the file is complete.
 enum Destination {
-    /// A file beside the target, which will take its place.
+    /// A file in the folder of the target, which will replace it.
     Beside(NamedTempFile),
     /// The target itself: a pipe or a device must not be replaced by a file.
     Itself(File),
@@ -55,12 +55,12 @@ impl Write for Destination {
     }
 }
 
-/// Whether a path stands for standard input or output.
+/// Whether a path means standard input or output.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Refuses a place that no file can be written to, before work is done that would be lost.
+/// Refuses a path that cannot be written to, before work is done that would be lost.
 pub(crate) fn check_place(target: &Path) -> Outcome<()> {
     if is_standard(target) {
         return crate::screen::check_stdout();
@@ -90,7 +90,7 @@ fn shown(path: &Path, which: &str) -> String {
     if is_standard(path) { format!("standard {which}") } else { path.display().to_string() }
 }
 
-/// Both lead to one regular file.
+/// Whether both paths name the same regular file.
 fn is_same_file(output: &Path, input: &Path) -> bool {
     let output = if is_standard(output) { Path::new("/dev/stdout") } else { output };
     let input = if is_standard(input) { Path::new("/dev/stdin") } else { input };
@@ -120,7 +120,7 @@ impl AtomicFile {
         if is_standard(target) {
             return Ok(Self::over(Destination::Standard(io::stdout()), target));
         }
-        // Through a link, so that the file it points to is replaced and not the link.
+        // Resolve links, so that the file is replaced and not the link.
         let target = &std::fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
         if std::fs::metadata(target).is_ok_and(|there| !there.is_file()) {
             let file = File::options().write(true).open(target).map_err(|e| fail(&e))?;
@@ -140,7 +140,7 @@ impl AtomicFile {
         Self { writer, target: target.to_path_buf(), temporary }
     }
 
-    /// Puts the file in its place: flush, sync, rename, sync the folder. The file that is now there is still locked.
+    /// Replaces the target: flush, sync, rename, sync the folder. The new file is still locked.
     pub(crate) fn commit(mut self) -> Outcome<Option<File>> {
         let target = self.target.clone();
         let fail = |e: &io::Error| Failure::writing(&target, e);
@@ -156,7 +156,7 @@ impl AtomicFile {
         Ok(Some(file))
     }
 
-    /// What an error of writing means for this file.
+    /// The failure for an error while writing this file.
     pub(crate) fn failure(&self, error: &io::Error) -> Failure {
         if is_standard(&self.target) { Failure::stdout(error) } else { Failure::writing(&self.target, error) }
     }
@@ -164,7 +164,7 @@ impl AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        // The file first: as long as it is there, a signal must find it in the list.
+        // Remove the file first: as long as it exists, a signal must find it in the list.
         drop(self.writer.take());
         if let Some(path) = &self.temporary {
             interrupt::temporary_files().forget(path);
@@ -189,14 +189,14 @@ pub(crate) fn write_file(target: &Path, bytes: &[u8]) -> Outcome<()> {
     file.commit().map(drop)
 }
 
-/// Not every file system lets a folder be opened and synced; a rename in it has happened all the same.
+/// Not every file system can sync a folder; the rename has been done in any case.
 pub(crate) fn sync_folder(target: &Path) {
     if let Ok(folder) = File::open(folder(target)) {
         let _ = folder.sync_all();
     }
 }
 
-/// A new temporary file for this target: locked, and known to the handler of signals.
+/// A new temporary file for this target: locked and registered with the signal handler.
 fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     let prefix = temporary_prefix(target);
     let mut builder = tempfile::Builder::new();
@@ -204,18 +204,18 @@ fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What the process's mask leaves of 666, as for any other new file; the old file's where there is one.
+        // Permissions 666 with the process's mask, as for any new file, or those of the old file if there is one.
         let mode = std::fs::metadata(target).map_or(0o666, |m| m.permissions().mode());
         builder.permissions(std::fs::Permissions::from_mode(mode));
     }
     let mut files = interrupt::temporary_files();
     loop {
         let file = builder.tempfile_in(folder(target))?;
-        // Another process may look for abandoned files between the two calls: then this one is its to remove.
+        // Another process may clean up abandoned files between the two calls and remove this one.
         match file.as_file().try_lock() {
             Err(TryLockError::WouldBlock) => continue,
             Ok(()) if !lock::is_at(file.as_file(), file.path()) => continue,
-            // A file system without locks: only the removal of abandoned files is lost.
+            // On a file system without locks only the removal of abandoned files is lost.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
         files.add(file.path());
@@ -223,14 +223,14 @@ fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
-/// How names of this target's temporary files begin.
+/// The prefix of the names of this target's temporary files.
 fn temporary_prefix(target: &Path) -> String {
     let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let end = (0..=NAME_BYTES.min(name.len())).rev().find(|&end| name.is_char_boundary(end)).unwrap_or(0);
     format!(".{}.mondrian-", &name[..end])
 }
 
-/// Removes temporary files of this target whose writer is gone: those that no process holds locked.
+/// Removes temporary files of this target whose writer has ended: those that no process has locked.
 pub(crate) fn remove_abandoned(target: &Path) {
     let prefix = temporary_prefix(target);
     let Ok(entries) = std::fs::read_dir(folder(target)) else { return };

@@ -1,4 +1,4 @@
-//! How good predictions are, summed up row by row: errors, the coverage of intervals, log loss.
+//! Accuracy of predictions, accumulated row by row: errors, the coverage of intervals, log loss.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use crate::model::{Answer, number};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scores {
     n: u64,
-    /// Rows whose target is missing or a class that the model does not know.
+    /// Rows whose target is missing or a class that is unknown to the model.
     n_unknown: u64,
     // Targets: Welford's mean and squares.
     mean: f64,
@@ -34,7 +34,7 @@ pub(crate) struct Scores {
 }
 
 impl Scores {
-    /// Counts predictions against targets; `density` says that the means are log densities and there are no targets.
+    /// Adds predictions and targets; with `density` the means are log densities and there are no targets.
     pub(crate) fn add(&mut self, answer: &Answer, targets: &[f64], density: bool) {
         if density {
             if let Answer::Mean(values) = answer {
@@ -94,7 +94,7 @@ impl Scores {
         let predicted = most_probable(probabilities);
         self.confusion[truth][predicted] += 1;
         self.right += u64::from(truth == predicted);
-        // As everywhere in machine learning: a probability of 0 counts as the least positive one.
+        // As usual, a probability of 0 is replaced by the smallest positive number.
         self.log_loss -= probabilities.get(truth).copied().unwrap_or(0.0).max(f64::MIN_POSITIVE).ln();
         self.brier += probabilities
             .iter()
@@ -103,7 +103,7 @@ impl Scores {
             .sum::<f64>();
     }
 
-    /// Rows that were counted.
+    /// The number of rows.
     pub(crate) fn n(&self) -> u64 {
         self.n
     }
@@ -127,7 +127,7 @@ impl Scores {
         self.mean_of(self.squares).sqrt()
     }
 
-    /// The share of the targets' variance that predictions explain; none where they do not vary.
+    /// The share of the targets' variance that predictions explain; none if they do not vary.
     pub(crate) fn r2(&self) -> Option<f64> {
         (self.squares > 0.0).then(|| 1.0 - self.squared_error / self.squares)
     }
@@ -137,7 +137,7 @@ impl Scores {
         self.has_intervals.then(|| self.mean_of(self.held as f64))
     }
 
-    /// The share of right classes.
+    /// The share of correct classes.
     pub(crate) fn accuracy(&self) -> f64 {
         self.mean_of(self.right as f64)
     }
@@ -158,7 +158,7 @@ impl Scores {
         }
     }
 
-    /// All figures by name, for machines.
+    /// All figures by name, for JSON.
     pub(crate) fn figures(&self, coverage: f64, classes: &[String]) -> Value {
         let mut object = Map::new();
         let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
@@ -207,7 +207,7 @@ impl Scores {
         } else {
             let r2 = self.r2().map_or(String::new(), |r2| format!(", R² {}", short(r2)));
             let held = self.coverage().map_or(String::new(), |held| {
-                format!("; {} % intervals hold {:.1} %", short(100.0 * coverage), 100.0 * held)
+                format!("; {} % intervals cover {:.1} %", short(100.0 * coverage), 100.0 * held)
             });
             format!(
                 "RMSE {} (predicting the mean: {}), MAE {}{r2}{held}",

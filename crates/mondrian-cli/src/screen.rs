@@ -1,4 +1,4 @@
-//! What people and machines see: talk and bars on standard error, data on standard output.
+//! Output: messages and progress bars on standard error, data on standard output.
 
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -11,25 +11,25 @@ use crate::failure::{Failure, Outcome};
 /// Work shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How the command was asked to speak.
+/// Output options of the command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Screen {
     /// One JSON object on standard output.
     pub(crate) json: bool,
-    /// No talk.
+    /// No messages.
     pub(crate) quiet: bool,
 }
 
 impl Screen {
-    /// A line for people.
-    pub(crate) fn say(self, line: impl AsRef<str>) {
+    /// Prints a message.
+    pub(crate) fn message(self, line: impl AsRef<str>) {
         if !self.quiet {
-            // A closed standard error is no reason to stop.
+            // A closed standard error is ignored.
             let _ = writeln!(io::stderr().lock(), "{}", line.as_ref());
         }
     }
 
-    /// The command's result: the object under `--json`, else the text.
+    /// Prints the command's result: the object under `--json`, else the text.
     pub(crate) fn result(self, text: &str, object: &serde_json::Value) -> Outcome<()> {
         if self.json {
             print_line(&object.to_string())
@@ -40,7 +40,7 @@ impl Screen {
         }
     }
 
-    /// Does work of the library under a bar that shows how far it is.
+    /// Runs work of the library with a progress bar.
     pub(crate) fn watch<T>(
         self,
         what: &'static str,
@@ -61,7 +61,7 @@ impl Screen {
     }
 }
 
-/// A progress bar that short work never shows.
+/// A progress bar, shown only for long work.
 pub(crate) struct Progress {
     what: &'static str,
     total: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// So many steps are done.
+    /// Sets the number of completed steps.
     pub(crate) fn set(&mut self, done: u64) {
         if self.silent || (self.bar.is_none() && self.started.elapsed() < PATIENCE) {
             return;
@@ -80,7 +80,7 @@ impl Progress {
         self.bar.get_or_insert_with(|| new_bar(what, total, elapsed)).set_position(done);
     }
 
-    /// Counts the steps of a search as they are told.
+    /// Counts the reported steps of a search.
     pub(crate) fn counting(&mut self) -> impl FnMut(mondrian::Report<'_>) -> ControlFlow<()> {
         let mut done = 0;
         move |report| {
@@ -90,7 +90,7 @@ impl Progress {
         }
     }
 
-    /// The work is over: the bar goes away.
+    /// Removes the bar at the end of the work.
     pub(crate) fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
@@ -113,7 +113,7 @@ fn new_bar(what: &'static str, total: u64, elapsed: Duration) -> ProgressBar {
     bar
 }
 
-/// Refuses a standard output that was closed before the program started: what is written there would be lost without an error.
+/// Refuses a standard output that was closed before the program started: output would be lost without an error.
 pub(crate) fn check_stdout() -> Outcome<()> {
     if crate::system::stdout_was_closed() {
         return Err(Failure::Other("standard output is closed".to_owned()));
@@ -121,12 +121,12 @@ pub(crate) fn check_stdout() -> Outcome<()> {
     Ok(())
 }
 
-/// One line on standard output, right away.
+/// Prints one line on standard output and flushes it.
 pub(crate) fn print_line(line: &str) -> Outcome<()> {
     print(format!("{line}\n").as_bytes())
 }
 
-/// Bytes on standard output, right away.
+/// Writes bytes to standard output and flushes them.
 pub(crate) fn print(bytes: &[u8]) -> Outcome<()> {
     check_stdout()?;
     let mut out = io::stdout().lock();

@@ -1,4 +1,4 @@
-//! Where the time goes: how long the stages of a command took, and the most memory it held.
+//! Timings: the duration of the stages of a command, and its peak memory.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 /// Stages in the order in which they ended, with their seconds. One command runs in a process, so one list is enough.
 static DONE: Mutex<Vec<(&str, f64)>> = Mutex::new(Vec::new());
 
-/// How often a table was read from its first row on.
+/// Number of passes over a table.
 static TABLE_READS: AtomicU64 = AtomicU64::new(0);
 
 /// Counts a pass over a table.
@@ -17,7 +17,7 @@ pub(crate) fn count_table_read() {
     TABLE_READS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A stage under way; it ends when this is dropped.
+/// A running stage; it ends when this is dropped.
 #[must_use]
 pub(crate) struct Stage {
     name: &'static str,
@@ -38,7 +38,7 @@ impl Drop for Stage {
     }
 }
 
-/// The seconds of every stage, and the peak of memory where the system tells.
+/// The seconds of every stage, and the peak memory if the system reports it.
 pub(crate) fn timings() -> Value {
     let mut object = Map::new();
     for (name, seconds) in DONE.lock().map(|done| done.clone()).unwrap_or_default() {
@@ -51,7 +51,7 @@ pub(crate) fn timings() -> Value {
     Value::Object(object)
 }
 
-/// The most memory that was resident at a time, in millions of bytes; Linux only.
+/// Peak resident memory in millions of bytes; Linux only.
 fn peak_megabytes() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,11 +1,11 @@
-//! What the program asks of the system beyond the standard library, and its only unsafe code.
+//! Calls of the system beyond the standard library, and the program's only unsafe code.
 #![cfg_attr(all(target_os = "linux", target_env = "gnu"), expect(unsafe_code, reason = "calls of the C library"))]
 
-/// Gives memory that is free back to the system, where the allocator would keep it.
+/// Returns free memory of the allocator to the system.
 ///
-/// Choosing a lifetime fits trees to a sample and lets them go again, and growing leaves arrays behind that became too small. The
-/// GNU allocator keeps what was freed, in pieces that the large arrays grown next do not fit into: on flights2001 the
-/// peak was 280 MB above the model with them, 100 without (docs/program.md).
+/// Choosing a lifetime fits trees to a sample and drops them, and growing reallocates arrays. The GNU allocator keeps
+/// freed memory in fragments that are too small for later large arrays: on flights2001 the peak was 280 MB above the
+/// model without this call, 100 MB with it (docs/benchmarks/program.md).
 pub(crate) fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: `malloc_trim` may be called at any time, from any thread; it touches no memory that is in use.
@@ -16,8 +16,8 @@ pub(crate) fn give_back() {
 
 /// Whether standard output was closed when the process started (`>&-`).
 ///
-/// The standard library opens `/dev/null` in its place before `main`, so that writing succeeds and nothing arrives: this has to
-/// be asked earlier.
+/// The standard library opens `/dev/null` in its place before `main`, so that writing succeeds but the output is lost:
+/// this has to be checked earlier.
 pub(crate) fn stdout_was_closed() -> bool {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     return startup::STDOUT_WAS_CLOSED.load(std::sync::atomic::Ordering::Relaxed);
@@ -31,14 +31,14 @@ mod startup {
 
     pub(super) static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-    /// Runs before the standard library looks at the descriptors.
+    /// Runs before the standard library checks the descriptors.
     // SAFETY: the section holds functions of this type, which the loader calls once, before `main`.
     #[used]
     #[unsafe(link_section = ".init_array")]
-    static LOOK: extern "C" fn() = look;
+    static CHECK: extern "C" fn() = check;
 
-    extern "C" fn look() {
-        // SAFETY: asks for the flags of a descriptor, open or not; touches no memory.
+    extern "C" fn check() {
+        // SAFETY: reads the flags of a descriptor, open or not; accesses no memory.
         let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
         STDOUT_WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The JSON types of the interface, version 1: what server, page, program and tests exchange.
+//! The JSON types of the interface, version 1, exchanged by server, page, program and tests.
 //!
 //! Numbers that JSON cannot hold (an infinite lifetime) are `null`. Fields are added freely, never renamed within a
 //! version; `docs/studio.md` describes every request.
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 /// The version in every address of the interface.
 pub const VERSION: u32 = 1;
 
-/// What is wrong, where, and what to do.
+/// The problem, its location and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// What is wrong and where.
+    /// The problem and its location.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub hint: Option<String>,
     /// The column that it is about.
     pub column: Option<String>,
@@ -25,13 +25,13 @@ impl Problem {
         Self { message: message.into(), hint: None, column: None }
     }
 
-    /// A problem and what to do about it.
+    /// A problem and its remedy.
     pub fn with_hint(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: Some(hint.into()), column: None }
     }
 }
 
-/// A table as it was understood.
+/// The interpretation of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableInfo {
     /// The file's name.
@@ -69,7 +69,7 @@ pub struct ColumnInfo {
     pub n_levels: usize,
     /// Distinct values of a column of few whole numbers: perhaps classes.
     pub few_values: Option<usize>,
-    /// Why it cannot be used as it is.
+    /// Why it cannot be used.
     pub problem: Option<Problem>,
 }
 
@@ -83,20 +83,20 @@ pub enum Task {
     Classification,
 }
 
-/// What to do about missing cells.
+/// Treatment of missing cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Missing {
     /// Stop at the first.
     #[default]
     Refuse,
-    /// Leave its row out.
+    /// Skip its row.
     Drop,
     /// Fill in the column's mean.
     Mean,
 }
 
-/// Which columns to learn from, and what to learn.
+/// The input columns and the target.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Choice {
@@ -104,11 +104,11 @@ pub struct Choice {
     pub target: Option<String>,
     /// From the column's type if not given.
     pub task: Option<Task>,
-    /// Columns that are no inputs.
+    /// Columns that are not inputs.
     pub exclude: Vec<String>,
-    /// Columns to take as categories.
+    /// Columns to treat as categories.
     pub categorical: Vec<String>,
-    /// What to do about missing cells.
+    /// Treatment of missing cells.
     pub missing: Missing,
 }
 
@@ -147,7 +147,7 @@ impl Kind {
 pub struct FitRequest {
     /// Which kind.
     pub kind: Kind,
-    /// Trees, or grids; the kind's own default if not given.
+    /// Number of trees or grids; default: that of the kind.
     #[serde(default)]
     pub trees: Option<usize>,
     /// Seed of all randomness.
@@ -171,23 +171,23 @@ pub struct FileInfo {
     pub rows: u64,
     /// The table that it was fitted on.
     pub fitted_on: String,
-    /// What else is worth saying: name and value.
+    /// Other facts: name and value.
     pub facts: Vec<(String, String)>,
 }
 
-/// What an uploaded file turned out to be.
+/// The content of an uploaded file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
-    /// A table; also where the file was a model and a table is open besides.
+    /// A table; also if the file was a model and a table is open as well.
     pub table: Option<TableInfo>,
-    /// A model; also where the file was a table and a model is open besides.
+    /// A model; also if the file was a table and a model is open as well.
     pub file: Option<FileInfo>,
 }
 
-/// What the rows are after preparation.
+/// The prepared rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataInfo {
-    /// The choice that led here.
+    /// The choice of columns.
     pub choice: Choice,
     /// Number or class; none without a target.
     pub task: Option<Task>,
@@ -199,15 +199,15 @@ pub struct DataInfo {
     pub axes: Vec<usize>,
     /// The columns that make them.
     pub inputs: Vec<InputInfo>,
-    /// Rows learned from.
+    /// Number of training rows.
     pub n_train: usize,
-    /// Rows that judge.
+    /// Number of held-out rows.
     pub n_held_out: usize,
-    /// The rows that judge in the charts, at most a thousand: their number in the file and their target.
+    /// The held-out rows in the charts, at most a thousand: their numbers in the file.
     pub shown_rows: Vec<u64>,
     /// The targets of those rows.
     pub observed: Vec<f64>,
-    /// Kinds of model that can be fitted to them; none where a model file is judged.
+    /// Kinds of model that can be fitted to them; none if a model file is evaluated.
     pub kinds: Vec<Kind>,
 }
 
@@ -226,17 +226,17 @@ pub struct InputInfo {
     pub levels: Option<Vec<String>>,
 }
 
-/// Where a fit stands.
+/// State of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// At work.
+    /// Running.
     Running,
-    /// Ready to be asked.
+    /// Ready for queries.
     Ready,
-    /// Not to be had: see the problem.
+    /// Failed: see the problem.
     Failed,
-    /// Ended by the user.
+    /// Cancelled by the user.
     Cancelled,
 }
 
@@ -245,25 +245,25 @@ pub enum Status {
 pub struct ModelInfo {
     /// Its number.
     pub id: u64,
-    /// What was asked for.
+    /// The request.
     pub request: FitRequest,
-    /// Where it stands.
+    /// Its state.
     pub status: Status,
-    /// What it is doing.
+    /// The current stage.
     pub stage: String,
-    /// How far, from 0 to 1; none where the end is not known.
+    /// The share done, from 0 to 1; none if it is unknown.
     pub progress: Option<f64>,
     /// Seconds used so far.
     pub seconds: f64,
     /// Why it failed.
     pub problem: Option<Problem>,
-    /// How it did on the held-out rows.
+    /// Its scores on the held-out rows.
     pub score: Option<Score>,
-    /// The model file that it was read from, where it was not fitted here.
+    /// The model file that it was read from, if it was not fitted here.
     pub file: Option<String>,
 }
 
-/// How a model does on the held-out rows, at its best lifetime.
+/// Scores of a model on the held-out rows, at its best lifetime.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Score {
     /// Root mean squared error.
@@ -272,7 +272,7 @@ pub struct Score {
     pub r2: Option<f64>,
     /// Mean negative log probability (classes) or log density (numbers, densities) of the held-out rows.
     pub log_loss: Option<f64>,
-    /// Share of rows of a wrong class.
+    /// Share of misclassified rows.
     pub error_rate: Option<f64>,
     /// Share of held-out targets in the intervals of 90 %.
     pub coverage: Option<f64>,
@@ -289,11 +289,11 @@ pub struct Curve {
     pub loss: String,
     /// Ascending from 0: value i holds from here up to the next.
     pub lifetimes: Vec<f64>,
-    /// On the rows learned from.
+    /// On the training rows.
     pub train: Vec<f64>,
-    /// On the held-out rows; empty where there are none.
+    /// On the held-out rows; empty if there are none.
     pub held_out: Vec<f64>,
-    /// Where the held-out loss is least; the model's own lifetime without held-out rows.
+    /// The lifetime of smallest held-out loss; the model's own lifetime without held-out rows.
     pub best: f64,
     /// The smallest lifetime within one standard error of it.
     pub best_1se: f64,
@@ -303,7 +303,7 @@ pub struct Curve {
     pub to: f64,
 }
 
-/// Two inputs to look at, and the tree.
+/// The two inputs of a plane, and the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaneRequest {
     /// The dimension across.
@@ -333,7 +333,7 @@ pub struct Side {
 /// A cut: time, axis (0 across, 1 up), location, and the numbers of the cuts below and above it (−1: none).
 pub type Cut = (f64, u8, f64, i64, i64);
 
-/// A tree in the plane of two inputs, the others held at their medians.
+/// A tree in the plane of two inputs, with the others at their medians.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plane {
     /// Across.
@@ -348,28 +348,28 @@ pub struct Plane {
     pub points: Vec<[f64; 3]>,
 }
 
-/// A model seen at one lifetime.
+/// A model at one lifetime.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct View {
-    /// The lifetime that was asked for.
+    /// The requested lifetime.
     pub lifetime: Option<f64>,
     /// On the rows learned from, from the path.
     pub train_loss: Option<f64>,
     /// On the held-out rows.
     pub score: Score,
-    /// Of the shown rows one in so many is predicted: all of them at rest, fewer while the slider moves.
+    /// One of this many shown rows is predicted: all of them when the slider is stopped, fewer while it moves.
     pub every: usize,
     /// Predictions of the shown rows: means, or the probability of the predicted class.
     pub predicted: Vec<f64>,
-    /// Standard deviations of the shown rows' targets, where the model has them.
+    /// Standard deviations of the shown rows' targets, if the model has them.
     pub std: Vec<f64>,
-    /// The intervals that hold 90 % of their targets, at rest.
+    /// The 90 % intervals, when the slider is stopped.
     pub interval: Vec<[f64; 2]>,
     /// The classes predicted for the shown rows.
     pub classes: Vec<u32>,
     /// Nominal against observed: coverage of intervals, or confidence against how often right.
     pub calibration: Vec<[f64; 2]>,
-    /// The model in the plane asked for.
+    /// The model in the requested plane.
     pub surface: Option<Surface>,
     /// Milliseconds in the library.
     pub millis: f64,
@@ -390,21 +390,21 @@ pub struct Surface {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowRequest {
-    /// The lifetime to look at; the best if not given.
+    /// The lifetime; default: the best.
     #[serde(default)]
     pub lifetime: Option<f64>,
     /// A number or a text per input column.
     pub cells: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What a model says about a row.
+/// The prediction for a row.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RowAnswer {
     /// The mean, or the log density.
     pub mean: Option<f64>,
     /// Standard deviation of a new target.
     pub std: Option<f64>,
-    /// The interval that holds 90 % of new targets.
+    /// The 90 % interval of a new target.
     pub interval: Option<[f64; 2]>,
     /// The probability of each class.
     pub probabilities: Vec<f64>,
@@ -414,11 +414,11 @@ pub struct RowAnswer {
     pub neighbours: Vec<Neighbour>,
     /// How many training rows have a weight above a thousandth.
     pub n_neighbours: usize,
-    /// The sum of all weights; what is missing to 1 comes from the prior.
+    /// The sum of all weights; the rest to 1 is the weight of the prior.
     pub total_weight: Option<f64>,
 }
 
-/// A training row that speaks for a prediction.
+/// A training row with its weight in a prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Neighbour {
     /// Its number in the file.
@@ -431,12 +431,12 @@ pub struct Neighbour {
     pub inputs: Vec<f64>,
 }
 
-/// Inputs with their lifetimes, and what moving one would do.
+/// Inputs with their lifetimes, and the errors after changing one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Inputs {
     /// Names, one per dimension.
     pub names: Vec<String>,
-    /// The share of error that an input removes, or its importance; empty where the model has none.
+    /// The share of error that an input removes, or its importance; empty if the model has none.
     pub relevance: Vec<f64>,
     /// One lifetime per input, per unit of its standard deviation (laplace and grid).
     pub lifetimes: Vec<f64>,
@@ -448,7 +448,7 @@ pub struct Inputs {
     pub doubled: Vec<Option<f64>>,
 }
 
-/// What to take away, fitted on all rows.
+/// A model or report to download, fitted on all rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recipe {
     /// Which kind.
@@ -464,7 +464,7 @@ pub struct Recipe {
     pub seed: u64,
 }
 
-/// Words that give the same model again.
+/// Code that reproduces the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lines {
     /// The command.
@@ -473,12 +473,12 @@ pub struct Lines {
     pub python: String,
 }
 
-/// The whole session, as every tab sees it.
+/// The whole session, shared by all tabs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// [`VERSION`].
     pub version: u32,
-    /// Rises with every change of table or choice.
+    /// Incremented with every change of table or choice.
     pub generation: u64,
     /// The table that was opened.
     pub table: Option<TableInfo>,
@@ -494,18 +494,18 @@ pub struct State {
     pub max_models: usize,
 }
 
-/// How a stream of rows is going.
+/// The state of a stream of rows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StreamInfo {
     /// Rows learned so far.
     pub seen: usize,
-    /// Rows there are.
+    /// Total number of rows.
     pub of: usize,
     /// Whether rows are being fed.
     pub playing: bool,
-    /// Rows learned, where errors were noted.
+    /// Numbers of learned rows at which errors were recorded.
     pub at: Vec<f64>,
-    /// Test-then-train error over the rows up to there: root mean squared, or the share of wrong classes.
+    /// Test-then-train error up to each of these: root mean squared, or the share of wrong classes.
     pub error: Vec<f64>,
     /// The same of always predicting the mean (or most frequent class) so far.
     pub baseline: Vec<f64>,

@@ -1,4 +1,4 @@
-//! The page's own files, inside the program: nothing is read from the disk and nothing from elsewhere.
+//! The files of the page, embedded in the program: nothing is read from disk or the network.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -1,8 +1,8 @@
-//! Who may ask: this machine, by the address it was given, from the page itself.
+//! Access control: only requests from this machine, with the token, from the page itself.
 //!
-//! The token is the first part of every path, so that scripts, styles and downloads need it too. `Host` stops a foreign
-//! name that was pointed at this machine (DNS rebinding); `Origin` and `Sec-Fetch-Site` stop other sites that guess
-//! the port.
+//! The token is the first part of every path, so that scripts, styles and downloads need it too. `Host` blocks foreign
+//! names that resolve to this machine (DNS rebinding); `Origin` and `Sec-Fetch-Site` block other sites that guess the
+//! port.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -11,11 +11,11 @@ use axum::http::uri::{PathAndQuery, Uri};
 use axum::http::{Response, StatusCode};
 use axum::response::IntoResponse;
 
-/// What the page may do: nothing but talk to this server.
+/// The content security policy: the page may only connect to this server.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What every request must show.
+/// The credentials of every request.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
     token: String,
@@ -40,7 +40,7 @@ impl Guard {
             return Err(refuse("refused: this server answers to its own address only"));
         }
         if !self.is_own_origin(request.headers()) {
-            return Err(refuse("refused: another site may not ask this server"));
+            return Err(refuse("refused: requests from other sites are not allowed"));
         }
         let path = request.uri().path();
         let mut parts = path.trim_start_matches('/').splitn(2, '/');
@@ -84,7 +84,7 @@ fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |bits, (a, b)| bits | (a ^ b)) == 0
 }
 
-/// Headers of every answer.
+/// Headers of every response.
 pub(crate) fn harden(headers: &mut HeaderMap) {
     let fixed = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
@@ -115,7 +115,7 @@ pub(crate) fn token() -> std::io::Result<String> {
 mod tests {
     use super::*;
 
-    fn asked(host: &str, origin: Option<&str>, path: &str) -> Result<String, u16> {
+    fn checked(host: &str, origin: Option<&str>, path: &str) -> Result<String, u16> {
         let guard = Guard::new("secret".to_owned(), 80);
         let mut request = Request::builder().uri(path).header(header::HOST, host);
         if let Some(origin) = origin {
@@ -127,9 +127,9 @@ mod tests {
 
     #[test]
     fn only_the_own_page_is_let_in() {
-        assert_eq!(asked("127.0.0.1:80", None, "/secret/api?x=1"), Ok("/api?x=1".to_owned()));
-        assert_eq!(asked("localhost:80", Some("http://localhost:80"), "/secret/"), Ok("/".to_owned()));
-        assert_eq!(asked("127.0.0.1:80", None, "/secret"), Err(308));
+        assert_eq!(checked("127.0.0.1:80", None, "/secret/api?x=1"), Ok("/api?x=1".to_owned()));
+        assert_eq!(checked("localhost:80", Some("http://localhost:80"), "/secret/"), Ok("/".to_owned()));
+        assert_eq!(checked("127.0.0.1:80", None, "/secret"), Err(308));
         for (host, origin, path) in [
             ("evil.example:80", None, "/secret/"),
             ("127.0.0.1", None, "/secret/"),
@@ -140,7 +140,7 @@ mod tests {
             ("127.0.0.1:80", None, "/Secret/"),
             ("127.0.0.1:80", None, "/secretly/"),
         ] {
-            assert_eq!(asked(host, origin, path), Err(403), "{host} {origin:?} {path}");
+            assert_eq!(checked(host, origin, path), Err(403), "{host} {origin:?} {path}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The studio: a local page over live models, on which the lifetime is dragged.
+//! The studio: a local page for interactive work with models, with a slider for the lifetime.
 //!
-//! A server on this machine alone holds one session (a table, its rows, models fitted to them); the page asks it for
-//! views at a lifetime, which come from `at(λ)` and the path: nothing is fitted again while the slider moves. Tables are
-//! read by the program, through [`tables::Tables`]; all calls into the library are in `engine`.
+//! A server on this machine has one session (a table, its rows, models fitted to them); the page requests views at a
+//! lifetime, which are computed from `at(λ)` and the path: nothing is refitted while the slider moves. Tables are read
+//! by the program, through [`tables::Tables`]; all calls into the library are in `engine`.
 
 pub mod api;
 mod assets;
@@ -30,15 +30,15 @@ use guard::Guard;
 use session::Session;
 use tables::Tables;
 
-/// Bytes of an upload at most, unless told otherwise.
+/// Default of the largest upload in bytes.
 pub const MAX_UPLOAD: u64 = 2_000_000_000;
 
-/// How the studio is started.
+/// Options of the studio.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The port; 0 for any that is free.
+    /// The port; 0 for any free port.
     pub port: u16,
-    /// Files of this machine to open at once: a table, a model, or a model and the table that judges it.
+    /// Files of this machine to open at the start: a table, a model, or a model and a table to evaluate it on.
     pub files: Vec<PathBuf>,
     /// Bytes of an upload at most.
     pub max_upload: u64,
@@ -92,7 +92,7 @@ impl Studio {
         self.guard.address()
     }
 
-    /// Answers until `end` comes; then every fit is told to stop and temporary files are removed.
+    /// Serves requests until `end` completes; then all fits are cancelled and temporary files are removed.
     ///
     /// # Errors
     /// If the port is lost.
@@ -104,7 +104,7 @@ impl Studio {
             async move { Ok::<_, std::convert::Infallible>(answer(&guard, routes, request).await) }
         });
         let listener = listener.tap_io(|stream| {
-            // Small answers at every move of the slider must not wait for more.
+            // Small responses at every move of the slider must be sent without delay.
             let _ = stream.set_nodelay(true);
         });
         let served = axum::serve(listener, tower::make::Shared::new(app));
@@ -140,12 +140,12 @@ pub fn run(tables: Arc<dyn Tables>, options: &Options, ready: impl FnOnce(&str))
         ready(&studio.address());
         Ok(studio.serve(ended()).await?)
     });
-    // A fit looks at its cancellation between steps; the process does not wait longer for one than this.
+    // A fit checks for cancellation between steps; the process waits at most this long for it.
     runtime.shutdown_timeout(Duration::from_secs(2));
     outcome
 }
 
-/// Ctrl-C, or the system's wish that the program ends.
+/// Ctrl-C or a termination signal.
 async fn ended() {
     let interrupt = tokio::signal::ctrl_c();
     #[cfg(unix)]

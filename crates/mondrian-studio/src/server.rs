@@ -31,12 +31,12 @@ const MAX_JSON: usize = 1 << 20;
 type Shared = State<Arc<Session>>;
 type Answer<T> = Result<Json<T>, Refusal>;
 
-/// A problem as an answer.
+/// A problem as a response.
 pub(crate) struct Refusal(StatusCode, Problem);
 
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {
-        let own = problem.message.starts_with("a mistake in mondrian itself");
+        let own = problem.message.starts_with("internal error");
         Self(if own { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::BAD_REQUEST }, problem)
     }
 }
@@ -81,7 +81,7 @@ async fn unknown() -> Refusal {
     Refusal(StatusCode::NOT_FOUND, Problem::with_hint("there is no such request", "see docs/studio.md"))
 }
 
-/// Work of the library, off the threads that answer; a panic is a message.
+/// Runs work of the library on a blocking thread; a panic becomes an error message.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Problem> + Send + 'static) -> Result<T, Refusal> {
     match tokio::task::spawn_blocking(move || guarded(work)).await {
         Ok(outcome) => Ok(outcome?),
@@ -93,19 +93,19 @@ async fn state(State(session): Shared) -> Json<WholeState> {
     Json(session.state())
 }
 
-/// Server-sent events: `state` (ask for it again), `model` and `stream` with what changed.
+/// Server-sent events: `state` (fetch it again), `model` and `stream` with what changed.
 async fn events(State(session): Shared) -> Sse<impl Stream<Item = Result<Sent, Infallible>>> {
-    let told = stream::unfold(session.listen(), |mut listener| async move {
+    let events = stream::unfold(session.listen(), |mut listener| async move {
         let event = match listener.recv().await {
             Ok(Event::Model(info)) => sent("model", &*info),
             Ok(Event::Stream(info)) => sent("stream", &*info),
-            // A page that was too slow to listen asks for everything again.
+            // A page that lagged behind fetches the whole state again.
             Ok(Event::State) | Err(RecvError::Lagged(_)) => sent("state", &()),
             Err(RecvError::Closed) => return None,
         };
         Some((Ok(event), listener))
     });
-    Sse::new(told).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
+    Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
 }
 
 fn sent<T: Serialize>(name: &str, data: &T) -> Sent {
@@ -118,7 +118,7 @@ struct Named {
     name: String,
 }
 
-/// A table or a model, streamed to a file of the server's own naming.
+/// A table or a model, streamed to a file named by the server.
 async fn upload(State(session): Shared, Query(Named { name }): Query<Named>, body: Body) -> Answer<Opened> {
     let too_large = || {
         let message = format!("the file is larger than {} MB", session.max_upload / 1_000_000);
@@ -181,25 +181,25 @@ async fn remove(State(session): Shared, Path(id): Path<u64>) -> Answer<()> {
     Ok(Json(session.remove(id)?))
 }
 
-/// Asks a ready model.
-async fn asked<T: Send + 'static>(
+/// Runs a query on a ready model.
+async fn query_model<T: Send + 'static>(
     session: Arc<Session>,
     id: u64,
-    question: impl FnOnce(&Slot) -> Result<T, Problem> + Send + 'static,
+    query: impl FnOnce(&Slot) -> Result<T, Problem> + Send + 'static,
 ) -> Answer<T> {
     let slot = session.slot(id)?;
-    Ok(Json(blocking(move || question(&slot)).await?))
+    Ok(Json(blocking(move || query(&slot)).await?))
 }
 
 async fn curve(State(session): Shared, Path(id): Path<u64>) -> Answer<Option<Curve>> {
-    asked(session, id, |slot| Ok(slot.ready()?.curve())).await
+    query_model(session, id, |slot| Ok(slot.ready()?.curve())).await
 }
 
 async fn plane(State(session): Shared, Path(id): Path<u64>, Query(plane): Query<PlaneRequest>) -> Answer<Plane> {
-    asked(session, id, move |slot| slot.ready()?.plane(&slot.prepared.data, plane)).await
+    query_model(session, id, move |slot| slot.ready()?.plane(&slot.prepared.data, plane)).await
 }
 
-/// What to look at.
+/// The requested view.
 #[derive(Deserialize)]
 struct ViewQuery {
     lifetime: Option<f64>,
@@ -211,18 +211,19 @@ struct ViewQuery {
 
 async fn view(State(session): Shared, Path(id): Path<u64>, Query(query): Query<ViewQuery>) -> Answer<View> {
     let plane = query.x.zip(query.y).map(|(x, y)| PlaneRequest { x, y, tree: 0 });
-    asked(session, id, move |slot| slot.ready()?.view(&slot.prepared.data, query.lifetime, plane, query.settled)).await
+    query_model(session, id, move |slot| slot.ready()?.view(&slot.prepared.data, query.lifetime, plane, query.settled))
+        .await
 }
 
 async fn row(State(session): Shared, Path(id): Path<u64>, Json(request): Json<RowRequest>) -> Answer<RowAnswer> {
-    asked(session, id, move |slot| slot.ready()?.row(&slot.prepared.data, &request)).await
+    query_model(session, id, move |slot| slot.ready()?.row(&slot.prepared.data, &request)).await
 }
 
 async fn inputs(State(session): Shared, Path(id): Path<u64>) -> Answer<Inputs> {
-    asked(session, id, |slot| slot.ready()?.inputs(&slot.prepared.data, &|| slot.is_cancelled())).await
+    query_model(session, id, |slot| slot.ready()?.inputs(&slot.prepared.data, &|| slot.is_cancelled())).await
 }
 
-/// Work with the table and the choice that is in force.
+/// Runs work with the current table and choice.
 async fn with_table<T: Send + 'static>(
     session: Arc<Session>,
     recipe: Recipe,
@@ -244,11 +245,11 @@ async fn take_model(State(session): Shared, Json(recipe): Json<Recipe>) -> Resul
 
 async fn take_report(State(session): Shared, Json(recipe): Json<Recipe>) -> Result<Response, Refusal> {
     let page = with_table(session, recipe, |table, choice, recipe| table.report(choice, recipe)).await?;
-    // Bytes to save: shown here, the page's own policy would stop its scripts.
+    // Bytes to download: if they were shown in the page, its policy would block their scripts.
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], page).into_response())
 }
 
-/// The tree that a stream grows, for its picture.
+/// The tree of the stream, for its picture.
 async fn stream_plane(State(session): Shared, Query(plane): Query<PlaneRequest>) -> Answer<Plane> {
     let prepared = session.prepared()?;
     Ok(Json(blocking(move || engine::plane_of_stream(&prepared.data, plane)).await?))

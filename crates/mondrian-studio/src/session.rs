@@ -20,21 +20,21 @@ use crate::tables::{Data, ModelFile, Table, Tables};
 
 /// Models of a session at most.
 pub(crate) const MAX_MODELS: usize = 12;
-/// Progress is told to the pages at most this often.
-const TELL_EVERY: Duration = Duration::from_millis(100);
+/// Minimum time between two progress events.
+const SEND_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Something that the pages should know.
+/// An event sent to the pages.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     /// The table, the choice or the list of models changed.
     State,
-    /// A model moved on.
+    /// A model made progress.
     Model(Box<ModelInfo>),
-    /// The stream moved on.
+    /// The stream made progress.
     Stream(Box<StreamInfo>),
 }
 
-/// A table and how it is understood.
+/// A table and its interpretation.
 pub(crate) struct OpenTable {
     pub(crate) table: Box<dyn Table>,
     pub(crate) info: TableInfo,
@@ -58,7 +58,7 @@ impl Drop for Stored {
     }
 }
 
-/// The last part of a file's name, fit to be a file's name and a word of a command.
+/// The last component of a file's name, made valid as a file name and as an argument of a command.
 fn file_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let plain: String = last.chars().filter(|c| !c.is_control()).take(100).collect();
@@ -72,7 +72,7 @@ pub(crate) struct Prepared {
     pub(crate) info: DataInfo,
 }
 
-/// A model under way or ready.
+/// A model that is being fitted or is ready.
 pub(crate) struct Slot {
     pub(crate) id: u64,
     pub(crate) prepared: Arc<Prepared>,
@@ -120,12 +120,12 @@ impl Session {
         self.events.subscribe()
     }
 
-    fn tell(&self, event: Event) {
-        // No page is open: that is fine.
+    fn publish(&self, event: Event) {
+        // An error means that no page is open.
         let _ = self.events.send(event);
     }
 
-    /// A place for an upload: a folder of the server's own naming, so that no name can lead anywhere else.
+    /// A path for an upload, in a folder named by the server, so that no name can point elsewhere.
     pub(crate) fn upload_place(&self, name: &str) -> Result<PathBuf, Problem> {
         let failed = |e: std::io::Error| Problem::new(format!("the table cannot be stored: {e}"));
         let folder = tempfile::Builder::new().prefix("table-").tempdir_in(self.folder.path()).map_err(failed)?;
@@ -158,7 +158,7 @@ impl Session {
         self.put(path, None)
     }
 
-    /// Opens a table or a model that was uploaded; its file goes with it.
+    /// Opens an uploaded table or model; its file is removed with it.
     pub(crate) fn open_upload(self: &Arc<Self>, path: &Path) -> Result<Opened, Problem> {
         let folder = path.parent().map(|folder| Stored(folder.to_path_buf()));
         self.put(path, folder)
@@ -182,7 +182,7 @@ impl Session {
         let info = guarded(|| table.describe())?;
         let opened = Arc::new(OpenTable { table, info: info.clone(), path: path.to_path_buf(), _stored: stored });
         if let Some(file) = self.read(|inner| inner.file.clone()) {
-            // The open model is judged by this table.
+            // The open model is evaluated on this table.
             let model = guarded(|| self.tables.open_model(&file.path))?;
             let model = model.ok_or_else(|| Problem::with_hint("the model file has changed", "open it again"))?;
             return self.judge(model, file, Some(opened));
@@ -192,11 +192,11 @@ impl Session {
             inner.table = Some(opened);
             inner.prepared = None;
         });
-        self.tell(Event::State);
+        self.publish(Event::State);
         Ok(Opened { table: Some(info), file: None })
     }
 
-    /// A model file, judged by the table that is open, if that has the model's columns; else the table is closed.
+    /// A model file, evaluated on the open table if that has the model's columns; else the table is closed.
     fn put_model(self: &Arc<Self>, model: ModelFile, path: &Path, stored: Option<Stored>) -> Result<Opened, Problem> {
         let file = Arc::new(OpenFile { info: model.info.clone(), path: path.to_path_buf(), _stored: stored });
         let table = self.read(|inner| inner.table.clone());
@@ -204,7 +204,7 @@ impl Session {
         self.judge(model, file, fits)
     }
 
-    /// Shows a model of a file, judged by all rows of a table if there is one.
+    /// Shows a model of a file, evaluated on all rows of a table if there is one.
     fn judge(
         self: &Arc<Self>,
         model: ModelFile,
@@ -235,7 +235,7 @@ impl Session {
             inner.models.push(Arc::clone(&slot));
             slot
         });
-        self.tell(Event::State);
+        self.publish(Event::State);
         self.begin(slot, move |data, watch| engine::open(model, data, watch))?;
         Ok(opened)
     }
@@ -249,7 +249,7 @@ impl Session {
         prepared.ok_or_else(|| Problem::with_hint("no columns are chosen", "choose a target first"))
     }
 
-    /// Prepares the rows for a choice of columns; models of another choice are let go.
+    /// Prepares the rows for a choice of columns; models of another choice are dropped.
     pub(crate) fn choose(&self, choice: &Choice) -> Result<DataInfo, Problem> {
         let opened = self.table()?;
         let data = guarded(|| opened.table.prepare(choice))?;
@@ -268,7 +268,7 @@ impl Session {
             inner.file = None;
             inner.prepared = Some(prepared);
         });
-        self.tell(Event::State);
+        self.publish(Event::State);
         Ok(info)
     }
 
@@ -279,7 +279,7 @@ impl Session {
             let message = format!("a {} model cannot be fitted to these rows", request.kind.name());
             return Err(Problem::with_hint(message, "choose a table and its columns first"));
         }
-        let asked = request.clone();
+        let requested = request.clone();
         let slot = self.write(|inner| {
             if inner.models.len() >= MAX_MODELS {
                 let message = format!("{MAX_MODELS} models are open");
@@ -291,12 +291,12 @@ impl Session {
             Ok(slot)
         })?;
         let info = slot.info();
-        self.tell(Event::State);
-        self.begin(slot, move |data, watch| engine::fit(data, &asked, watch))?;
+        self.publish(Event::State);
+        self.begin(slot, move |data, watch| engine::fit(data, &requested, watch))?;
         Ok(info)
     }
 
-    /// Makes a model on a thread of its own.
+    /// Fits a model on a separate thread.
     fn begin(
         self: &Arc<Self>,
         slot: Arc<Slot>,
@@ -311,15 +311,15 @@ impl Session {
     }
 
     fn work(&self, slot: &Slot, make: impl FnOnce(&Data, Watch<'_>) -> Result<Model, Problem>) {
-        let mut told = Instant::now();
+        let mut last_sent = Instant::now();
         let outcome = guarded(|| {
             let model = make(&slot.prepared.data, &mut |stage, progress| {
                 if slot.cancelled.load(Ordering::Relaxed) {
                     return ControlFlow::Break(());
                 }
-                if told.elapsed() > TELL_EVERY {
-                    told = Instant::now();
-                    self.tell(slot.note(|info| {
+                if last_sent.elapsed() > SEND_INTERVAL {
+                    last_sent = Instant::now();
+                    self.publish(slot.note(|info| {
                         stage.clone_into(&mut info.stage);
                         info.progress = progress;
                     }));
@@ -343,8 +343,8 @@ impl Session {
                 info.problem = Some(problem);
             }
         });
-        self.tell(event);
-        // After the model is shown, for moves to come; until then they have no deviations.
+        self.publish(event);
+        // After the model is shown; until then moves of the slider have no standard deviations.
         if let Some(model) = slot.model.get() {
             let _ = guarded(|| model.prepare_moves(&slot.prepared.data, &|| slot.is_cancelled()));
         }
@@ -355,35 +355,35 @@ impl Session {
         slot.ok_or_else(|| Problem::with_hint(format!("there is no model {id}"), "it was removed; choose another"))
     }
 
-    /// Asks a fit to end; it ends at its next report of progress.
+    /// Cancels a fit; it ends at its next progress report.
     pub(crate) fn cancel(&self, id: u64) -> Result<(), Problem> {
         self.slot(id)?.cancelled.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Ends a fit and forgets the model.
+    /// Cancels a fit and removes the model.
     pub(crate) fn remove(&self, id: u64) -> Result<(), Problem> {
         self.cancel(id)?;
         self.write(|inner| {
             inner.models.retain(|slot| slot.id != id);
-            // Without its model, a file and its columns say nothing; a table that judged it stays.
+            // Without its model, a file and its columns are useless; a table it was evaluated on is kept.
             if inner.models.is_empty() && inner.file.take().is_some() {
                 inner.clear_models();
                 inner.prepared = None;
             }
         });
-        self.tell(Event::State);
+        self.publish(Event::State);
         Ok(())
     }
 
-    /// Ends everything under way and removes temporary files.
+    /// Cancels all running work and removes temporary files.
     pub(crate) fn stop(&self) {
         self.tables.stop();
         self.write(|inner| {
             inner.clear_models();
             (inner.table, inner.file) = (None, None);
         });
-        // A fit that has not ended yet still holds the session: the folder goes all the same.
+        // A fit that has not ended yet still owns the session: remove the folder now.
         let _ = std::fs::remove_dir_all(self.folder.path());
     }
 
@@ -413,7 +413,7 @@ impl Session {
     }
 
     fn feed(&self, slot: &StreamSlot) {
-        let mut told = Instant::now();
+        let mut last_sent = Instant::now();
         while slot.playing.load(Ordering::SeqCst) {
             match guarded(|| lock(&slot.stream).step(&slot.prepared.data)) {
                 Ok(true) => {}
@@ -421,19 +421,19 @@ impl Session {
                 Err(problem) => {
                     slot.playing.store(false, Ordering::SeqCst);
                     let info = StreamInfo { problem: Some(problem), ..slot.info() };
-                    self.tell(Event::Stream(Box::new(info)));
+                    self.publish(Event::Stream(Box::new(info)));
                     return;
                 }
             }
-            if told.elapsed() > TELL_EVERY {
-                told = Instant::now();
-                self.tell(Event::Stream(Box::new(slot.info())));
+            if last_sent.elapsed() > SEND_INTERVAL {
+                last_sent = Instant::now();
+                self.publish(Event::Stream(Box::new(slot.info())));
             }
-            // Slow enough at the start to be watched.
+            // Slow at the start, so that the user can follow.
             let seen = lock(&slot.stream).info().seen;
             std::thread::sleep(Duration::from_millis(if seen < 200 { 15 } else { 5 }));
         }
-        self.tell(Event::Stream(Box::new(slot.info())));
+        self.publish(Event::Stream(Box::new(slot.info())));
     }
 
     pub(crate) fn pause(&self) -> Result<StreamInfo, Problem> {
@@ -446,7 +446,7 @@ impl Session {
         let slot = self.stream()?;
         guarded(|| lock(&slot.stream).forget(&slot.prepared.data, position))?;
         let info = slot.info();
-        self.tell(Event::Stream(Box::new(info.clone())));
+        self.publish(Event::Stream(Box::new(info.clone())));
         Ok(info)
     }
 
@@ -552,5 +552,5 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Problem>) -> Result<T,
 fn panicked(cause: &(dyn Any + Send)) -> Problem {
     let text = cause.downcast_ref::<String>().map(String::as_str).or(cause.downcast_ref::<&str>().copied());
     let text = text.unwrap_or("unknown");
-    Problem::with_hint(format!("a mistake in mondrian itself: {text}"), "everything else goes on; please report it")
+    Problem::with_hint(format!("internal error: {text}"), "please report it; the studio continues")
 }

@@ -1,4 +1,4 @@
-//! What the studio needs of the program: tables read and prepared, and models fitted as its commands fit them.
+//! The interface to the program: tables are read and prepared, and models fitted, as by its commands.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ pub trait Tables: Send + Sync + 'static {
     /// Opens a table at a path of this machine that the server chose or the command line named.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// An error in the file.
     fn open(&self, path: &Path) -> Result<Box<dyn Table>, Problem>;
 
     /// Opens a model file; none if the file is something else.
     ///
     /// # Errors
-    /// What is wrong with the model.
+    /// An error in the model.
     fn open_model(&self, path: &Path) -> Result<Option<ModelFile>, Problem> {
         let _ = path;
         Ok(None)
@@ -31,7 +31,7 @@ pub trait Tables: Send + Sync + 'static {
     /// Name and text of the table of `mondrian tour`.
     fn tour(&self) -> (&'static str, &'static str);
 
-    /// Ends what is still at work: the studio closes.
+    /// Stops running work when the studio closes.
     fn stop(&self);
 }
 
@@ -40,15 +40,15 @@ pub type ReadRows = dyn Fn(&Path) -> Result<Part, Problem> + Send;
 
 /// An open model file.
 pub struct ModelFile {
-    /// What it says of itself.
+    /// Facts about the model.
     pub info: FileInfo,
     /// Seed of all its randomness.
     pub seed: u64,
     /// The model.
     pub model: SavedModel,
-    /// Its inputs, and the rows that it holds itself; nothing is held out.
+    /// Its inputs, and the rows that it contains; nothing is held out.
     pub data: Data,
-    /// The rows of a table, prepared as the model's own: to judge it by.
+    /// The rows of a table, prepared like those of the model, to evaluate it on.
     pub rows: Box<ReadRows>,
 }
 
@@ -58,7 +58,7 @@ pub enum SavedModel {
     Laplace(Box<LaplaceRegressor>),
     /// The tuned kernel, for classes.
     LaplaceClasses(Box<LaplaceClassifier>),
-    /// The report's kernel: lifetimes alone.
+    /// The report's kernel: only lifetimes tuned.
     Axes(Box<LaplaceKernelRidge>),
     /// A forest, for numbers.
     Forest(Box<RegressionForest>),
@@ -74,16 +74,16 @@ pub enum SavedModel {
 
 /// An open table.
 pub trait Table: Send + Sync {
-    /// How it is understood; a column that cannot be read carries its problem.
+    /// Its interpretation; a column that cannot be read has a problem.
     ///
     /// # Errors
     /// A problem of the whole file.
     fn describe(&self) -> Result<TableInfo, Problem>;
 
-    /// The rows, encoded, scaled and split into those to learn from and those to judge by.
+    /// The rows, encoded, scaled and split into training and held-out rows.
     ///
     /// # Errors
-    /// What is wrong with the choice or with a cell.
+    /// An error in the choice or in a cell.
     fn prepare(&self, choice: &Choice) -> Result<Data, Problem>;
 
     /// The bytes of the model file that `mondrian fit` writes.
@@ -151,11 +151,11 @@ pub struct Data {
     pub lower: Vec<f64>,
     /// Upper corner.
     pub upper: Vec<f64>,
-    /// Rows to learn from.
+    /// Training rows.
     pub train: Part,
-    /// Rows to judge by.
+    /// Held-out rows.
     pub held_out: Part,
-    /// The middle of every dimension of the rows to learn from.
+    /// The median of every dimension over the training rows.
     pub middle: Vec<f64>,
     /// How they were made.
     pub encoder: Arc<dyn Encoder>,

@@ -144,7 +144,7 @@ function showResiduals(all) {
 function note() {
   if (!app.plane) return;
   const beyond = app.lifetime > app.plane.complete_to;
-  requestAnimationFrame(() => { $("tree-note").textContent = beyond ? `The picture ends at lifetime ${number(app.plane.complete_to, 3)}, about 5000 cells; the forest goes on.` : `${number(tree.stats.cells)} cells. A longer lifetime only refines.`; });
+  requestAnimationFrame(() => { $("tree-note").textContent = beyond ? `The picture ends at lifetime ${number(app.plane.complete_to, 3)}, about 5000 cells; the forest has larger lifetimes.` : `${number(tree.stats.cells)} cells. A longer lifetime only refines the cells.`; });
   $("partition").setAttribute("aria-label", `partition of tree ${app.tree + 1} in the plane of ${app.plane.x.name} and ${app.plane.y.name}`);
 }
 
@@ -166,8 +166,8 @@ async function activate(id) {
   $("slider").hidden = !found;
   $("life-h").textContent = found ? "The lifetime" : "The model";
   $("life-text").textContent = found
-    ? `One ${model.file ? "file" : "fit"} of the ${model.request.kind} holds every lifetime. Drag the slider, or the curve: everything below answers from that one fit, nothing is fitted again.`
-    : `The ${model.request.kind} model has one lifetime per input, below, and no single one to drag.`;
+    ? `One ${model.file ? "file" : "fit"} of the ${model.request.kind} has every lifetime. Drag the slider or the curve: everything below is computed from that one fit, without refitting.`
+    : `The ${model.request.kind} model has one lifetime per input, shown below, and no common lifetime to drag.`;
   app.lifetime = found ? found.best : null;
   if (found) {
     curve.set({
@@ -254,14 +254,14 @@ async function showTake() {
   const { file } = app.model;
   for (const id of ["take-model", "take-report"]) $(id).hidden = !!file;
   if (file) {
-    $("take-text").textContent = "You have the file: these lines predict with it.";
+    $("take-text").textContent = "This code predicts with the file.";
     $("command").textContent = `mondrian predict ${/^[\w.-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`} new.csv`;
     $("python").textContent = `import mondrian\nimport pandas\n\nmodel = mondrian.load(${JSON.stringify(file)})\ntable = pandas.read_csv("new.csv")\nprint(model.predict(table[list(model.feature_names_in_)]))`;
     return;
   }
   const found = await attempt(() => post("take/lines", recipe()));
   if (!found) return;
-  $("take-text").textContent = app.curve ? `The ${app.model.request.kind} at lifetime ${number(app.lifetime, 3)}, fitted on all rows: the file that the command below writes, byte for byte.` : `The ${app.model.request.kind} model, ${app.model.request.lifetimes ? "with the lifetimes moved" : "tuned"} and fitted on all rows: the file that the command below writes, byte for byte.`;
+  $("take-text").textContent = app.curve ? `The ${app.model.request.kind} at lifetime ${number(app.lifetime, 3)}, fitted on all rows: identical, byte for byte, to the file written by the command below.` : `The ${app.model.request.kind} model, ${app.model.request.lifetimes ? "with changed lifetimes" : "tuned"} and fitted on all rows: identical, byte for byte, to the file written by the command below.`;
   $("command").textContent = found.command;
   $("python").textContent = found.python;
   $("take-report").hidden = app.model.request.kind === "grid";
@@ -314,7 +314,7 @@ async function refresh() {
   const fresh = state.generation !== app.generation;
   app.state = state;
   app.generation = state.generation;
-  $("title").textContent = state.file ? state.file.name : state.table ? state.table.name.split(/[\\/]/).at(-1) : "One fit holds every lifetime";
+  $("title").textContent = state.file ? state.file.name : state.table ? state.table.name.split(/[\\/]/).at(-1) : "One fit, every lifetime";
   drop.classList.toggle("small", !!(state.table || state.file));
   if (fresh) {
     $("problem").hidden = true;

@@ -3,17 +3,17 @@ import { $, attempt, del, h, number, percent, post } from "./dom.js";
 
 const WORDS = {
   laplace: "The Laplace kernel with tuned lifetimes and a learned metric, for numbers and classes. Usually the most accurate.",
-  forest: "A Mondrian forest: learns online, knows its uncertainty, and holds every lifetime.",
+  forest: "A Mondrian forest: learns online, gives uncertainties, and has views at every lifetime.",
   kernel: "Ridge regression on Mondrian features, solved at every cut of the path.",
   grid: "Ridge regression on a Mondrian grid, one searched lifetime per input.",
-  density: "How likely rows are; needs no target.",
+  density: "A density: likelihoods of rows; needs no target.",
 };
 
 export function showKinds(state) {
   const kinds = state.data ? state.data.kinds : [];
   $("kinds").hidden = !kinds.length;
-  $("models-text").textContent = kinds.length ? "A quarter of the rows is held out; every model learns from the rest and is judged on that quarter."
-    : state.table ? "The model of the file, judged by all rows of the table." : "The model of the file; without a table nothing judges it.";
+  $("models-text").textContent = kinds.length ? "A quarter of the rows is held out; every model is fitted to the rest and evaluated on that quarter."
+    : state.table ? "The model of the file, evaluated on all rows of the table." : "The model of the file; open a table to evaluate it.";
   $("kinds").replaceChildren(...kinds.map((kind) => h("article", {},
     h("h3", { text: kind }), h("p", { class: "soft", text: WORDS[kind] }),
     h("button", { type: "button", "data-fit": kind, onclick: () => attempt(() => post("models", { kind })), text: `Fit ${kind}` }))));
@@ -80,8 +80,8 @@ export function showInputs(model, inputs) {
   if (section.hidden) return;
   const tuned = inputs.lifetimes.length > 0;
   $("inputs-text").textContent = tuned
-    ? "One lifetime per input: its roughness, how fast the target changes along it. Beside its name its relevance, and beside the bar the held-out error if the lifetime were halved or doubled, all else as it is, with lifetimes alone on a sample of the rows. Move a bar and fit: the model with those lifetimes joins the comparison."
-    : model.request.kind === "laplace" ? "How much worse the model becomes when an input is shuffled."
+    ? "One lifetime per input: its roughness, how fast the target changes along it. Next to its name is its relevance, and next to the bar the held-out error if the lifetime were halved or doubled and nothing else changed, computed with lifetimes only on a sample of the rows. Move a bar and fit: the model with those lifetimes is added to the comparison."
+    : model.request.kind === "laplace" ? "The increase of the error when an input is permuted."
     : "The share of error that the cuts of each input remove, over all trees.";
   const order = inputs.names.map((_, i) => i).sort((a, b) => inputs.relevance[b] - inputs.relevance[a]).slice(0, 24);
   const top = Math.max(...inputs.relevance, 1e-12), longest = Math.max(...inputs.lifetimes, 1e-6);

@@ -54,8 +54,8 @@ function painter(range, classes, density) {
     const [lo, hi] = range;
     return (cell) => {
       if (!cell.count) return empty;
-      const crowd = Math.log(cell.count / ((cell.x1 - cell.x0) * (cell.y1 - cell.y0)));
-      return colours[Math.round(clamp(0.5 + (0.5 * (crowd - lo)) / (hi - lo), 0.5, 1) * 63)];
+      const logDensity = Math.log(cell.count / ((cell.x1 - cell.x0) * (cell.y1 - cell.y0)));
+      return colours[Math.round(clamp(0.5 + (0.5 * (logDensity - lo)) / (hi - lo), 0.5, 1) * 63)];
     };
   }
   const [lo, hi] = range;
@@ -121,7 +121,7 @@ export function partition(canvas, overlay) {
       ({ classes = null, density = false } = options);
       root = layOut(plane, classes);
       firsts(root, new Set());
-      range = density ? crowding(root) : valueRange(plane.points.map((p) => p[2]));
+      range = density ? logDensityRange(root) : valueRange(plane.points.map((p) => p[2]));
       paint = null;
       redraw(); redrawPoints();
     },
@@ -162,7 +162,7 @@ function firsts(root, gone) {
     if (at.kids) stack.push(...at.kids);
   }
 }
-function crowding(root) {
+function logDensityRange(root) {
   const all = [];
   const stack = [root];
   while (stack.length) {

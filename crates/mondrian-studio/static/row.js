@@ -1,4 +1,4 @@
-// One row: its inputs to edit, the answer, and the training rows that speak for it.
+// One row: its inputs to edit, the answer, and the training rows with the largest weights.
 import { $, CLASS_COLOURS, attempt, css, h, number, percent, post, swatch } from "./dom.js";
 
 export function rowEditor() {
@@ -30,9 +30,9 @@ export function rowEditor() {
       lines.push(h("p", { class: "big", text: `${number(answer.mean, 5)}` }));
       lines.push(h("p", { class: "soft", text: answer.interval ? `90 % interval from ${number(answer.interval[0])} to ${number(answer.interval[1])}` : "this model has no intervals" }));
     }
-    if (answer.outside) lines.push(h("p", { text: "The row lies outside the box of the training rows: the further, the nearer the prediction is to the prior." }));
+    if (answer.outside) lines.push(h("p", { text: "The row is outside the box of the training rows: with increasing distance the prediction approaches the prior." }));
     if (answer.neighbours.length) {
-      lines.push(h("h3", { text: "Training rows that speak for it" }), h("p", { class: "soft", text: `${number(answer.n_neighbours)} rows weigh more than a thousandth; all weights sum to ${number(answer.total_weight, 3)}, the rest is the prior's.` }));
+      lines.push(h("h3", { text: "Training rows with the largest weights" }), h("p", { class: "soft", text: `${number(answer.n_neighbours)} rows have weights above a thousandth; all weights sum to ${number(answer.total_weight, 3)}, the rest is the weight of the prior.` }));
       lines.push(h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "training rows by weight" }, h("table", {},
         h("thead", {}, h("tr", {}, ["row", "weight", "target", ...data.features.slice(0, 4)].map((t) => h("th", { class: "n", scope: "col", text: t })))),
         h("tbody", {}, answer.neighbours.map((n) => h("tr", {}, [number(n.row), `${n.weight < 0 ? "−" : ""}${(Math.abs(n.weight) * 100).toFixed(2)} %`, number(n.target), ...n.inputs.slice(0, 4).map((v) => number(v))].map((t) => h("td", { class: "n", text: t })))))))); 

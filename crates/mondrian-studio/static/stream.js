@@ -11,7 +11,7 @@ export function streamView() {
   function show(next) {
     info = next;
     const classes = data?.task === "classification";
-    $("play").textContent = info.playing ? "Pause" : info.seen && info.seen < info.of ? "Go on" : "Play";
+    $("play").textContent = info.playing ? "Pause" : info.seen && info.seen < info.of ? "Continue" : "Play";
     $("play").setAttribute("aria-pressed", info.playing);
     $("stream-panels").hidden = !info.seen;
     const error = info.error.at(-1);

@@ -17,7 +17,7 @@ export function showFile({ file, table, models }) {
   $("model-file").replaceChildren(
     h("h3", { text: file.name }),
     h("dl", { class: "facts" }, facts.map(([name, value]) => h("div", {}, h("dt", { text: name }), h("dd", { text: value })))),
-    h("p", { class: own ? "warning" : "soft", text: !table ? "Without a table it shows its lifetimes, trees and surface and answers single rows. Drop a table with the same columns and the target to judge it." : own ? "The table has the name and the number of rows that the model learned from: errors on them are training errors." : `Judged by all rows of ${table.name}.` }),
+    h("p", { class: own ? "warning" : "soft", text: !table ? "Without a table the page shows lifetimes, trees, the surface and predictions of single rows. Drop a table with the same columns and the target to evaluate the model." : own ? "The table has the name and the number of rows of the table that the model was fitted on: these errors are training errors." : `Evaluated on all rows of ${table.name}.` }),
     h("p", { class: "tools" }, h("button", { type: "button", class: "plain", id: "close-file", onclick: close, text: "Close the model" })));
 }
 

@@ -311,7 +311,7 @@ fn bad_requests_and_panics_are_messages() {
     assert_eq!(status, 413, "{answer}");
     let (status, answer) = studio.open("panic on opening");
     assert_eq!(status, 500);
-    assert!(answer["error"]["message"].as_str().unwrap().contains("mistake in mondrian"), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("internal error"), "{answer}");
     assert_eq!(studio.open("panic on preparing").0, 200);
     assert_eq!(studio.post("choice", &json!({ "target": "y" })).0, 500);
     assert_eq!(studio.open("panic in a fit").0, 200);
@@ -319,7 +319,7 @@ fn bad_requests_and_panics_are_messages() {
     let id = studio.fit(&json!({ "kind": "forest", "trees": 2 })).id;
     let failed = studio.until_done(id);
     assert_eq!(failed.status, Status::Failed);
-    assert!(failed.problem.unwrap().message.contains("mistake in mondrian"), "rows that are not there");
+    assert!(failed.problem.unwrap().message.contains("internal error"), "rows that are not there");
     assert_eq!(studio.open("fine").0, 200, "the server goes on");
     for (name, body) in [
         ("choice", json!({ "target": "y", "path": "/etc/passwd" })),

@@ -267,7 +267,7 @@ async function tests() {
     await ready(page, "laplace, moved");
   });
 
-  await step("a row is edited: prediction, interval, rows that speak for it", async () => {
+  await step("a row is edited: prediction, interval, rows with the largest weights", async () => {
     await page.click('#board tr:has(td.name:text-is("forest")) input[type=radio]');
     await page.waitForSelector("#answer table");
     const before = await page.textContent("#answer .big");

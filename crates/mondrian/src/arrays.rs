@@ -43,7 +43,7 @@ impl Prediction {
     /// Means and standard deviations as arrays of one row per point and one column per target.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if the predictions are no whole number of rows.
+    /// [`Error::LengthMismatch`] if the predictions are not a whole number of rows.
     pub fn to_arrays(&self, n_targets: usize) -> Result<(Array2<f64>, Array2<f64>)> {
         let n_rows = self.mean.len() / n_targets.max(1);
         let array = |numbers: &Vec<f64>| {

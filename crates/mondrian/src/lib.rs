@@ -1,8 +1,8 @@
 //! The Mondrian process in machine learning: the process itself as a type, forests that learn online, random features of
 //! the Laplace kernel, and models whose lifetime is tuned over its whole range by one fit.
 //!
-//! Every random choice is a pure function of a [key](process::NodeKey): results depend on neither
-//! threads, nor order of arrival, nor earlier queries.
+//! Every random choice is a pure function of a [key](process::NodeKey): results depend neither on threads nor on the
+//! order of the rows nor on earlier queries.
 //!
 //! # Example
 //!
@@ -109,7 +109,8 @@ pub use progress::{FitOptions, Progress, Report, Step};
 pub use ridge::{FeatureRidge, FeatureRidgeParams, KernelRidge, KernelRidgeParams, PathMethod, Solver};
 pub use select::Validation;
 
-/// The parts behind the models, for this repository's tests, benchmarks and front ends: no promise is made about them.
+/// The internals of the models, for this repository's tests, benchmarks and front ends: they are not part of the stable
+/// interface.
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals {

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 #[serde(try_from = "Wide", into = "Wide")]
 pub struct Lifetime(f64);
 
-/// What a lifetime is written as: JSON has no infinity of its own.
+/// The serialised form of a lifetime: JSON has no infinity.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
 struct Wide(#[serde(with = "crate::model_file::wide_float")] f64);
@@ -36,7 +36,7 @@ impl From<Lifetime> for Wide {
 }
 
 impl Lifetime {
-    /// No end: every two distinct points are separated.
+    /// Infinite: every two distinct points are separated.
     pub const INFINITE: Self = Self(f64::INFINITY);
     /// The trivial partition.
     pub const ZERO: Self = Self(0.0);
@@ -59,7 +59,7 @@ impl Lifetime {
         self.0
     }
 
-    /// Whether it has an end.
+    /// Whether it is finite.
     pub fn is_finite(self) -> bool {
         self.0.is_finite()
     }

@@ -1,20 +1,19 @@
 //! One budget of memory for everything whose size grows with the square of the data (docs/design.md, "One memory
 //! budget").
 //!
-//! The library does not ask the system: a front end says how many bytes there may be, with [`set_max_memory`]. What would
-//! need more is solved another way where there is one, and is [`Error::TooLarge`] where there is none, before anything is
-//! allocated.
+//! The library does not query the system: a front end sets the limit with [`set_max_memory`]. A computation that needs
+//! more uses another algorithm if there is one, else it returns [`Error::TooLarge`] before anything is allocated.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Error, Result};
 
-/// No limit is the largest number.
+/// The largest number means no limit.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Sets how many bytes one matrix or table of a computation may take in this process; `None` for no limit.
 ///
-/// Results depend on it only where another way of computing is chosen: which solver, which form of a path.
+/// Results depend on it only through the choice of the algorithm: which solver, which form of a path.
 ///
 /// ```standalone_crate
 /// use mondrian::{Error, LaplaceKernel, LaplaceRidge, Lifetime, Points};
@@ -45,7 +44,7 @@ pub(crate) fn bytes_of(rows: usize, columns: usize) -> f64 {
     8.0 * rows as f64 * columns as f64
 }
 
-/// Refuses what is beyond the limit or cannot be reserved.
+/// Refuses a size that is beyond the limit or cannot be reserved.
 ///
 /// # Errors
 /// [`Error::TooLarge`] with both numbers.
@@ -53,12 +52,12 @@ pub(crate) fn check(what: &'static str, bytes: f64) -> Result<()> {
     check_within(what, bytes, limit())
 }
 
-/// As [`check`], for a limit of the caller's own.
+/// As [`check`], for a limit of the caller.
 pub(crate) fn check_within(what: &'static str, bytes: f64, limit: f64) -> Result<()> {
     if bytes > limit {
         return Err(Error::TooLarge { what, expected: bytes, limit });
     }
-    // An allocation that fails ends the process; a reservation that fails is an error. It is given back at once.
+    // An allocation that fails ends the process; a reservation that fails is an error. It is released immediately.
     let is_there = bytes < isize::MAX as f64 && Vec::<u8>::new().try_reserve_exact(bytes as usize).is_ok();
     if is_there { Ok(()) } else { Err(Error::TooLarge { what, expected: bytes, limit: limit.min(bytes / 2.0) }) }
 }

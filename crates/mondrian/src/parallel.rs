@@ -3,7 +3,7 @@
 #[cfg(feature = "parallel")]
 pub(crate) use rayon::{current_num_threads, join};
 
-/// What `use rayon::prelude::*` gives.
+/// The names of `rayon::prelude`.
 #[cfg(feature = "parallel")]
 pub(crate) mod prelude {
     pub(crate) use rayon::prelude::*;

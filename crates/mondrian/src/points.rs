@@ -1,4 +1,4 @@
-//! A checked view of a table of points, whatever order its numbers lie in.
+//! A checked view of a table of points, in row-major or column-major order.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 /// A borrowed table of finite numbers, one point per row.
 ///
-/// Row-major and column-major memory are both taken as they are, so NumPy arrays of either order need no copy.
+/// Row-major and column-major memory are both supported, so NumPy arrays of either order need no copy.
 ///
 /// ```
 /// use mondrian::Points;
@@ -141,7 +141,7 @@ impl<'a> Points<'a> {
         (0..self.n_rows).map(move |row| data[start + row * stride])
     }
 
-    /// The point as a slice, where it lies so in memory.
+    /// The point as a slice, if it is contiguous in memory.
     pub fn row_slice(&self, row: usize) -> Option<&'a [f64]> {
         (self.column_stride == 1).then(|| &self.data[row * self.row_stride..][..self.n_columns])
     }
@@ -166,7 +166,7 @@ impl<'a> Points<'a> {
         self.as_row_major().into_owned()
     }
 
-    /// The numbers in row-major order, copied only if they lie in another.
+    /// The numbers in row-major order, copied only if they are stored in another order.
     pub fn as_row_major(&self) -> Cow<'a, [f64]> {
         if self.column_stride == 1 {
             return Cow::Borrowed(self.data);
@@ -203,7 +203,7 @@ impl<'a, const D: usize> TryFrom<&'a [[f64; D]]> for Points<'a> {
 
 /// Where the first NaN or infinity is. One vectorised pass tests all numbers before the position is searched for.
 pub(crate) fn first_not_finite(numbers: &[f64]) -> Option<usize> {
-    // Words as wide as the numbers, so that vectors of both go together.
+    // Integers as wide as the numbers, so that both fit the same vectors.
     let is_one_not = vectorise(
         #[inline(always)]
         || numbers.iter().fold(0, |any, x| any | u64::from(!x.is_finite())) != 0,

@@ -1,4 +1,4 @@
-//! What models with uncertainty predict.
+//! Predictions with uncertainty.
 
 /// Mean and standard deviation of each prediction, row-major by target.
 #[derive(Debug, Clone, PartialEq)]

@@ -17,12 +17,12 @@ pub struct Step {
     pub error: f64,
     /// Estimated floating-point operations spent so far. The library reads no clock, so that runs can be compared.
     pub cost: f64,
-    /// Training rows behind the error. Errors compare only among steps with the same rows.
+    /// Number of training rows of the error. Only errors of steps on the same rows are comparable.
     pub rows: usize,
 }
 
 impl Step {
-    /// The least error among the evaluations on as many rows as the last one; the first of equals.
+    /// The smallest error among the evaluations on as many rows as the last one; the first of equals.
     ///
     /// ```
     /// use mondrian::Step;
@@ -37,11 +37,11 @@ impl Step {
     }
 }
 
-/// What a progress callback receives.
+/// The argument of a progress callback.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Report<'a> {
-    /// How much of the work is done, from 0 to 1.
+    /// The share of work done, from 0 to 1.
     pub fraction: f64,
     /// The evaluation just made, by runs that search for lifetimes.
     pub step: Option<&'a Step>,
@@ -59,13 +59,13 @@ type Callback<'a> = dyn FnMut(Report<'_>) -> ControlFlow<()> + 'a;
 /// use mondrian::{Error, FitOptions, Points, Progress, RegressionForest};
 /// let x: Vec<f64> = (0..40).map(f64::from).collect();
 /// let points = Points::row_major(&x, 1)?;
-/// let mut told = 0.0;
-/// let mut tell = |report: mondrian::Report<'_>| {
-///     told = report.fraction;
+/// let mut done = 0.0;
+/// let mut callback = |report: mondrian::Report<'_>| {
+///     done = report.fraction;
 ///     ControlFlow::Continue(())
 /// };
-/// RegressionForest::params().fit_with(points, &x, FitOptions::watched(Progress::new(&mut tell)))?;
-/// assert_eq!(told, 1.0);
+/// RegressionForest::params().fit_with(points, &x, FitOptions::watched(Progress::new(&mut callback)))?;
+/// assert_eq!(done, 1.0);
 /// let mut cancel = |_: mondrian::Report<'_>| ControlFlow::Break(());
 /// let outcome = RegressionForest::params().fit_with(points, &x, FitOptions::watched(Progress::new(&mut cancel)));
 /// assert_eq!(outcome.unwrap_err(), Error::Cancelled);
@@ -73,7 +73,7 @@ type Callback<'a> = dyn FnMut(Report<'_>) -> ControlFlow<()> + 'a;
 /// ```
 pub struct Progress<'a> {
     callback: Option<&'a mut Callback<'a>>,
-    /// The share of the callback's whole that this run is.
+    /// The range of the callback's fraction that belongs to this run.
     from: f64,
     to: f64,
 }
@@ -104,17 +104,17 @@ impl<'a> Progress<'a> {
     /// Reports how much of this run is done.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] if the callback breaks off.
+    /// [`Error::Cancelled`] if the callback cancels.
     pub fn report(&mut self, fraction: f64) -> Result<()> {
-        self.tell(fraction, None)
+        self.report_step(fraction, None)
     }
 
     /// Reports an evaluation of a search, after which about this fraction is done.
     pub(crate) fn step(&mut self, fraction: f64, step: &Step) -> Result<()> {
-        self.tell(fraction, Some(step))
+        self.report_step(fraction, Some(step))
     }
 
-    fn tell(&mut self, fraction: f64, step: Option<&Step>) -> Result<()> {
+    fn report_step(&mut self, fraction: f64, step: Option<&Step>) -> Result<()> {
         let Some(callback) = &mut self.callback else { return Ok(()) };
         let fraction = self.from + (self.to - self.from) * fraction;
         match callback(Report { fraction, step }) {
@@ -137,7 +137,7 @@ impl std::fmt::Debug for Progress<'_> {
     }
 }
 
-/// What a fit may be given besides points and targets: [`FitOptions::default`] is nothing.
+/// Options of a fit besides points and targets; [`FitOptions::default`] has none.
 ///
 /// ```
 /// use mondrian::{FitOptions, Points, RegressionForest};
@@ -149,7 +149,7 @@ impl std::fmt::Debug for Progress<'_> {
 /// ```
 #[derive(Debug, Default)]
 pub struct FitOptions<'a> {
-    /// One weight ≥ 0 per row; `None` for 1 each. Models without weighted rows refuse them.
+    /// One weight ≥ 0 per row; `None` for 1 each. Models that do not support weights refuse them.
     pub weights: Option<&'a [f64]>,
     /// The callback that receives reports and may cancel.
     pub progress: Progress<'a>,
@@ -166,7 +166,7 @@ impl<'a> FitOptions<'a> {
         Self { weights: None, progress }
     }
 
-    /// The progress, for models that have no weighted rows.
+    /// The progress, for models that do not support weights.
     ///
     /// # Errors
     /// [`Error::NoWeights`] if weights were given.
@@ -181,9 +181,9 @@ mod tests {
 
     #[test]
     fn parts_report_fractions_of_the_whole() {
-        let mut told = Vec::new();
+        let mut fractions = Vec::new();
         let mut callback = |report: Report<'_>| {
-            told.push(report.fraction);
+            fractions.push(report.fraction);
             ControlFlow::Continue(())
         };
         let mut progress = Progress::new(&mut callback);
@@ -192,7 +192,7 @@ mod tests {
         half.report(0.5).unwrap();
         half.part(0.5, 0.75).report(1.0).unwrap();
         progress.report(1.0).unwrap();
-        assert_eq!(told, [0.0, 0.75, 0.875, 1.0]);
+        assert_eq!(fractions, [0.0, 0.75, 0.875, 1.0]);
         assert!(Progress::none().is_none() && Progress::none().report(0.5).is_ok());
     }
 }

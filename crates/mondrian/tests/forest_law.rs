@@ -132,7 +132,7 @@ fn neighbours_crowd_a_point_out_and_more_trees_settle_its_weight() {
     let (alone, crowded, elsewhere) = (weight(5, &[]), weight(5, &near), weight(5, &far));
     // The standard deviation of each is below 1/(2·1.5·√M) = 0.0053; the neighbours take 0.15 and more.
     assert!(crowded < alone - 0.1, "{crowded} of {alone}");
-    assert!(elsewhere > alone - 0.05, "points elsewhere crowd nothing out: {elsewhere} of {alone}");
+    assert!(elsewhere > alone - 0.05, "points elsewhere have no effect: {elsewhere} of {alone}");
     // Forests of other draws tend to the same weight: two means of M trees, 5 standard deviations of their difference.
     let other = weight(6, &near);
     assert!((crowded - other).abs() < 5.0 * 0.0053 * 2.0_f64.sqrt(), "{crowded} and {other}");

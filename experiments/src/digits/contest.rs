@@ -65,7 +65,7 @@ impl Contest {
         let Images { train, test } = images;
         let d = train.n_columns;
         let (kde_errors, mondrian_errors) = validate(context, train)?;
-        context.say(&format!("{} images: validated", train.len()));
+        context.log(&format!("{} images: validated", train.len()));
         // One value for all numbers of components: the one with the least mean validation error.
         let constant = |errors: &[Vec<f64>]| vec![least(errors[0].len(), |k| errors.iter().map(|e| e[k]).sum()); d];
         let tuned = |errors: &[Vec<f64>]| errors.iter().map(|e| least(e.len(), |k| e[k])).collect::<Vec<usize>>();
@@ -83,7 +83,7 @@ impl Contest {
             by_bandwidth: (0..N_BANDWIDTHS).map(by_bandwidth).collect(),
             by_lifetime: (0..LIFETIMES.len()).map(|l| views.iter().map(|v| v[l]).collect()).collect(),
         };
-        context.say(&format!("{} images: tested", train.len()));
+        context.log(&format!("{} images: tested", train.len()));
         Ok(contest)
     }
 }

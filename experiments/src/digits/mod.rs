@@ -1,4 +1,4 @@
-//! Digits 0 and 9 told apart by densities: Mondrian forests against kernel density estimation.
+//! Classification of digits 0 and 9 by densities: Mondrian forests against kernel density estimation.
 
 mod contest;
 mod images;
@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context) -> Result<Record> {
             n_folds(context)
         ),
     );
-    record.seeds = format!("{} forests; kernel density estimation has nothing random", context.seeds(3, 2).len());
+    record.seeds = format!("{} forests; kernel density estimation is deterministic", context.seeds(3, 2).len());
     summary::write(&mut record, &many, &few);
     Ok(record)
 }

@@ -13,7 +13,7 @@ pub(super) struct Components {
     directions: Matrix,
 }
 
-/// Steps of the iteration; with as many directions again as are asked for, the error of the kept ones falls by their
+/// Steps of the iteration; with twice the requested number of directions, the error of the kept ones falls by their
 /// eigenvalues' ratio to one far behind in each.
 const STEPS: usize = 120;
 

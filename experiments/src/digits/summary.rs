@@ -5,7 +5,7 @@ use super::kde::bandwidth;
 use crate::plot::{Axis, Figure, Line, Panel, Style};
 use crate::record::{Cell, Record, Spread};
 
-/// Up to so many components are few.
+/// Up to this many components count as few.
 const FEW: usize = 3;
 
 /// Mean over numbers of components.
@@ -91,7 +91,8 @@ fn see(record: &mut Record) {
     record.see(
         "With {less_images} images to learn (bandwidth {less_h:.2}; λ = {less_lifetime}, γ = {less_gamma}) they are {less_m_few:%} and \
          {less_k_few:%}, then {less_m_many:%} and {less_k_many:%}; the difference is {less_more_few:%} ± {less_error_few:%} in few and \
-         {less_more_many:%} ± {less_error_many:%} in many. The comparison hangs on the constants: the last table has others. In hindsight the \
+         {less_more_many:%} ± {less_error_many:%} in many. The comparison depends on the constants: the last table has \
+         others. In hindsight the \
          best ones for few dimensions would have given {hindsight_m:%} (Mondrian) and {hindsight_k:%} (kernel) with the more images, \
          {less_hindsight_m:%} and {less_hindsight_k:%} with the fewer; a kernel twice as wide as is best over all ({wide_h:.2}) would have erred \
          on {wide_few:%} in few and {wide_many:%} in many dimensions.",
@@ -153,7 +154,8 @@ fn figure(many: &Contest, few: &Contest) -> Figure {
     let title = |what: &str, contest: &Contest| format!("{what}, {} images to learn", contest.n_train);
     Figure {
         file: "digits".to_owned(),
-        caption: "Error in telling digits 0 and 9 apart against the number of principal components: hyperparameters the same for all \
+        caption: "Error in classifying digits 0 and 9 against the number of principal components: hyperparameters the \
+        same for all \
                   numbers (left, as in the report), and chosen by cross-validation for each (right); above with {images} images to \
                   learn, below with {less_images}. Bands are one standard deviation over forests."
             .to_owned(),

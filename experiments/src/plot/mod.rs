@@ -72,7 +72,8 @@ impl Figure {
     }
 }
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito), without the yellow that is lost on white.
+/// Colours that are distinguishable with any colour vision (Okabe and Ito), without yellow, which is invisible on
+/// white.
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#aa3f86", "#b8860b", "#000000", "#5aa9d6"];
 
 fn colour(number: usize) -> &'static str {

@@ -44,7 +44,7 @@ pub struct Surface {
     pub paths: Vec<Path>,
 }
 
-/// Shades that are told apart.
+/// Number of distinguishable shades.
 const SHADES: usize = 28;
 
 /// From dark violet over green to pale yellow.

@@ -91,8 +91,8 @@ fn a_run_leaves_json_figure_page_and_index() {
         assert!(output.status.success() && output.stdout.is_empty());
         String::from_utf8(output.stderr).expect("text")
     };
-    let talk = run(&["far-from-data", "--small", "--threads", "2", "--out", "out"]);
-    assert!(talk.contains("[1/1] far-from-data") && talk.contains("    holds: "), "{talk}");
+    let messages = run(&["far-from-data", "--small", "--threads", "2", "--out", "out"]);
+    assert!(messages.contains("[1/1] far-from-data") && messages.contains("    holds: "), "{messages}");
     let read = |file: &str| std::fs::read_to_string(folder.path().join("out").join(file)).expect(file);
     let (page, figure) = (read("beyond.md"), read("far-from-data.svg"));
     assert!(page.contains("on 2 threads") && page.contains("the first is 0.") && page.contains("far-from-data.svg"));

@@ -1,13 +1,13 @@
 //! The peer: a batch build with bounding boxes, as LRT14 (Algorithms 1 and 2) describes it.
 //!
-//! At every node it computes the box of the node's points over all D dimensions, draws a time and a cut from that
-//! box, and partitions the points: an index array partitioned in place, an explicit stack, no allocation per node.
-//! Boxes are found in two ways. *Plain*: feature by feature over columns, the loops one writes down first and the published
-//! splitters have. *Vectorised*: row by row over a row-major array, both corners at once, a loop that the compiler turns into
-//! vector minima and maxima; the best we could do for it.
+//! At every node it computes the box of the node's points over all D dimensions, draws a time and a cut from that box,
+//! and partitions the points: an index array partitioned in place, an explicit stack, no allocation per node. Boxes are
+//! found in two ways. *Plain*: feature by feature over columns, the straightforward loops, as in published splitters.
+//! *Vectorised*: row by row over a row-major array, both corners at once, a loop that the compiler turns into vector
+//! minima and maxima; the fastest variant found.
 
-/// A node of the peer: what every implementation must keep to answer a query, besides its box.
-#[expect(dead_code, reason = "the peer is timed, never asked")]
+/// A node of the peer: the data every implementation needs for a query, besides its box.
+#[expect(dead_code, reason = "the peer is timed, never queried")]
 pub(crate) struct BoxNode {
     pub(crate) time: f64,
     pub(crate) location: f64,
@@ -23,15 +23,15 @@ pub(crate) struct BoxTree {
     pub(crate) boxes: Vec<f64>,
 }
 
-/// Whether the peer keeps its boxes. It has to, to answer queries and to learn online; where they would take
-/// gigabytes they are dropped, in the peer's favour.
+/// Whether the peer keeps its boxes. It needs them for queries and online learning; if they would take gigabytes they
+/// are dropped, in the peer's favour.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Boxes {
     Kept,
     Dropped,
 }
 
-/// The points, as a way to find boxes wants them.
+/// The points, in the layout of each method.
 #[derive(Clone, Copy)]
 pub(crate) enum Scan<'a> {
     /// Column-major, feature by feature.
@@ -157,7 +157,7 @@ fn partition(rows: &mut [u32], is_below: impl Fn(u32) -> bool) -> usize {
     n_below
 }
 
-/// SplitMix64: a cheap generator, so that drawing is no burden on the peer.
+/// SplitMix64: a cheap generator, so that random numbers do not slow down the peer.
 struct Random(u64);
 
 impl Random {

@@ -1,10 +1,10 @@
 //! The tree's cost: batch fit, dimensions, online learning, location, memory, forgetting and merging, as ratios.
 //!
 //! `tree [a|b|c|d|e|f|g ...]`, by default all; one thread. Every time is processor time of that thread (the clock's for
-//! work under 200 ms), the minimum over alternating runs, whose number stands in the table: at least 7, fewer only where
-//! a run takes many seconds. `RUNS=n` changes it.
-//! a: fit against bounding boxes; b: dimensions; c: row-at-a-time learning; d: location of unseen rows; e: bytes a
-//! point and times, before chains and after; f: forgetting and merging against fitting; g: a million rows.
+//! work under 200 ms), the minimum over alternating runs, whose number is in the table: at least 7, fewer only if a run
+//! takes many seconds. `RUNS=n` changes it. a: fit against bounding boxes; b: dimensions; c: row-at-a-time learning; d:
+//! location of unseen rows; e: bytes per point and times, without chains and with them; f: forgetting and merging
+//! against fitting; g: a million rows.
 
 mod boxes;
 mod data;
@@ -29,10 +29,10 @@ const FOREVER: f64 = f64::INFINITY;
 const N_TREES: usize = 10;
 
 fn main() -> Outcome {
-    // Forests too keep to this thread, whose time is taken.
+    // Forests too run on this thread only, whose time is measured.
     rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global()?;
-    let asked: Vec<String> = std::env::args().skip(1).collect();
-    let is_asked = |name: &str| asked.is_empty() || asked.iter().any(|a| a == name);
+    let requested: Vec<String> = std::env::args().skip(1).collect();
+    let is_requested = |name: &str| requested.is_empty() || requested.iter().any(|a| a == name);
     let sections: [(&str, Section); 7] = [
         ("a", fit_against_boxes),
         ("b", dimensions),
@@ -43,7 +43,7 @@ fn main() -> Outcome {
         ("g", a_million),
     ];
     for (name, section) in sections {
-        if is_asked(name) {
+        if is_requested(name) {
             section()?;
             println!();
         }
@@ -51,12 +51,12 @@ fn main() -> Outcome {
     Ok(())
 }
 
-/// How often to run where `default` is usual.
+/// The number of runs, by default `default`.
 fn runs(default: usize) -> usize {
     std::env::var("RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
-/// The least time of each piece of work, in turns.
+/// The minimum time of each piece of work, alternating.
 fn alternate<const N: usize>(runs: usize, mut works: [&mut dyn FnMut(); N]) -> [f64; N] {
     let mut least = [FOREVER; N];
     for _ in 0..runs {
@@ -117,7 +117,7 @@ fn fit_against_boxes() -> Outcome {
     if let Ok(rows) = Rows::real("mnist_0_9") {
         row("mnist_0_9", &rows, FOREVER, runs(7), "25")?;
     }
-    // 1.5 GB of boxes, which a peer that answers queries has to write.
+    // 1.5 GB of boxes, which a peer with queries has to write.
     row("uniform 60000 x 784", &Rows::uniform(60_000, 784, 1), FOREVER, runs(3), "100")
 }
 

@@ -15,13 +15,13 @@ pub(crate) struct ReadArgs {
     /// A table: CSV (plain or gzip), Parquet, or - for standard input
     #[arg(value_name = "DATA", value_hint = ValueHint::FilePath)]
     pub(crate) data: PathBuf,
-    /// What separates cells: one character, or "tab" [default: found]
+    /// Separator of cells: one character, or "tab" [default: detected]
     #[arg(long, value_name = "CHAR", help_heading = "Table")]
     delimiter: Option<String>,
-    /// Whether the first row holds names [default: found]
+    /// Whether the first row is a header [default: detected]
     #[arg(long, value_name = "YES|NO", value_parser = ["yes", "no"], help_heading = "Table")]
     header: Option<String>,
-    /// The decimal mark of numbers: . or , [default: found]
+    /// Decimal mark of numbers: . or , [default: detected]
     #[arg(long, value_name = "MARK", value_parser = [".", ","], help_heading = "Table")]
     decimal: Option<String>,
 }
@@ -41,7 +41,7 @@ impl ReadArgs {
     }
 }
 
-/// What separates cells, as `--delimiter` says it.
+/// The separator given by `--delimiter`.
 pub(super) fn separator(delimiter: Option<&str>) -> Outcome<Option<u8>> {
     Ok(match delimiter {
         None => None,
@@ -56,7 +56,7 @@ pub(super) fn separator(delimiter: Option<&str>) -> Outcome<Option<u8>> {
     })
 }
 
-/// What to do about missing cells.
+/// Treatment of missing cells.
 #[derive(Debug, Args)]
 pub(crate) struct MissingArgs {
     /// Missing cells: refuse them, drop their rows, fill in the column's mean, or model them (laplace) [default: model for laplace, else refuse]
@@ -77,16 +77,16 @@ pub(crate) struct DataArgs {
     /// Whether the target is a number or a class [default: from the column's type]
     #[arg(long, value_enum)]
     pub(crate) task: Option<Task>,
-    /// Only these columns as inputs
+    /// Use only these columns as inputs
     #[arg(long, value_name = "COL,...", value_delimiter = ',', help_heading = "Table")]
     columns: Vec<String>,
-    /// Not these columns as inputs
+    /// Do not use these columns as inputs
     #[arg(long, value_name = "COL,...", value_delimiter = ',', help_heading = "Table")]
     exclude: Vec<String>,
-    /// These columns as categories, whatever they look like
+    /// Treat these columns as categories, whatever they contain
     #[arg(long, value_name = "COL,...", value_delimiter = ',', help_heading = "Table")]
     categorical: Vec<String>,
-    /// How numeric inputs are scaled; stored in the model [default: none for laplace, which finds its own units, else standard]
+    /// How numeric inputs are scaled; stored in the model [default: none for laplace, which tunes its own units, else standard]
     #[arg(long, value_enum, help_heading = "Table")]
     scale: Option<Scaling>,
 }
@@ -108,7 +108,7 @@ impl DataArgs {
         }
     }
 
-    /// How columns are prepared for a kind of model: the tuned Laplace kernel takes them as they are.
+    /// How columns are prepared for a kind of model: the tuned Laplace kernel uses unscaled columns.
     pub(crate) fn rules(&self, kind: ModelKind, params: &ModelArgs) -> Outcome<Rules> {
         let is_whole = kind == ModelKind::Laplace && params.tunes_whole_kernel();
         let (missing, scaling, categories) = if is_whole {

@@ -17,7 +17,7 @@ use crate::failure::Outcome;
 /// The Mondrian process in machine learning: one fit, the whole curve of error against lifetime.
 #[derive(Debug, Parser)]
 #[command(name = "mondrian", version, propagate_version = true, arg_required_else_help = true)]
-#[command(after_help = "Start with: mondrian tour\n\nExit status: 0 success, 2 the input is wrong, 1 anything else.")]
+#[command(after_help = "Start with: mondrian tour\n\nExit status: 0 success, 2 invalid input, 1 any other error.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -25,19 +25,19 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
 }
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
     /// Print one JSON object on standard output
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
-    /// Say nothing but errors
+    /// Print nothing but errors
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub(crate) quiet: bool,
     /// Threads to use, at most one per core; results never depend on it [default: one per core]
     #[arg(long, global = true, value_name = "N", help_heading = "Global options")]
     pub(crate) threads: Option<usize>,
-    /// Memory that one matrix or table may take, such as 8GB [default: four fifths of what is free]
+    /// Memory limit of one matrix or table, such as 8GB [default: four fifths of the free memory]
     #[arg(long, global = true, value_name = "SIZE", value_parser = crate::memory::size, help_heading = "Global options")]
     pub(crate) max_memory: Option<u64>,
 }
@@ -63,11 +63,11 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
-/// Walk through everything on embedded data and write a report
+/// Demonstrate everything on embedded data and write a report
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  mondrian tour --out tour && xdg-open tour/report.html")]
 pub(crate) struct TourArgs {
-    /// The folder for report.html; made if it is not there
+    /// The folder for report.html; created if it does not exist
     #[arg(long, short, default_value = "tour", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: PathBuf,
     /// Seed of all randomness
@@ -99,19 +99,19 @@ pub(crate) struct SampleArgs {
     /// Factors on the lengths, one per dimension
     #[arg(long, value_name = "W,...", value_delimiter = ',')]
     pub(crate) weights: Option<Vec<f64>>,
-    /// Where the drawing goes: .svg, .png, or - for SVG on standard output
+    /// Output file of the drawing: .svg, .png, or - for SVG on standard output
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
     /// Paint the cells
     #[arg(long, help_heading = "Drawing")]
     pub(crate) paint: bool,
-    /// Write its time on every cut
+    /// Label every cut with its time
     #[arg(long, help_heading = "Drawing")]
     pub(crate) times: bool,
-    /// The two dimensions to draw, across and up, counted from 0 [default: the first two]
+    /// The two dimensions to draw, horizontal and vertical, counted from 0 [default: the first two]
     #[arg(long, value_name = "I,J", value_parser = two_axes, help_heading = "Drawing")]
     pub(crate) axes: Option<[usize; 2]>,
-    /// A point that the slice goes through [default: the centre]
+    /// A point in the slice [default: the centre]
     #[arg(
         long,
         value_name = "A,B,...",
@@ -147,13 +147,13 @@ pub(crate) struct FitArgs {
     /// Take columns, scaling, box, seed and parameters from this forest, so that the two can be merged
     #[arg(long, value_name = "MODEL", value_hint = ValueHint::FilePath)]
     pub(crate) like: Option<PathBuf>,
-    /// Where the model goes: a file, or - for standard output
+    /// Output file of the model, or - for standard output
     #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
-    /// Also write a report: the same model fitted to three quarters of the rows and judged by the others
+    /// Also write a report: the same model fitted to three quarters of the rows and evaluated on the rest
     #[arg(long, value_name = "HTML", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
-    /// Say how time and memory were spent (--json always does)
+    /// Report time and memory per stage (--json always does)
     #[arg(long)]
     pub(crate) timings: bool,
     #[command(flatten)]
@@ -178,7 +178,7 @@ pub(crate) struct PathArgs {
     /// How the curve of --model kernel is computed [default: auto]
     #[arg(long, value_enum)]
     pub(crate) method: Option<PathMethodArg>,
-    /// Where the report goes
+    /// Output file of the report
     #[arg(long, short, default_value = "report.html", value_name = "HTML", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
     #[command(flatten)]
@@ -196,13 +196,13 @@ pub(crate) struct PathArgs {
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     pub(crate) given: ModelAndTable,
-    /// Where the predictions go: a CSV file, or - for standard output
+    /// Output file of the predictions (CSV), or - for standard output
     #[arg(long, short, default_value = "-", value_name = "CSV", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
-    /// Only the means: faster for the kernel models
+    /// Predict only the means: faster for the kernel models
     #[arg(long)]
     pub(crate) mean_only: bool,
-    /// Share of targets that the interval is to hold
+    /// Coverage of the interval: the share of targets inside it
     #[arg(long, default_value_t = 0.9, value_name = "SHARE")]
     pub(crate) coverage: f64,
     /// Columns of the table to pass through, such as identifiers: the first columns of the output
@@ -212,14 +212,14 @@ pub(crate) struct PredictArgs {
 
 /// Compare a model's predictions with the targets of a table
 ///
-/// Numbers: RMSE, mean absolute error, R² and how often intervals hold the truth. Classes: accuracy and log loss.
+/// Numbers: RMSE, mean absolute error, R² and the coverage of intervals. Classes: accuracy and log loss.
 /// Densities: the mean log density.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  mondrian evaluate power.mondrian test.csv --json")]
 pub(crate) struct EvaluateArgs {
     #[command(flatten)]
     pub(crate) given: ModelAndTable,
-    /// Coverage of the intervals that are looked at, besides 0.5, 0.8, 0.9 and 0.95
+    /// Coverage of an interval to evaluate, besides 0.5, 0.8, 0.9 and 0.95
     #[arg(long, default_value_t = 0.9, value_name = "SHARE")]
     pub(crate) coverage: f64,
 }
@@ -238,13 +238,13 @@ pub(crate) struct ModelAndTable {
 
 /// Learn more rows into a saved forest
 ///
-/// The forest becomes the one that a fit on all rows with the same box would have given. The file is replaced in one step.
+/// The result equals a fit on all rows with the same box. The file is replaced atomically.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  mondrian update delay.mondrian tuesday.csv")]
 pub(crate) struct UpdateArgs {
     #[command(flatten)]
     pub(crate) given: ModelAndTable,
-    /// Where the updated model goes [default: the model's own file]
+    /// Output file of the updated model [default: the model's own file]
     #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
     /// Learn classes that the model was not fitted with, instead of refusing them
@@ -252,21 +252,21 @@ pub(crate) struct UpdateArgs {
     pub(crate) new_classes: bool,
 }
 
-/// Learn rows as they come, predicting each before it is learned
+/// Learn rows as they arrive, predicting each before it is learned
 ///
-/// Rows are CSV with a line of names, or one JSON object per line. One line is printed per row: the prediction made before the row
+/// Rows are CSV with a header line, or one JSON object per line. One line is printed per row: the prediction made before the row
 /// was learned, its target, and the error so far. A row whose line was printed is never lost: it is in a journal
-/// beside the model until the model file holds it. A row without a target is predicted only.
+/// beside the model until the model file contains it. A row without a target is only predicted.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  tail -F flights.csv | mondrian learn delay.mondrian - > predicted.csv")]
 pub(crate) struct LearnArgs {
     /// A forest's or density's model file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
-    /// Where rows come from: a file or pipe, or - for standard input
+    /// Source of the rows: a file or pipe, or - for standard input
     #[arg(value_name = "ROWS", default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) rows: PathBuf,
-    /// What separates cells: one character, or "tab" [default: found in the first line]
+    /// Separator of cells: one character, or "tab" [default: detected from the first line]
     #[arg(long, value_name = "CHAR", help_heading = "Table")]
     delimiter: Option<String>,
     #[command(flatten)]
@@ -274,24 +274,24 @@ pub(crate) struct LearnArgs {
     /// Learn classes that the model was not fitted with, instead of stopping at them
     #[arg(long)]
     pub(crate) new_classes: bool,
-    /// Print the standard deviation and the ends of an interval too (numbers)
+    /// Also print the standard deviation and the ends of an interval (numbers)
     #[arg(long)]
     pub(crate) intervals: bool,
-    /// Share of targets that the interval is to hold
+    /// Coverage of the interval: the share of targets inside it
     #[arg(long, default_value_t = 0.9, value_name = "SHARE")]
     pub(crate) coverage: f64,
-    /// Hold the last N rows from now on and forget older ones, or all rows again: a number, or all [default: as the model does]
+    /// Keep the last N rows from now on and forget older ones, or keep all rows again: a number, or all [default: as in the model]
     #[arg(long, value_name = "N", value_parser = window)]
     pub(crate) window: Option<Window>,
-    /// Write the model file after so many rows
+    /// Write the model file after this many rows
     #[arg(long, default_value_t = 100_000, value_name = "N")]
     pub(crate) checkpoint_rows: u64,
-    /// Write the model file after so many seconds, if there are new rows
+    /// Write the model file after this many seconds, if there are new rows
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     pub(crate) checkpoint_seconds: u64,
 }
 
-/// How many rows a model is to hold.
+/// The number of rows that a model keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Window {
     All,
@@ -306,26 +306,26 @@ fn window(text: &str) -> Result<Window, String> {
 }
 
 impl LearnArgs {
-    /// The separator that was asked for.
+    /// The given separator.
     pub(crate) fn separator(&self) -> Outcome<Option<u8>> {
         data::separator(self.delimiter.as_deref())
     }
 }
 
-/// Unlearn rows that a saved forest has learned
+/// Remove rows that a saved forest has learned
 ///
-/// The forest becomes the one that never saw them. Every row must have been learned, with that target.
+/// The result equals the forest that never learned them. Every row must have been learned, with that target.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  mondrian forget delay.mondrian withdrawn.csv")]
 pub(crate) struct ForgetArgs {
     #[command(flatten)]
     pub(crate) given: ModelAndTable,
-    /// Where the changed model goes [default: the model's own file]
+    /// Output file of the changed model [default: the model's own file]
     #[arg(long, short, value_name = "MODEL", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
 }
 
-/// Merge forests grown alike, or summaries of parts, into that of all their rows
+/// Merge forests with equal settings, or summaries of parts, into one of all rows
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mondrian fit monday.csv --target delay --model forest --lifetime inf --out monday.mondrian
@@ -339,15 +339,15 @@ pub(crate) struct MergeArgs {
     /// Make a model of the merged summaries
     #[arg(long)]
     pub(crate) finish: bool,
-    /// Where the merged model or summary goes
+    /// Output file of the merged model or summary
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
 }
 
 /// Summarize a part of the rows for a forest that is trained in parts
 ///
-/// First a domain is made of a table that has all rows: columns, scaling, box, seed, trees and lifetime. Then every part is
-/// summarized on it, wherever it lies. Merged in any order and finished, the summaries give the forest of all rows.
+/// First make a domain from a table of all rows: columns, scaling, box, seed, trees and lifetime. Then summarize every part
+/// with it, on any machine. The summaries, merged in any order and finished, give the forest of all rows.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   cat part*.csv | mondrian summarize - --target delay --lifetime 3 --make-domain --out delay.domain
@@ -357,20 +357,20 @@ pub(crate) struct MergeArgs {
 pub(crate) struct SummarizeArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// The domain, made by --make-domain; what it says about columns and models needs not be said again
+    /// The domain, made by --make-domain; it includes the options for columns and models
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "make_domain")]
     pub(crate) domain: Option<PathBuf>,
-    /// Make the domain of this table instead: a density's without a target
+    /// Make the domain of this table instead; without a target, that of a density
     #[arg(long, required_unless_present = "domain")]
     pub(crate) make_domain: bool,
-    /// Where the summary, or the domain, goes
+    /// Output file of the summary or the domain
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) params: ModelArgs,
 }
 
-/// Show how a table is understood: its columns, ranges, categories and missing cells
+/// Show how a table is interpreted: its columns, ranges, categories and missing cells
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  mondrian describe power.csv.gz")]
 pub(crate) struct DescribeArgs {
@@ -378,7 +378,7 @@ pub(crate) struct DescribeArgs {
     pub(crate) read: ReadArgs,
 }
 
-/// Show what is in a model file
+/// Show the contents of a model file
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  mondrian inspect power.mondrian")]
 pub(crate) struct InspectArgs {
@@ -389,20 +389,20 @@ pub(crate) struct InspectArgs {
 
 /// Open a local page to fit models side by side and drag their lifetime
 ///
-/// The page runs on this machine alone, behind a random address, until Ctrl-C.
+/// The page is served on this machine only, at a random address, until Ctrl-C.
 #[cfg(feature = "studio")]
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mondrian studio\n  mondrian studio power.csv --port 8123 --no-open\n  mondrian studio power.mondrian new.csv"
 )]
 pub(crate) struct StudioArgs {
-    /// Files to open at once: a table (CSV, plain or gzip, or Parquet), a model file, or a model and a table to judge it by
+    /// Files to open at once: a table (CSV, plain or gzip, or Parquet), a model file, or a model and a table to evaluate it on
     #[arg(value_name = "DATA | MODEL", num_args = 0..=2, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
-    /// The port [default: any that is free]
+    /// The port [default: any free port]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) port: u16,
-    /// Print the address only; open no browser
+    /// Only print the address; do not open a browser
     #[arg(long)]
     pub(crate) no_open: bool,
 }

@@ -13,13 +13,13 @@ use crate::prepare::{Preparation, Task};
 pub(crate) enum ModelKind {
     /// The Laplace kernel, tuned: the most accurate
     Laplace,
-    /// A Mondrian forest: learns online, knows its uncertainty
+    /// A Mondrian forest: learns online, gives uncertainties
     Forest,
     /// Ridge regression on Mondrian features
     Kernel,
     /// Ridge regression on a Mondrian grid, one searched lifetime per input
     Grid,
-    /// A density: how likely rows are; needs no target
+    /// A density: likelihoods of rows; needs no target
     Density,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum PathKind {
     Kernel,
     /// A density
     Density,
-    /// Ridge regression on a Mondrian grid: how the search for its lifetimes went
+    /// Ridge regression on a Mondrian grid: the trajectory of the search for its lifetimes
     Grid,
 }
 
@@ -54,7 +54,7 @@ impl PathKind {
 /// How a path of Mondrian features is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PathMethodArg {
-    /// At every cut by merging features; at 64 lifetimes by conjugate gradients where that does not fit the memory
+    /// At every cut by merging features; at 64 lifetimes by conjugate gradients if that needs too much memory
     Auto,
     /// At every cut by splitting features, updating the inverse
     Addition,
@@ -65,7 +65,7 @@ pub(crate) enum PathMethodArg {
 }
 
 impl PathMethodArg {
-    /// What the library calls it.
+    /// The library's type.
     pub(crate) fn method(self) -> PathMethod {
         match self {
             Self::Auto => PathMethod::Removal,
@@ -79,9 +79,9 @@ impl PathMethodArg {
 /// A forest's leaf model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LeafModelArg {
-    /// Cells share strength down the tree
+    /// Means of cells are shrunk towards those of their parents
     Hierarchical,
-    /// Every cell for itself
+    /// Cells are independent
     Independent,
 }
 
@@ -98,7 +98,7 @@ impl ModelKind {
     }
 }
 
-/// A lifetime that ends: what can be drawn.
+/// A finite lifetime, as needed for a drawing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FiniteLifetime(pub(crate) Lifetime);
 
@@ -111,7 +111,7 @@ impl FromStr for FiniteLifetime {
     }
 }
 
-/// A lifetime, or that it is to be chosen.
+/// A lifetime, or `auto`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum LifetimeArg {
     Auto,
@@ -133,7 +133,7 @@ impl FromStr for LifetimeArg {
     }
 }
 
-/// How an automatic lifetime is judged.
+/// How an automatic lifetime is validated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ValidationArg(pub(crate) Validation);
 
@@ -154,7 +154,7 @@ impl FromStr for ValidationArg {
     }
 }
 
-/// A positive number, or that it is to be chosen.
+/// A positive number, or `auto`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum NumberArg {
     Auto,
@@ -177,15 +177,15 @@ impl FromStr for NumberArg {
 pub(crate) enum SearchArg {
     /// The gradient
     Auto,
-    /// Always the best next cut
+    /// Always add the best next cut
     Greedy,
-    /// The best cut to add or to remove, while that helps; may stop far from the best lifetimes
+    /// Add or remove the best cut while that lowers the error; may stop far from the best lifetimes
     GreedyBoth,
     /// Several cuts in one direction before deciding
     Lookahead,
-    /// One lifetime after the other, by factors
+    /// One lifetime after the other, multiplied by factors
     Coordinate,
-    /// Descent on the exact kernel, which is factorised again at each evaluation; then a common factor on the grid
+    /// Gradient descent on the exact kernel, with one factorisation per evaluation; then a common factor on the grid
     Gradient,
     /// Simultaneous perturbation
     Spsa,
@@ -193,7 +193,7 @@ pub(crate) enum SearchArg {
     Bayes,
 }
 
-/// Parameters of the models; each kind takes those that concern it.
+/// Parameters of the models; each kind of model uses some of them.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
     /// Number of trees [default: 100; kernel and grid: 50]
@@ -208,7 +208,7 @@ pub(crate) struct ModelArgs {
     /// One lifetime per input instead of tuned ones, in the model's scale (laplace: the table's units; grid: see --scale)
     #[arg(long, value_name = "λ,...", value_delimiter = ',', conflicts_with_all = ["lifetime", "search"], help_heading = "Model")]
     pub(crate) lifetimes: Option<Vec<f64>>,
-    /// How an automatic lifetime of trees is judged: hold-out (a fifth), a number of folds, or leave-one-out (densities)
+    /// How an automatic lifetime of trees is validated: hold-out (a fifth), a number of folds, or leave-one-out (densities)
     #[arg(long, default_value = "hold-out", value_name = "HOW", help_heading = "Model")]
     pub(crate) validation: ValidationArg,
     /// Ridge parameter δ² of the kernel models: a number, or auto [default: 1; laplace: auto]
@@ -220,16 +220,16 @@ pub(crate) struct ModelArgs {
     /// How the grid model searches for its lifetimes; laplace: auto tunes the whole kernel, gradient and coordinate the report's
     #[arg(long, value_enum, default_value = "auto", help_heading = "Model")]
     pub(crate) search: SearchArg,
-    /// Evaluations of the error that the search may take
+    /// Largest number of evaluations of the error in the search
     #[arg(long, value_name = "N", default_value_t = 400, help_heading = "Model")]
     pub(crate) budget: usize,
     /// Steps without a smaller error after which the search ends
     #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Model")]
     pub(crate) patience: usize,
-    /// Rows that a forest or density holds, the last ones; `learn` and `update` forget older ones [default: all]
+    /// Number of rows that a forest or density keeps, the last ones; `learn` and `update` forget older ones [default: all]
     #[arg(long, value_name = "N", conflicts_with = "max_rows", value_parser = at_least_one, help_heading = "Model")]
     pub(crate) window: Option<usize>,
-    /// Rows that a forest or density holds, a random sample that the order of the rows does not change [default: all]
+    /// Number of rows that a forest or density keeps, a random sample that does not depend on their order [default: all]
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Model")]
     pub(crate) max_rows: Option<usize>,
     /// Seed of all randomness: the same seed and data give the same model
@@ -243,12 +243,12 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
 }
 
 impl ModelArgs {
-    /// Whether a laplace model is the whole tuned kernel, not the report's with its lifetimes alone.
+    /// Whether a laplace model is the whole tuned kernel, not the report's kernel with only lifetimes tuned.
     pub(crate) fn tunes_whole_kernel(&self) -> bool {
         self.lifetime == LifetimeArg::Auto && self.search == SearchArg::Auto
     }
 
-    /// Refuses a rule for the rows held for a model that holds all rows.
+    /// Refuses a limit on rows for a model that always keeps all rows.
     pub(crate) fn check_rows_held(&self, kind: ModelKind) -> Outcome<()> {
         let is_given = self.window.is_some() || self.max_rows.is_some();
         if is_given && !matches!(kind, ModelKind::Forest | ModelKind::Density) {
@@ -259,7 +259,7 @@ impl ModelArgs {
         Ok(())
     }
 
-    /// Refuses lifetimes per input that a model cannot take.
+    /// Refuses lifetimes per input for models without them.
     pub(crate) fn check_lifetimes(&self, kind: ModelKind, preparation: &Preparation) -> Outcome<()> {
         let Some(lifetimes) = &self.lifetimes else { return Ok(()) };
         let of_numbers = preparation.task() == Some(Task::Regression);

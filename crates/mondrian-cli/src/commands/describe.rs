@@ -1,4 +1,4 @@
-//! `mondrian describe`: how a table is understood, before anything is fitted to it.
+//! `mondrian describe`: the interpretation of a table, before a model is fitted to it.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &DescribeArgs, screen: Screen) -> Outcome<()> {
         .collect();
     let exclude = unreadable.iter().map(|(name, _)| (*name).to_owned()).collect();
     let selection = Selection::new(&source, &ColumnChoice { exclude, ..ColumnChoice::default() })?;
-    // Means are taken over what is there; nothing is refused, missing cells are what one wants to see.
+    // Means are over the cells that are not missing; missing cells are reported, not refused.
     let summary = summarise(&source, &selection, Missing::Mean, MOST_CLASSES, screen)?;
     let width = summary.columns.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).clamp(6, 40);
     let mut text = format!("{}: {}, {} rows\n", source.place(), source.describe(), summary.n_rows);
@@ -105,7 +105,7 @@ fn object(column: &ColumnSummary, kind: Kind) -> Value {
     }
 }
 
-/// How many different texts, as far as they were counted.
+/// The number of different texts, up to the limit of counting.
 fn count(column: &ColumnSummary) -> String {
     if column.more_levels { format!("more than {MOST_CLASSES}") } else { column.levels.len().to_string() }
 }

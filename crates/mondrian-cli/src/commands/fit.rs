@@ -24,13 +24,16 @@ pub(crate) fn run(args: &FitArgs, screen: Screen) -> Outcome<()> {
         check_place(report)?;
         check_not_input(report, &inputs(args))?;
         if args.like.is_some() || is_standard(report) {
-            return Err(Failure::input("--report needs a file name, and does not go with --like", "use mondrian path"));
+            return Err(Failure::input(
+                "--report needs a file name and cannot be combined with --like",
+                "use mondrian path",
+            ));
         }
     }
     let _lock = ModelLock::take(&args.out)?;
     let fitted = match &args.like {
         Some(like) => alike(args, like, screen)?,
-        None => anew(args, screen)?,
+        None => fit_new(args, screen)?,
     };
     let features = fitted.record.preparation.features();
     let Facts(facts) = fitted.model.facts(&features);
@@ -49,13 +52,13 @@ pub(crate) fn run(args: &FitArgs, screen: Screen) -> Outcome<()> {
     let stage = Stage::new("saving");
     fitted.save(&args.out)?;
     drop(stage);
-    screen.say(text);
+    screen.message(text);
     if !is_standard(&args.out) {
-        screen.say(format!("wrote {}", args.out.display()));
+        screen.message(format!("wrote {}", args.out.display()));
     }
     object["timings"] = stages::timings();
     if args.timings {
-        screen.say(timings_text(&object["timings"]));
+        screen.message(timings_text(&object["timings"]));
     }
     screen.result("", &object)
 }
@@ -83,8 +86,8 @@ fn timings_text(timings: &Value) -> String {
     format!("time and memory\n{}", lines.join("\n"))
 }
 
-/// A new model with its own preparation.
-fn anew(args: &FitArgs, screen: Screen) -> Outcome<Fitted> {
+/// A new model with a new preparation.
+fn fit_new(args: &FitArgs, screen: Screen) -> Outcome<Fitted> {
     let opened = Opened::new(&args.data, args.model, &args.params, screen)?;
     if let Some(out) = &args.report {
         let _stage = Stage::new("reporting");
@@ -116,7 +119,8 @@ fn alike(args: &FitArgs, like: &std::path::Path, screen: Screen) -> Outcome<Fitt
     })?;
     fed.warn(screen);
     source.place().clone_into(&mut record.data);
-    let model = model.ok_or_else(|| Failure::input(format!("{}: no rows to learn", source.place()), "give some"))?;
+    let model = model
+        .ok_or_else(|| Failure::input(format!("{}: no rows to learn", source.place()), "give at least one row"))?;
     record.preparation.n_rows = 0;
     let mut fitted = Fitted { model, record };
     fitted.count(fed.n_rows);

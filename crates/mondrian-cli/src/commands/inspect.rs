@@ -1,4 +1,4 @@
-//! `mondrian inspect`: what is in a model file.
+//! `mondrian inspect`: the contents of a model file.
 
 use std::fmt::Write;
 
@@ -11,13 +11,13 @@ use crate::journal::{self, Entry, Identity};
 use crate::model::read_file;
 use crate::screen::Screen;
 
-/// Arrays listed for people; all are in the JSON.
+/// Number of arrays listed in the text; the JSON has all.
 const LISTED: usize = 12;
 
 pub(crate) fn run(args: &InspectArgs, screen: Screen) -> Outcome<()> {
     let bytes = read_file(&args.model)?;
     let archive = Archive::from_bytes(&bytes).map_err(|e| {
-        Failure::input(format!("{}: {e}", args.model.display()), "give a whole model file written by `mondrian fit`")
+        Failure::input(format!("{}: {e}", args.model.display()), "give a complete model file written by `mondrian fit`")
     })?;
     let params = parameters(&archive);
     let mut text = format!("{}\n", args.model.display());
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &InspectArgs, screen: Screen) -> Outcome<()> {
     let waiting = journal::pending(&args.model, Identity::of(&bytes))?.into_iter();
     let waiting = waiting.filter(|entry| matches!(entry, Entry::Row { .. })).count();
     if waiting > 0 {
-        let _ = writeln!(text, "  journal  {waiting} rows that the file does not hold yet");
+        let _ = writeln!(text, "  journal  {waiting} rows that are not yet in the file");
     }
     for (name, value) in &params {
         let _ = writeln!(text, "  {name}");
@@ -68,7 +68,7 @@ fn parameters(archive: &Archive) -> Map<String, Value> {
         .collect()
 }
 
-/// Indented lines, one per value; long lists cut short.
+/// Indented lines, one per value; long lists are truncated.
 fn describe(text: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Object(fields) => {

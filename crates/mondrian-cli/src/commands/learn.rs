@@ -1,4 +1,4 @@
-//! `mondrian learn`: rows as they come, each predicted and then learned, none lost once its line is printed.
+//! `mondrian learn`: each row of a stream is predicted and then learned; no row is lost once its line is printed.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -22,19 +22,19 @@ use crate::scores::{Scores, most_probable};
 use crate::screen::{Screen, check_stdout};
 use crate::table::{Kind, RowStream, TextRow, raw_row};
 
-/// Rows that may wait between the reader and the model.
+/// Capacity of the queue between the reader and the model.
 const WAITING: usize = 1024;
-/// Rows handled before their lines are printed, at most: as many as are there.
+/// Largest number of rows processed before their lines are printed.
 const TURN: usize = 256;
-/// Intervals are calibrated anew when so many rows were learned: one in so many of those held.
+/// Intervals are recalibrated when the number of rows has grown by one over this number.
 const CALIBRATED_AFTER: usize = 20;
 
-/// What the reader's thread sends.
+/// Messages of the reader's thread.
 enum Message {
     Row(TextRow),
     End,
     Failed(Failure),
-    /// A signal: only there to wake the receiver.
+    /// A signal, which only wakes the receiver.
     Stop,
 }
 
@@ -47,12 +47,12 @@ struct Learner<'a> {
     journal: Option<Journal>,
     lock: ModelLock,
     scores: Scores,
-    /// Classes known, journalled ones included.
+    /// Known classes, including those in the journal.
     n_classes: usize,
     n_learned: u64,
     n_seen: u64,
     n_dropped: u64,
-    /// That of intervals, and the number of learned rows until which it is held.
+    /// The calibration of intervals, and the number of learned rows up to which it is used.
     calibration: Option<(ForestCalibration, u64)>,
     saved: Instant,
     args: &'a LearnArgs,
@@ -102,21 +102,21 @@ pub(crate) fn run(args: &LearnArgs, screen: Screen) -> Outcome<()> {
         json: screen.json,
     };
     if args.window.is_some() {
-        // Rows of the journal are learned by the model of the file: it must know the window before the first of them.
+        // Rows of the journal are learned by the model of the file: its window must be set before the first of them.
         learner.checkpoint()?;
     }
     let stop = Arc::new(AtomicBool::new(false));
     let rows = read_in_background(args, learner.names.clone(), &place, &stop)?;
     let outcome = learner.follow(&rows, &stop, &place);
-    // Whatever ended the stream: what was learned is saved, and then what was wrong is said.
+    // However the stream ended, the model is saved first; then the error is reported.
     let (n_learned, n_seen) = (learner.n_learned, learner.n_seen);
     let line = (learner.scores.n() > 0).then(|| learner.scores.line(args.coverage));
     let total = learner.finish()?;
     outcome?;
     if let Some(line) = line {
-        screen.say(format!("each row predicted before it was learned: {line}"));
+        screen.message(format!("each row predicted before it was learned: {line}"));
     }
-    screen.say(format!("learned {n_learned} of {n_seen} rows, {total} in all; wrote {}", args.model.display()));
+    screen.message(format!("learned {n_learned} of {n_seen} rows, {total} in all; wrote {}", args.model.display()));
     if screen.json {
         let done = json!({ "done": true, "learned": n_learned, "seen": n_seen, "rows": total, "out": args.model });
         crate::screen::print_line(&done.to_string()).or_else(|failure| match failure {
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &LearnArgs, screen: Screen) -> Outcome<()> {
     Ok(())
 }
 
-/// Starts the thread that reads rows, so that signals are heard while it waits for one.
+/// Starts the thread that reads rows, so that signals are handled while it waits for input.
 fn read_in_background(
     args: &LearnArgs,
     names: Vec<String>,
@@ -138,14 +138,14 @@ fn read_in_background(
     let (woken, stop) = (sender.clone(), Arc::clone(stop));
     interrupt::on_stop(move || {
         stop.store(true, Ordering::Relaxed);
-        // A full channel needs no waking.
+        // A full channel wakes the receiver anyway.
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = woken.try_send(Message::Stop) {}
     });
     let separator = args.separator()?;
     let place = place.to_owned();
     let path = args.rows.clone();
     if !is_standard(&path) {
-        // Said at once, and not from the thread.
+        // Reported immediately, and not from the thread.
         std::fs::File::open(&path).map_err(|e| Failure::reading(&path, &e))?;
     }
     std::thread::spawn(move || {
@@ -156,7 +156,7 @@ fn read_in_background(
                 .map_err(|e| Failure::reading(&path, &e))
                 .and_then(|file| send_rows(file, names, separator, &place, &sender))
         };
-        // The receiver may be gone: then the message is not needed.
+        // If the receiver has been dropped, the message is not needed.
         let _ = sender.send(ended.map_or_else(Message::Failed, |()| Message::End));
     });
     Ok(receiver)
@@ -179,7 +179,7 @@ fn send_rows(
 }
 
 impl Learner<'_> {
-    /// Handles rows until the stream ends, fails or a signal comes.
+    /// Processes rows until the stream ends, fails or a signal arrives.
     fn follow(&mut self, rows: &Receiver<Message>, stop: &AtomicBool, place: &str) -> Outcome<()> {
         let mut out = io::stdout().lock();
         if !self.json {
@@ -206,7 +206,7 @@ impl Learner<'_> {
                 let more = end.is_none() && n < TURN && !stop.load(Ordering::Relaxed);
                 next = if more { rows.try_recv().ok() } else { None };
             }
-            // The journal first: a line that is seen is a row that is kept.
+            // Write the journal first: a row whose line is printed must not be lost.
             if let Some(journal) = &mut self.journal {
                 journal.flush()?;
             }
@@ -231,7 +231,7 @@ impl Learner<'_> {
         let has_target = self.fitted.record.preparation.target.is_none() || cells.last().is_some_and(Option::is_some);
         let mut batch = raw_row(cells, &self.kinds, &self.names, self.n_seen, place)?;
         if !has_target {
-            // A row without its target is predicted only: a stand-in takes its place while inputs are prepared.
+            // A row without a target is only predicted: a placeholder is used while inputs are prepared.
             self.stand_in(&mut batch);
         }
         let prepared = self.preparer.prepare(&batch)?;
@@ -285,7 +285,7 @@ impl Learner<'_> {
         }
     }
 
-    /// Classes that have just been met: into the journal, before the row that brought them, and into the record.
+    /// Adds new classes to the journal, before their first row, and to the record.
     fn name_new_classes(&mut self) {
         let Some(classes) = self.preparer.classes().filter(|classes| classes.len() > self.n_classes) else { return };
         for class in &classes[self.n_classes..] {
@@ -389,7 +389,7 @@ impl Learner<'_> {
         if let Some(journal) = &mut self.journal {
             journal.flush()?;
         }
-        // Rows that an earlier process journalled are in the model too.
+        // Rows from the journal of an earlier process are in the model too.
         self.fitted.save(&self.args.model)?;
         drop(self.lock);
         Ok(total)

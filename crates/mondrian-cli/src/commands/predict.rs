@@ -1,4 +1,4 @@
-//! `mondrian predict` and `mondrian evaluate`: a model and a table in; predictions, or how good they are, out.
+//! `mondrian predict` and `mondrian evaluate`: a model and a table in; predictions, or their scores, out.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -14,7 +14,7 @@ use crate::save::{AtomicFile, check_not_input, is_standard};
 use crate::scores::{Scores, most_probable};
 use crate::screen::Screen;
 
-/// Coverages that `evaluate` looks at besides the one asked for.
+/// Coverages that `evaluate` reports besides the requested one.
 const COVERAGES: [f64; 4] = [0.5, 0.8, 0.9, 0.95];
 
 pub(crate) fn run(args: &PredictArgs, screen: Screen) -> Outcome<()> {
@@ -51,14 +51,14 @@ pub(crate) fn run(args: &PredictArgs, screen: Screen) -> Outcome<()> {
     progress.finish();
     lines.finish()?;
     if n_empty > 0 {
-        screen.say(format!("{n_empty} rows with missing cells have empty predictions"));
+        screen.message(format!("{n_empty} rows with missing cells have empty predictions"));
     }
     unseen.warn(screen);
     if scores.n() > 0 {
-        screen.say(scores.line(args.coverage));
+        screen.message(scores.line(args.coverage));
     }
     if !is_standard(&args.out) {
-        screen.say(format!("{n_rows} predictions in {}", args.out.display()));
+        screen.message(format!("{n_rows} predictions in {}", args.out.display()));
         let mut object =
             json!({ "rows": n_rows, "empty": n_empty, "unseen_categories": unseen.n_cells, "out": args.out });
         if scores.n() > 0 {
@@ -109,20 +109,20 @@ pub(crate) fn evaluate(args: &EvaluateArgs, screen: Screen) -> Outcome<()> {
         progress.set(rows.position());
     }
     progress.finish();
-    let asked = coverages.iter().position(|c| *c == args.coverage).unwrap_or(0);
-    if scores[asked].n() == 0 {
+    let requested = coverages.iter().position(|c| *c == args.coverage).unwrap_or(0);
+    if scores[requested].n() == 0 {
         return Err(Failure::input(
-            format!("{}: no row has a target that the model knows", source.place()),
+            format!("{}: no row has a target known to the model", source.place()),
             "give a table with the target's column filled in",
         ));
     }
     let classes = lines_classes(&fitted);
-    let mut object = scores[asked].figures(args.coverage, &classes);
-    let mut text = scores[asked].line(args.coverage);
-    if scores[asked].coverage().is_some() {
+    let mut object = scores[requested].figures(args.coverage, &classes);
+    let mut text = scores[requested].line(args.coverage);
+    if scores[requested].coverage().is_some() {
         let shares: Vec<(f64, f64)> =
             coverages.iter().zip(&scores).filter_map(|(c, s)| Some((*c, s.coverage()?))).collect();
-        let _ = write!(text, "\n  intervals of   hold");
+        let _ = write!(text, "\n  intervals of  cover");
         for (nominal, held) in &shares {
             let _ = write!(text, "\n  {:>10.1} % {:>5.1} %", 100.0 * nominal, 100.0 * held);
         }
@@ -131,13 +131,13 @@ pub(crate) fn evaluate(args: &EvaluateArgs, screen: Screen) -> Outcome<()> {
     object["dropped"] = json!(n_dropped);
     object["unseen_categories"] = json!(unseen.n_cells);
     if n_dropped > 0 {
-        screen.say(format!("{n_dropped} rows with missing cells were left out"));
+        screen.message(format!("{n_dropped} rows with missing cells were skipped"));
     }
     unseen.warn(screen);
     screen.result(&text, &object)
 }
 
-/// Lines of predictions on their way out.
+/// A writer of lines of predictions.
 struct Lines {
     out: AtomicFile,
     classes: Vec<String>,
@@ -161,7 +161,7 @@ impl Lines {
         writeln!(self.out, "{line}").map_err(|e| self.out.failure(&e))
     }
 
-    /// One line per row of the file, empty cells for dropped rows, so that lines and rows go together.
+    /// One line per row of the file, empty cells for dropped rows, so that lines correspond to rows.
     fn batch(&mut self, batch: &Prepared, before: u64, answer: &Answer) -> Outcome<()> {
         let mut used = batch.rows.iter().enumerate().peekable();
         for row in 0..batch.n_read {

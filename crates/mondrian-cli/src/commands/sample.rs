@@ -27,9 +27,9 @@ pub(crate) fn run(args: &SampleArgs, screen: Screen) -> Outcome<()> {
         partition.lifetime(),
         args.seed
     );
-    screen.say(&text);
+    screen.message(&text);
     if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
-        screen.say(format!("wrote {}", out.display()));
+        screen.message(format!("wrote {}", out.display()));
     }
     let cuts: Vec<_> = partition
         .nodes()
@@ -88,7 +88,7 @@ fn picture(args: &SampleArgs) -> Picture {
     picture
 }
 
-/// In which form a drawing is written: settled before any work is done.
+/// The format of a drawing: determined before any work is done.
 enum Form {
     Svg,
     Png,

@@ -13,7 +13,7 @@ use crate::prepare::{Besides, Prepared, PreparedRows, Task};
 use crate::save::{check_not_input, check_place, write_file};
 use crate::screen::Screen;
 
-/// The note of a domain that holds how rows are prepared.
+/// The note of a domain with the preparation of rows.
 const NOTE: &str = "program";
 /// Rows that are summarized at once: the more, the fewer summaries are merged.
 const ROWS_AT_ONCE: usize = 1 << 18;
@@ -57,11 +57,11 @@ fn make_domain(args: &SummarizeArgs, screen: Screen) -> Outcome<()> {
     let text = serde_json::to_string(&record).map_err(|error| Failure::Other(error.to_string()))?;
     let domain = domain.note(NOTE, &text);
     let json = domain.to_json()?;
-    // What is written can be read.
+    // Check that the written domain can be read.
     TrainingDomain::from_json(&json)?;
     write_file(&args.out, json.as_bytes())?;
     let lifetime = domain.lifetime().get();
-    screen.say(format!("{} rows, lifetime {lifetime}; wrote {}", moments.n_rows(), args.out.display()));
+    screen.message(format!("{} rows, lifetime {lifetime}; wrote {}", moments.n_rows(), args.out.display()));
     screen.result("", &json!({ "rows": moments.n_rows(), "lifetime": lifetime, "out": args.out }))
 }
 
@@ -105,12 +105,12 @@ fn part(args: &SummarizeArgs, place: &Path, screen: Screen) -> Outcome<()> {
         take(&mut waiting)?;
     }
     fed.warn(screen);
-    let summary =
-        summary.ok_or_else(|| Failure::input(format!("{}: no rows to summarize", source.place()), "give some"))?;
+    let summary = summary
+        .ok_or_else(|| Failure::input(format!("{}: no rows to summarize", source.place()), "give at least one row"))?;
     let bytes = summary.to_bytes()?;
     write_file(&args.out, &bytes)?;
     let (n_rows, n_cells) = (summary.n_rows(), summary.n_cells());
-    screen.say(format!("{n_rows} rows, {n_cells} cells, {} bytes; wrote {}", bytes.len(), args.out.display()));
+    screen.message(format!("{n_rows} rows, {n_cells} cells, {} bytes; wrote {}", bytes.len(), args.out.display()));
     screen.result("", &json!({ "rows": n_rows, "cells": n_cells, "bytes": bytes.len(), "out": args.out }))
 }
 
@@ -123,25 +123,25 @@ fn read_domain(place: &Path) -> Outcome<(TrainingDomain, Record)> {
     Ok((domain, record))
 }
 
-/// How the rows of a domain are prepared.
+/// The preparation of the rows of a domain.
 fn record_of(domain: &TrainingDomain) -> Outcome<Record> {
     let note = domain.notes().get(NOTE).and_then(|text| serde_json::from_str::<Record>(text).ok());
     let hint = "make the domain with mondrian summarize --make-domain";
-    let record = note.ok_or_else(|| Failure::input("the domain does not say how rows are prepared", hint))?;
+    let record = note.ok_or_else(|| Failure::input("the domain has no preparation of rows", hint))?;
     record.preparation.check()?;
     if record.preparation.n_features() != domain.n_dims() {
-        return Err(Failure::input("the domain and how it prepares rows contradict each other", hint));
+        return Err(Failure::input("the domain and its preparation of rows are inconsistent", hint));
     }
     Ok(record)
 }
 
-/// Whether a file holds a summary.
+/// Whether a file contains a summary.
 pub(super) fn is_summary(path: &Path) -> Outcome<bool> {
     let bytes = std::fs::read(path).map_err(|error| Failure::reading(path, &error))?;
     Ok(Archive::from_bytes(&bytes).is_ok_and(|archive| archive.kind() == Summary::KIND))
 }
 
-/// The summary of all rows of several, or the forest that it is finished to.
+/// The merged summary of several, or its finished forest.
 pub(super) fn merge(args: &MergeArgs, screen: Screen) -> Outcome<()> {
     let mut all: Option<Summary> = None;
     for path in &args.files {
@@ -170,6 +170,6 @@ pub(super) fn merge(args: &MergeArgs, screen: Screen) -> Outcome<()> {
     } else {
         write_file(&args.out, &summary.to_bytes()?)?;
     }
-    screen.say(format!("{n_rows} rows in all; wrote {}", args.out.display()));
+    screen.message(format!("{n_rows} rows in all; wrote {}", args.out.display()));
     screen.result("", &json!({ "rows": n_rows, "cells": n_cells, "out": args.out }))
 }

@@ -1,4 +1,4 @@
-//! `mondrian update`, `mondrian forget` and `mondrian merge`: forests that learn more, or less.
+//! `mondrian update`, `mondrian forget` and `mondrian merge`: learning, forgetting and merging of saved forests.
 
 use std::path::Path;
 
@@ -23,9 +23,9 @@ pub(crate) fn update(args: &UpdateArgs, screen: Screen) -> Outcome<()> {
     fitted.save(&out)?;
     fed.warn(screen);
     if n_new > 0 {
-        screen.say(format!("{n_new} new classes"));
+        screen.message(format!("{n_new} new classes"));
     }
-    screen.say(format!("learned {} rows, {total} in all; wrote {}", fed.n_rows, out.display()));
+    screen.message(format!("learned {} rows, {total} in all; wrote {}", fed.n_rows, out.display()));
     let mut object =
         json!({ "learned": fed.n_rows, "rows": total, "unseen_categories": fed.unseen.n_cells, "out": out });
     object["dropped"] = json!(fed.n_dropped);
@@ -33,7 +33,7 @@ pub(crate) fn update(args: &UpdateArgs, screen: Screen) -> Outcome<()> {
     screen.result("", &object)
 }
 
-/// Unlearns the rows of a table from a saved forest.
+/// Forgets the rows of a table in a saved forest.
 pub(crate) fn forget(args: &ForgetArgs, screen: Screen) -> Outcome<()> {
     let besides = Besides { target: TargetUse::Learn, ..Besides::default() };
     let with = ("forget rows", Model::forget);
@@ -42,11 +42,11 @@ pub(crate) fn forget(args: &ForgetArgs, screen: Screen) -> Outcome<()> {
     fitted.record.preparation.n_rows = left;
     let out = lock.path().to_path_buf();
     fitted.save(&out)?;
-    screen.say(format!("forgot {} rows, {left} are left; wrote {}", fed.n_rows, out.display()));
+    screen.message(format!("forgot {} rows, {left} are left; wrote {}", fed.n_rows, out.display()));
     screen.result("", &json!({ "forgotten": fed.n_rows, "rows": left, "out": out }))
 }
 
-/// Loads a model, hands it all rows of a table, and returns it with the right to write it.
+/// Loads a model, applies a method to all rows of a table, and returns it with the lock of its file.
 fn change(
     given: &ModelAndTable,
     out: Option<&Path>,
@@ -57,10 +57,10 @@ fn change(
     let out = out.unwrap_or(&given.model);
     check_place(out)?;
     check_not_input(out, &[&given.read.data])?;
-    // Before the model is read: what another process learns meanwhile would be lost.
+    // Before the model is read: otherwise rows learned by another process meanwhile would be lost.
     let lock = ModelLock::take(out)?;
     let Fitted { mut model, record } = Fitted::load(&given.model)?;
-    // Before the table is looked at: missing cells are no reason where no table would do.
+    // Before the table is read: a model that cannot learn is the error to report, not a missing cell.
     model.check_online_for(what)?;
     let source = given.read.open()?;
     let missing = given.missing.missing.unwrap_or(record.preparation.missing);
@@ -69,7 +69,7 @@ fn change(
     Ok((Fitted { model, record }, fed, lock))
 }
 
-/// Names the classes that were new; how many.
+/// Reports the new classes and returns their number.
 pub(crate) fn add_classes(fitted: &mut Fitted, classes: Option<&[String]>) -> usize {
     let known = fitted.record.preparation.target.as_mut().and_then(|target| target.classes.as_mut());
     let (Some(known), Some(classes)) = (known, classes) else { return 0 };
@@ -78,7 +78,7 @@ pub(crate) fn add_classes(fitted: &mut Fitted, classes: Option<&[String]>) -> us
     new.len()
 }
 
-/// The forest, or the summary, of all rows of several.
+/// Merges several forests, or several summaries.
 pub(crate) fn merge(args: &MergeArgs, screen: Screen) -> Outcome<()> {
     check_place(&args.out)?;
     check_not_input(&args.out, &args.files.iter().map(std::path::PathBuf::as_path).collect::<Vec<_>>())?;
@@ -88,7 +88,7 @@ pub(crate) fn merge(args: &MergeArgs, screen: Screen) -> Outcome<()> {
     }
     if args.finish || args.files.len() < 2 {
         let hint = "give two models or more, or summaries with --finish";
-        return Err(Failure::input("--finish is for summaries, and one model is merged already", hint));
+        return Err(Failure::input("--finish is for summaries; merging models needs at least two", hint));
     }
     let mut first = Fitted::load(&args.files[0])?;
     for path in &args.files[1..] {
@@ -106,6 +106,6 @@ pub(crate) fn merge(args: &MergeArgs, screen: Screen) -> Outcome<()> {
     }
     let total = first.record.preparation.n_rows;
     first.save(&args.out)?;
-    screen.say(format!("{total} rows in all; wrote {}", args.out.display()));
+    screen.message(format!("{total} rows in all; wrote {}", args.out.display()));
     screen.result("", &json!({ "rows": total, "out": args.out }))
 }

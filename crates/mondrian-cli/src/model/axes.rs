@@ -1,4 +1,4 @@
-//! The report's Laplace kernel, one lifetime per input alone: `--lifetime λ`, `--search gradient` or `coordinate`.
+//! The report's Laplace kernel, with only one lifetime per input: `--lifetime λ`, `--search gradient` or `coordinate`.
 
 use mondrian::LifetimesChoice;
 use mondrian::internals::laplace::Method;
@@ -19,7 +19,7 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     fit_rows(training, rows.points(training.preparation)?, &rows.y, args, screen)
 }
 
-/// Refuses what the exact kernel cannot fit, before rows are read.
+/// Refuses tables that the exact kernel cannot fit, before rows are read.
 fn check(training: &Training<'_>) -> Outcome<()> {
     if training.preparation.task() != Some(Task::Regression) {
         return Err(Failure::input(
@@ -30,7 +30,7 @@ fn check(training: &Training<'_>) -> Outcome<()> {
     let most = LaplaceKernelRidgeParams::default().exact_rows;
     if training.summary.n_used > most as u64 {
         return Err(Failure::input(
-            format!("{} rows are more than the {most} of an exact solve", training.summary.n_used),
+            format!("{} rows exceed the limit of {most} for an exact solve", training.summary.n_used),
             "use --model forest",
         ));
     }
@@ -55,7 +55,7 @@ pub(crate) fn fit_rows(
         SearchArg::Coordinate => Method::Coordinate,
         _ => {
             return Err(Failure::input(
-                "a laplace model has no such --search",
+                "a laplace model does not support this --search",
                 "use auto (the whole kernel), gradient or coordinate (lifetimes alone)",
             ));
         }
@@ -85,7 +85,7 @@ pub(crate) fn fit_at(
     Ok(params.fit(points, y)?)
 }
 
-/// α where it is given; none: it is tuned.
+/// The given α; `None` if it is tuned.
 fn fixed_alpha(args: &ModelArgs) -> Option<f64> {
     match args.alpha {
         None | Some(NumberArg::Auto) => None,

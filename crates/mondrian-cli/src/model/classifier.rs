@@ -12,13 +12,13 @@ use crate::prepare::Preparation;
 use crate::screen::Screen;
 use crate::stages::Stage;
 
-/// The parameters that the command line asks for.
+/// The parameters of the command line.
 pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<ClassificationParams> {
     let (forest, gamma) = (forest::forest_params(training, args)?, forest::gamma(args));
     Ok(ClassificationParams { forest, gamma, ..ClassificationParams::default() })
 }
 
-/// How many classes the target has.
+/// The number of classes of the target.
 pub(crate) fn n_classes(preparation: &Preparation) -> usize {
     preparation.target.as_ref().and_then(|t| t.classes.as_ref()).map_or(0, Vec::len)
 }
@@ -41,7 +41,7 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
         let _stage = Stage::new("choosing the lifetime");
         let points = rows.points(training.preparation)?;
         let labels = rows.classes();
-        // Of all rows, however few are held.
+        // From all rows, even if only some are kept.
         let params = params.clone().window(None).max_rows(None);
         let tuned = screen.watch("choosing", |progress| {
             params.fit_with(points, &labels, FitOptions::watched(progress.part(0.0, 1.0)))

@@ -1,4 +1,4 @@
-//! Densities: how likely a row is.
+//! Densities.
 
 use mondrian::{DensityForest, DensityParams};
 use mondrian::{Error, FitOptions, ForestParams, Points, Progress};
@@ -9,7 +9,7 @@ use crate::args::ModelArgs;
 use crate::failure::{Failure, Outcome};
 use crate::screen::Screen;
 
-/// The parameters that the command line asks for; the box is the data's with a margin.
+/// The parameters of the command line; the box is that of the data with a margin.
 pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<DensityParams> {
     let forest = ForestParams { bounds: None, ..forest::forest_params(training, args)? };
     Ok(DensityParams { gamma: forest::gamma(args), ..DensityParams::from(forest) })
@@ -21,7 +21,7 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
     fitted(training, &params, points, ("fitting", screen))
 }
 
-/// Fits and shows progress under a word. A column of one value, along which there is no volume, is named.
+/// Fits with a labelled progress bar. The error for a column with only one value, which has no volume, names it.
 pub(crate) fn fitted(
     training: &Training<'_>,
     params: &DensityParams,
@@ -33,7 +33,7 @@ pub(crate) fn fitted(
         Error::ZeroWidth { dim, .. } => {
             let (place, name) = (training.source.place(), training.preparation.column_of(dim));
             Failure::input(
-                format!("{place}: column {name:?} has one value only, and no density"),
+                format!("{place}: column {name:?} has only one value and therefore no density"),
                 format!("leave it out: --exclude {name:?}"),
             )
         }

@@ -18,11 +18,11 @@ use crate::prepare::Prepared;
 use crate::screen::Screen;
 use crate::stages::Stage;
 
-/// Rows on which an automatic lifetime is chosen, at most: every so many rows of the table.
+/// Largest number of rows on which an automatic lifetime is chosen, at equal steps of the table.
 const TUNING_ROWS: u64 = 40_000;
 
-/// The parameters that the command line asks for, on the box of the whole table: known before the first row is learned,
-/// so that batches give the model of one big fit.
+/// The parameters of the command line, on the box of the whole table: known before the first row is learned, so that
+/// batches give the model of one fit.
 pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<RegressionParams> {
     Ok(RegressionParams {
         forest: forest_params(training, args)?,
@@ -42,7 +42,7 @@ pub(super) fn gamma(args: &ModelArgs) -> GammaChoice {
     }
 }
 
-/// What all forests share. Inputs are scaled already, so the measure is plain length.
+/// Parameters shared by all forests. Inputs are scaled already, so the measure is plain length.
 pub(crate) fn forest_params(training: &Training<'_>, args: &ModelArgs) -> Outcome<ForestParams> {
     let (lower, upper) = training.preparation.bounds(training.summary);
     Ok(ForestParams {
@@ -82,11 +82,11 @@ pub(super) fn fit(training: &Training<'_>, args: &ModelArgs, screen: Screen) -> 
         None => at_first,
     };
     let sowing = sowing.ok_or(mondrian::Error::NotFitted)?.to_lifetime(lifetime);
-    screen.say(format!("growing {n_trees} trees to lifetime {lifetime}"));
+    screen.message(format!("growing {n_trees} trees to lifetime {lifetime}"));
     Ok(growing(n_trees, screen, |progress| sowing.grow(progress))?)
 }
 
-/// After so many trees, what growing them left free goes back to the system.
+/// Number of trees after which free memory is returned to the system.
 const TREES_A_SWEEP: usize = 8;
 
 /// Grows trees under a progress bar.
@@ -121,7 +121,7 @@ fn choose_lifetime(
 ) -> Outcome<Lifetime> {
     let _stage = Stage::new("choosing the lifetime");
     let points = sample.points(training.preparation)?;
-    // Of all rows, however few are held.
+    // From all rows, even if only some are kept.
     let params = params.clone().window(None).max_rows(None);
     let model = screen.watch("choosing", |progress| {
         params.fit_with(points, &sample.y, FitOptions::watched(progress.part(0.0, 1.0)))
@@ -129,8 +129,8 @@ fn choose_lifetime(
     Ok(model.lifetime())
 }
 
-/// Every so many rows of the table, at most [`TUNING_ROWS`], kept while all are read: a pass of their own would read the table once
-/// more.
+/// Rows at equal steps of the table, at most [`TUNING_ROWS`], kept while all are read: a separate pass would read the
+/// table once more.
 pub(super) struct TuningSample {
     pub(super) rows: Prepared,
     stride: u64,

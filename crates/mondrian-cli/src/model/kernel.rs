@@ -13,13 +13,13 @@ use crate::failure::{Failure, Outcome};
 use crate::prepare::Task;
 use crate::screen::Screen;
 
-/// Features at which the path of an automatic lifetime stops: what a path over all cuts can afford.
+/// Number of features at which the path of an automatic lifetime stops: the limit of a path over all cuts.
 const MOST_FEATURES: usize = 2000;
 
 /// The shortest lifetime that a path may end at is 4 halved half as often.
 const MOST_HALVINGS: i32 = 44;
 
-/// The parameters that the command line asks for; an automatic lifetime is the library's choice.
+/// The parameters of the command line; an automatic lifetime is chosen by the library.
 pub(crate) fn params(training: &Training<'_>, args: &ModelArgs) -> Outcome<KernelRidgeParams> {
     if training.preparation.task() != Some(Task::Regression) {
         return Err(Failure::input("the kernel model predicts numbers, not classes", "use --model forest"));
@@ -37,7 +37,7 @@ fn trees(training: &Training<'_>, args: &ModelArgs) -> Outcome<ForestParams> {
     Ok(ForestParams { n_trees: args.trees.unwrap_or(50), ..forest::forest_params(training, args)? })
 }
 
-/// How far a path goes: to the lifetime asked for, or the largest power of √2 whose features it can afford.
+/// The end of a path: the requested lifetime, or the largest power of √2 whose number of features is within the limit.
 pub(crate) fn terminal(training: &Training<'_>, args: &ModelArgs, points: Points<'_>) -> Outcome<Lifetime> {
     if let LifetimeArg::Fixed(lifetime) = args.lifetime {
         return Ok(lifetime);
@@ -47,7 +47,7 @@ pub(crate) fn terminal(training: &Training<'_>, args: &ModelArgs, points: Points
         let half = if halvings % 2 == 1 { std::f64::consts::FRAC_1_SQRT_2 } else { 1.0 };
         Lifetime::new(4.0 * 0.5_f64.powi(halvings / 2) * half)
     };
-    // Features grow with the lifetime: the first of these that is affordable lies between two that are known.
+    // The number of features grows with the lifetime, so the limit is found by bisection.
     let (mut too_many, mut affordable) = (-1, MOST_HALVINGS);
     while affordable - too_many > 1 {
         let middle = i32::midpoint(too_many, affordable);

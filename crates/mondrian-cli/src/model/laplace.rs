@@ -24,7 +24,7 @@ fn tuning(args: &ModelArgs) -> KernelTuning {
     };
     let tuned = KernelTuning { alpha, seed: args.seed, threads: threads(), ..KernelTuning::default() };
     let Some(lifetimes) = args.lifetimes.clone() else { return tuned };
-    // The report's kernel: lifetimes alone, α tuned.
+    // The report's kernel: only lifetimes and α tuned.
     let (metric, measure) = (KernelMetric::None, KernelMeasure::Uniform);
     KernelTuning { lifetimes: Some(lifetimes), metric, measure, ..tuned }
 }
@@ -80,7 +80,7 @@ pub(crate) fn inputs(importances: &[f64], lifetimes: &[f64], ranks: &[f64], feat
     json!(ranked(importances).into_iter().map(one).collect::<Vec<_>>())
 }
 
-/// How many rows were solved, if not by one factorisation.
+/// The solver, if not one factorisation.
 fn solver(report: &SolverReport) -> Vec<(&'static str, Value)> {
     let Some(local) = report.local else { return Vec::new() };
     vec![("solver", json!(report.used.name())), ("neighbours", json!(local.n_neighbors))]
@@ -88,12 +88,12 @@ fn solver(report: &SolverReport) -> Vec<(&'static str, Value)> {
 
 pub(super) fn facts_of_numbers(model: &LaplaceRegressor, features: &[String]) -> Facts {
     let mut facts = Vec::new();
-    if let Some(worth) = model.leave_one_out().first() {
+    if let Some(leave_one_out) = model.leave_one_out().first() {
         facts.extend([
-            ("leave_one_out_rmse", json!(worth.rmse)),
-            ("rmse_of_predicting_the_mean", json!(worth.rmse_of_mean)),
-            ("leave_one_out_mae", json!(worth.mae)),
-            ("leave_one_out_r2", json!(worth.r2())),
+            ("leave_one_out_rmse", json!(leave_one_out.rmse)),
+            ("rmse_of_predicting_the_mean", json!(leave_one_out.rmse_of_mean)),
+            ("leave_one_out_mae", json!(leave_one_out.mae)),
+            ("leave_one_out_r2", json!(leave_one_out.r2())),
         ]);
     }
     facts.extend(solver(model.solver()));
@@ -108,12 +108,12 @@ pub(super) fn facts_of_numbers(model: &LaplaceRegressor, features: &[String]) ->
 }
 
 pub(super) fn facts_of_classes(model: &LaplaceClassifier, features: &[String]) -> Facts {
-    let worth = model.leave_one_out();
+    let leave_one_out = model.leave_one_out();
     Facts(vec![
         ("classes", json!(model.n_classes())),
-        ("leave_one_out_accuracy", json!(worth.accuracy)),
-        ("leave_one_out_log_loss", json!(worth.log_loss)),
-        ("log_loss_of_predicting_shares", json!(worth.log_loss_of_shares)),
+        ("leave_one_out_accuracy", json!(leave_one_out.accuracy)),
+        ("leave_one_out_log_loss", json!(leave_one_out.log_loss)),
+        ("log_loss_of_predicting_shares", json!(leave_one_out.log_loss_of_shares)),
         ("alpha", json!(model.alpha())),
         ("exponent", exponent(model.exponent(), &model.metric())),
         ("evaluations", json!(model.trajectory().len())),
@@ -121,7 +121,7 @@ pub(super) fn facts_of_classes(model: &LaplaceClassifier, features: &[String]) -
     ])
 }
 
-/// The exponent of the metric's term, where there is one.
+/// The exponent of the metric's term, if there is one.
 fn exponent(exponent: f64, metric: &Matrix) -> Value {
     if metric.n_rows() == 0 { Value::Null } else { json!(exponent) }
 }

@@ -1,4 +1,4 @@
-//! The models behind one face: fitted, saved, loaded, asked.
+//! One interface to all models: fit, save, load, predict.
 
 pub(crate) mod axes;
 pub(crate) mod classifier;
@@ -43,7 +43,7 @@ const ATTEMPTS: usize = 20;
 pub(crate) enum Model {
     Laplace(Box<LaplaceRegressor>),
     LaplaceClasses(Box<LaplaceClassifier>),
-    /// The report's kernel: lifetimes alone.
+    /// The report's kernel: only lifetimes tuned.
     Axes(LaplaceKernelRidge),
     Forest(RegressionForest),
     Classifier(ClassificationForest),
@@ -52,7 +52,7 @@ pub(crate) enum Model {
     Density(Box<DensityForest>),
 }
 
-/// What the program keeps beside the model: enough to predict from raw rows and to fit again.
+/// The program's record in the model file: enough to predict from raw rows and to fit again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) preparation: Preparation,
@@ -68,7 +68,7 @@ pub(crate) struct Fitted {
     pub(crate) record: Record,
 }
 
-/// What a model says about some rows.
+/// Predictions for some rows.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
     /// One number: the mean, or a log density.
@@ -79,11 +79,11 @@ pub(crate) enum Answer {
     Classes(Vec<f64>),
 }
 
-/// What is worth saying about a fitted model, for people and machines.
+/// Facts about a fitted model, for text and JSON.
 pub(crate) struct Facts(pub(crate) Vec<(&'static str, Value)>);
 
 impl Facts {
-    /// With the number of rows that the model holds, where there is one.
+    /// With the number of rows that the model keeps, if it is limited.
     fn rows_held(mut self, params: &ForestParams) -> Self {
         for (name, n_rows) in [("window", params.window), ("max_rows", params.max_rows)] {
             self.0.extend(n_rows.map(|n_rows| (name, json!(n_rows))));
@@ -153,7 +153,7 @@ impl Model {
         }
     }
 
-    /// Predictions with intervals of several coverages, where it has intervals.
+    /// Predictions with intervals of several coverages, if it has intervals.
     pub(crate) fn predict_at(&self, rows: Inputs<'_>, coverages: &[f64]) -> Outcome<Vec<Answer>> {
         let model = match self {
             Self::Forest(model) => model,
@@ -209,7 +209,7 @@ impl Model {
         }
     }
 
-    /// Unlearns rows that it has learned.
+    /// Forgets rows that it has learned.
     pub(crate) fn forget(&mut self, points: Points<'_>, rows: &Prepared) -> Outcome<()> {
         match self {
             Self::Forest(model) => Ok(model.forget(points, &rows.y)?),
@@ -221,7 +221,7 @@ impl Model {
         }
     }
 
-    /// Learns what another model has learned.
+    /// Merges another model.
     pub(crate) fn merge(&mut self, other: &Self) -> Outcome<()> {
         match (&mut *self, other) {
             (Self::Forest(model), Self::Forest(other)) => Ok(model.merge(other)?),
@@ -254,24 +254,24 @@ impl Model {
                 Ok(Self::Density(Box::new(fresh)))
             }
             Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Kernel(_) | Self::Grid(_) => {
-                Err(self.not_online("be grown alike"))
+                Err(self.not_online("be used with --like"))
             }
         }
     }
 
-    /// Holds the last rows from now on and forgets older ones, or holds all rows.
+    /// Keeps the last rows from now on and forgets older ones, or keeps all rows.
     pub(crate) fn set_window(&mut self, window: Option<usize>) -> Outcome<()> {
         match self {
             Self::Forest(model) => Ok(model.set_window(window)?),
             Self::Classifier(model) => Ok(model.set_window(window)?),
             Self::Density(model) => Ok(model.set_window(window)?),
             Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Kernel(_) | Self::Grid(_) => {
-                Err(self.not_online("hold a window of rows"))
+                Err(self.not_online("keep a window of rows"))
             }
         }
     }
 
-    /// How many rows it holds where that is not all it has learned.
+    /// The number of rows it keeps, if not all.
     fn n_held(&self) -> Option<usize> {
         let (params, n_rows) = match self {
             Self::Forest(model) => (&model.fitted_params().forest, model.n_rows()),
@@ -314,7 +314,7 @@ impl Model {
         }
     }
 
-    /// What is worth saying about it.
+    /// Facts about it.
     pub(crate) fn facts(&self, features: &[String]) -> Facts {
         match self {
             Self::Laplace(model) => laplace::facts_of_numbers(model, features),
@@ -341,7 +341,7 @@ impl Model {
         }
     }
 
-    /// Whether it predicts as many classes as there are names for.
+    /// Whether its number of classes equals the number of names.
     fn has_classes(&self, preparation: &Preparation) -> bool {
         match self {
             Self::Classifier(model) => model.n_classes() == classifier::n_classes(preparation),
@@ -401,7 +401,7 @@ impl Fitted {
         Ok(self.to_archive()?.to_bytes()?)
     }
 
-    /// Writes the model file, whole or not at all. The model is let go while it is written: both would be the peak of memory.
+    /// Writes the model file atomically. The model is dropped while it is written, to reduce peak memory.
     pub(crate) fn save(self, path: &Path) -> Outcome<()> {
         let mut archive = self.model.into_archive()?;
         archive.set_params("program", &self.record)?;
@@ -415,7 +415,7 @@ impl Fitted {
         Ok(())
     }
 
-    /// Writes the model into a file that only needs to be committed, and tells which it will be.
+    /// Writes the model into a file that only needs to be committed, and returns its identity.
     pub(crate) fn write_beside(&self, path: &Path) -> Outcome<(AtomicFile, Identity)> {
         write_beside(&self.to_archive()?, path)
     }
@@ -425,7 +425,7 @@ impl Fitted {
         Self::load_with_identity(path).map(|(fitted, _)| fitted)
     }
 
-    /// The same, and which file it was.
+    /// The same, with the identity of the file.
     pub(crate) fn load_with_identity(path: &Path) -> Outcome<(Self, Identity)> {
         let in_file = |failure| match failure {
             Failure::Input { what, hint } => Failure::input(format!("{}: {what}", path.display()), hint),
@@ -437,7 +437,7 @@ impl Fitted {
             match journal::pending(path, Identity::of(&bytes)) {
                 Ok(entries) => break entries,
                 Err(failure) => {
-                    // A process that learns may have written the next file between our two reads.
+                    // Another process may have replaced the file between the two reads.
                     let again = read_file(path)?;
                     if attempts == ATTEMPTS || again == bytes {
                         return Err(failure);
@@ -463,7 +463,10 @@ impl Fitted {
                     rows.y.push(*y);
                 }
                 Entry::Row { .. } => {
-                    return Err(Failure::input("its journal has rows of another width", "move the journal away"));
+                    return Err(Failure::input(
+                        "the rows of its journal have another number of inputs",
+                        "move the journal away",
+                    ));
                 }
                 Entry::Class(name) => {
                     if let Some(classes) = self.record.preparation.target.as_mut().and_then(|t| t.classes.as_mut()) {
@@ -483,31 +486,31 @@ impl Fitted {
         Ok(())
     }
 
-    /// Takes note of rows that were learned.
+    /// Records the number of learned rows.
     pub(crate) fn count(&mut self, n_learned: u64) {
         let n_rows = &mut self.record.preparation.n_rows;
         *n_rows = self.model.n_held().map_or(*n_rows + n_learned, |n| n as u64);
     }
 
-    /// The model of a file's bytes, which may come from anywhere.
+    /// The model of a file's untrusted bytes.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Outcome<Self> {
         let archive = Archive::from_bytes(bytes)?;
         let record: Record = archive.params("program").map_err(|_| {
             Failure::input(
-                "the model was not written by `mondrian fit`: it does not say how rows are prepared",
+                "the model was not written by `mondrian fit`: it has no preparation of rows",
                 "use it from Python or Rust, or fit it again here",
             )
         })?;
         record.preparation.check()?;
         let Some(model) = Model::from_archive(&archive)? else {
             return Err(Failure::input(
-                format!("a model of the kind {:?}, which this program does not know", archive.kind()),
+                format!("unknown kind of model: {:?}", archive.kind()),
                 "use the program that wrote it",
             ));
         };
         if model.n_inputs() != record.preparation.n_features() || !model.has_classes(&record.preparation) {
             return Err(Failure::input(
-                "the model and its preparation of rows contradict each other",
+                "the model and its preparation of rows are inconsistent",
                 "fit the model again",
             ));
         }

@@ -1,4 +1,4 @@
-//! A table to learn from: opened, looked at once, ready to be read by a model.
+//! A table to learn from: opened, summarized in one pass, ready to be read by a model.
 
 use crate::args::{DataArgs, LifetimeArg, ModelArgs, ModelKind};
 use crate::failure::{Failure, Outcome};
@@ -10,10 +10,10 @@ use crate::screen::Screen;
 use crate::stages::Stage;
 use crate::table::{Kind, Source, listed};
 
-/// Distinct whole numbers below which a numeric target might be meant as classes.
+/// Number of distinct whole numbers below which a numeric target may be meant as classes.
 const FEW: usize = 12;
 
-/// A table looked at once, ready to be learned from by a model of this kind.
+/// A summarized table, ready to be learned by a model of this kind.
 pub(crate) struct Opened {
     pub(crate) kind: ModelKind,
     pub(crate) source: Source,
@@ -21,7 +21,7 @@ pub(crate) struct Opened {
     pub(crate) preparation: Preparation,
 }
 
-/// What a model is fitted to.
+/// The training data of a model.
 #[derive(Clone, Copy)]
 pub(crate) struct Training<'a> {
     pub(crate) source: &'a Source,
@@ -38,7 +38,7 @@ impl<'a> Training<'a> {
 }
 
 impl Opened {
-    /// Opens a table and looks at all of it.
+    /// Opens a table and summarizes it in one pass.
     pub(crate) fn new(args: &DataArgs, model: Option<ModelKind>, params: &ModelArgs, screen: Screen) -> Outcome<Self> {
         let source = args.open()?;
         let selection = Selection::new(&source, &args.choice())?;
@@ -51,7 +51,7 @@ impl Opened {
         summary.check(source.place(), &selection, rules)?;
         let preparation = Preparation::new(&selection, &summary, rules)?;
         drop(stage);
-        screen.say(format!(
+        screen.message(format!(
             "{}: {}; {} of {} rows, {} inputs{}",
             source.place(),
             source.describe(),
@@ -65,50 +65,52 @@ impl Opened {
         Ok(Self { kind, source, summary, preparation })
     }
 
-    /// What models are fitted to.
+    /// The training data of models.
     pub(crate) fn training(&self) -> Training<'_> {
         let (preparation, missing) = (&self.preparation, self.preparation.missing);
         Training { source: &self.source, summary: &self.summary, preparation, missing }
     }
 }
 
-/// The kind asked for, or the default, which needs a target: the tuned kernel, but a forest with a number of rows to hold, or for
+/// The requested kind, or the default, which needs a target: the tuned kernel, but a forest with a number of rows
+/// to hold, or for
 /// classes with options that only a forest of classes has.
 fn kind_for(
-    asked: Option<ModelKind>,
+    requested: Option<ModelKind>,
     params: &ModelArgs,
     source: &Source,
     selection: &Selection,
 ) -> Outcome<ModelKind> {
     let is_window = params.window.is_some() || params.max_rows.is_some();
     let is_forest = params.trees.is_some() || params.gamma.is_some() || params.lifetime != LifetimeArg::Auto;
-    match (asked, &selection.target) {
+    match (requested, &selection.target) {
         (Some(ModelKind::Density), _) => Ok(ModelKind::Density),
         (_, None) => Err(Failure::input(
             "--target is missing",
             format!("name the column to predict, one of {}", listed(source.columns().iter().map(|c| c.name.as_str()))),
         )),
-        (Some(asked), Some(_)) => Ok(asked),
+        (Some(requested), Some(_)) => Ok(requested),
         (None, Some(_)) if is_window => Ok(ModelKind::Forest),
         (None, Some((.., Task::Classification))) if is_forest => Ok(ModelKind::Forest),
         (None, Some(_)) => Ok(ModelKind::Laplace),
     }
 }
 
-/// Dates are not what a model sees.
+/// Prints a note about dates, which are converted to numbers.
 fn say_dates(summary: &TableSummary, screen: Screen) {
     let dates: Vec<&str> = summary.columns.iter().filter(|c| c.date).map(|c| c.name.as_str()).collect();
     if !dates.is_empty() {
-        screen.say(format!("dates are taken as days since 1970-01-01: {}", listed(dates.into_iter())));
+        screen.message(format!("dates are converted to days since 1970-01-01: {}", listed(dates.into_iter())));
     }
 }
 
-/// A target of a few whole numbers may be classes: say how to ask for that. One of a single number leaves nothing to predict.
+/// A target of a few whole numbers may be classes: print a note about the option. A target with a single value leaves
+/// nothing to predict.
 fn hint_at_classes(selection: &Selection, summary: &TableSummary, args: &DataArgs, screen: Screen) {
     let Some((name, wanted, Task::Regression)) = &selection.target else { return };
     let column = &summary.columns[selection.inputs.len()];
     if wanted.kind == Kind::Number && column.min == column.max {
-        screen.say(format!("the target {name} has one value only, {}", column.min));
+        screen.message(format!("the target {name} has only one value, {}", column.min));
         return;
     }
     if args.task.is_some() || wanted.kind != Kind::Number || column.sample.iter().any(|x| x.fract() != 0.0) {
@@ -118,8 +120,8 @@ fn hint_at_classes(selection: &Selection, summary: &TableSummary, args: &DataArg
     values.sort_unstable_by(f64::total_cmp);
     values.dedup();
     if values.len() <= FEW {
-        screen.say(format!(
-            "the target {name} has only {} whole numbers; if they are classes, say --task classification",
+        screen.message(format!(
+            "the target {name} has only {} whole numbers; if they are classes, use --task classification",
             values.len()
         ));
     }

@@ -1,6 +1,6 @@
 //! From a file's columns to a model's inputs: which columns, how encoded, how filled, how scaled.
 //!
-//! Everything needed to do the same to new rows is a [`Preparation`], which is stored in the model.
+//! A [`Preparation`] has everything needed to prepare new rows in the same way; it is stored in the model.
 
 mod rows;
 mod scale;
@@ -20,28 +20,28 @@ use crate::failure::{Failure, Outcome};
 use crate::screen::Screen;
 use crate::table::Kind;
 
-/// Categories a column may have at most where each becomes an input of its own.
+/// Largest number of categories of a column that is one-hot encoded.
 pub(crate) const MOST_LEVELS: usize = 100;
-/// Categories a column may have at most where a column is one input: codes of the library are below 2²⁴.
+/// Largest number of categories of a column that is one input: codes of the library are below 2²⁴.
 pub(crate) const MOST_CODES: usize = (1 << 24) - 2;
-/// Classes a target may have at most.
+/// Largest number of classes of a target.
 pub(crate) const MOST_CLASSES: usize = 1000;
 
-/// What to do about missing cells.
+/// Treatment of missing cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Missing {
-    /// Stop and say where the first one is.
+    /// Stop with the location of the first one.
     Refuse,
-    /// Leave out rows with a missing cell.
+    /// Skip rows with a missing cell.
     Drop,
-    /// Put the column's mean in the place of a missing number; a missing category belongs to none.
+    /// Replace a missing number by the mean of the column; a missing category counts as no category.
     Mean,
-    /// Leave them missing: the tuned Laplace kernel knows what a missing cell is.
+    /// Keep them missing: the tuned Laplace kernel models missing cells.
     Model,
 }
 
-/// What a column of categories becomes.
+/// Encoding of a column of categories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Categories {
     /// One input per category, of 0 and 1.
@@ -59,7 +59,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Categories that a column may have at most.
+    /// Largest number of categories of a column.
     fn most_levels(self) -> usize {
         match self.categories {
             Categories::Indicators => MOST_LEVELS,
@@ -103,12 +103,12 @@ pub(crate) struct Input {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Encoding {
-    /// A number, scaled; `fill` stands in for a missing one. A model from Python does not know its columns' means.
+    /// A number, scaled; `fill` replaces a missing one. A model from Python has no means of its columns.
     Number { fill: Option<f64>, map: Map },
-    /// One input a category, sorted: 1 for the cell's own, 0 for all others; all 0 for one never seen.
+    /// One input per category, sorted: 1 for the cell's category, 0 for all others; all 0 for an unseen category.
     Category { levels: Vec<String> },
-    /// One input: the place of the cell's category in this list, and the list's length for one never seen. A missing cell is
-    /// NaN.
+    /// One input: the index of the cell's category in this list, or the list's length for an unseen category. A missing
+    /// cell is NaN.
     Level { levels: Vec<String> },
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct Target {
 }
 
 impl Preparation {
-    /// What to do to rows of this table, and to new ones.
+    /// The preparation of rows of this table, and of new rows.
     pub(crate) fn new(selection: &Selection, summary: &TableSummary, rules: Rules) -> Outcome<Self> {
         let Rules { missing, scaling, categories } = rules;
         let inputs = summary
@@ -157,19 +157,19 @@ impl Preparation {
         Ok(Self { inputs, target, missing, scaling, n_rows: summary.n_used })
     }
 
-    /// Says what a user may not expect of the target.
+    /// Prints notes about unexpected properties of the target.
     pub(crate) fn warn(&self, screen: Screen) {
         let Some(Target { name, classes: Some(classes) }) = &self.target else { return };
         if classes.len() > FEW_CLASSES && classes.len() * ROWS_PER_CLASS > self.n_rows as usize {
             let n_rows = self.n_rows;
-            screen.say(format!(
-                "the target {name:?} has {} classes in {n_rows} rows; if it names rows or counts things, give another --target or --task regression",
+            screen.message(format!(
+                "the target {name:?} has {} classes in {n_rows} rows; if it is an identifier or a count, use another --target or --task regression",
                 classes.len()
             ));
         }
     }
 
-    /// The box of the prepared inputs: it follows from the ranges, since every scaling is increasing.
+    /// The box of the prepared inputs, computed from the ranges: every scaling is increasing.
     pub(crate) fn bounds(&self, summary: &TableSummary) -> (Vec<f64>, Vec<f64>) {
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
         for (input, column) in self.inputs.iter().zip(&summary.columns) {
@@ -215,7 +215,7 @@ impl Preparation {
         names
     }
 
-    /// Whether it can be used: files come from anywhere.
+    /// Whether it is valid: files are untrusted.
     pub(crate) fn check(&self) -> Outcome<()> {
         let sound = self.inputs.iter().all(|input| match &input.encoding {
             Encoding::Number { fill, map } => fill.is_none_or(f64::is_finite) && map.is_sound(),
@@ -225,7 +225,7 @@ impl Preparation {
         if sound && !self.inputs.is_empty() {
             return Ok(());
         }
-        Err(Failure::input("the model file's preparation of rows contradicts itself", "fit the model again"))
+        Err(Failure::input("the preparation of rows in the model file is inconsistent", "fit the model again"))
     }
 
     /// Which of the model's inputs are numbers of categories.
@@ -234,12 +234,12 @@ impl Preparation {
         self.inputs.iter().flat_map(one).collect()
     }
 
-    /// How many dimensions.
+    /// The number of dimensions.
     pub(crate) fn n_features(&self) -> usize {
         self.inputs.iter().map(Input::width).sum()
     }
 
-    /// The task, where there is a target.
+    /// The task, if there is a target.
     pub(crate) fn task(&self) -> Option<Task> {
         self.target.as_ref().map(|t| if t.classes.is_some() { Task::Classification } else { Task::Regression })
     }
@@ -269,7 +269,7 @@ impl Input {
     }
 }
 
-/// More classes than these, with fewer rows each than those, are noted.
+/// A note is printed for more classes than this, with fewer rows per class than that.
 const FEW_CLASSES: usize = 20;
 const ROWS_PER_CLASS: usize = 5;
 
@@ -286,7 +286,7 @@ fn classes(name: &str, column: &ColumnSummary) -> Outcome<Vec<String>> {
     if classes.len() > MOST_CLASSES {
         return Err(Failure::input(
             format!("the target {name:?} has more than {MOST_CLASSES} classes"),
-            "is it a number? then use --task regression",
+            "if it is a number, use --task regression",
         ));
     }
     Ok(classes)

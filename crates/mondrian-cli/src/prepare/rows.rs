@@ -1,4 +1,4 @@
-//! Prepared rows, batch by batch: what the models see.
+//! Prepared rows, batch by batch: the input of the models.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,16 +15,16 @@ use crate::table::{Cells, Column, Kind, RawBatch, RowReader, Source, Wanted, bat
 pub(crate) struct Prepared {
     /// Row-major inputs.
     pub(crate) x: Vec<f64>,
-    /// The target's numbers, or the classes' indices. NaN: not known, where that is allowed.
+    /// The target's numbers, or the classes' indices. NaN is an unknown target, where that is allowed.
     pub(crate) y: Vec<f64>,
     /// The rows' numbers in the file, counted from 1.
     pub(crate) rows: Vec<u64>,
-    /// How many rows the file had there, dropped ones included.
+    /// Number of rows read from the file, including dropped ones.
     pub(crate) n_read: usize,
     pub(crate) unseen: Unseen,
     /// Classes known so far, new ones included.
     pub(crate) n_classes: usize,
-    /// The cells to be passed on, as they are: row-major, of all rows that were read.
+    /// The unchanged cells of columns that are passed through: row-major, of all rows that were read.
     pub(crate) kept: Vec<Option<Box<str>>>,
 }
 
@@ -34,7 +34,7 @@ impl Prepared {
         self.y.iter().map(|&y| y as u32).collect()
     }
 
-    /// The inputs, for models that take every cell as a number.
+    /// The inputs, for models that need a number in every cell.
     pub(crate) fn points(&self, preparation: &Preparation) -> Outcome<Points<'_>> {
         self.inputs(preparation).points()
     }
@@ -55,7 +55,7 @@ impl Prepared {
     }
 }
 
-/// Cells with a category that the model has never seen: how many, and in which columns.
+/// Cells with a category that the model has never seen: their number and columns.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unseen {
     pub(crate) n_cells: u64,
@@ -70,17 +70,17 @@ impl Unseen {
         }
     }
 
-    /// Takes those of other rows.
+    /// Adds those of other rows.
     pub(crate) fn append(&mut self, other: &Self) {
         self.n_cells += other.n_cells;
         self.columns.extend(other.columns.iter().cloned());
     }
 
-    /// Says that there are some.
+    /// Prints a note if there are any.
     pub(crate) fn warn(&self, screen: Screen) {
         if self.n_cells > 0 {
             let columns = crate::table::listed(self.columns.iter().map(String::as_str));
-            screen.say(format!("{} cells have a category the model has never seen, in {columns}", self.n_cells));
+            screen.message(format!("{} cells have a category the model has never seen, in {columns}", self.n_cells));
         }
     }
 }
@@ -93,17 +93,17 @@ pub(crate) struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Rows of so many inputs, one after the other.
+    /// Rows of this many inputs, one after the other.
     pub(crate) fn new(x: &'a [f64], width: usize) -> Self {
         Self { x, width }
     }
 
-    /// As models take them that need every cell.
+    /// For models that need every cell.
     pub(crate) fn points(self) -> Outcome<Points<'a>> {
         Ok(Points::row_major(self.x, self.width)?)
     }
 
-    /// As the tuned Laplace kernel takes them.
+    /// For the tuned Laplace kernel.
     pub(crate) fn cells(self) -> Outcome<mondrian::Cells<'a>> {
         Ok(mondrian::Cells::row_major(self.x, self.width)?)
     }
@@ -113,31 +113,31 @@ impl<'a> Inputs<'a> {
         self.x.chunks_exact(self.width)
     }
 
-    /// How many inputs.
+    /// The number of inputs.
     pub(crate) fn width(self) -> usize {
         self.width
     }
 }
 
-/// What is read besides the inputs.
+/// Columns that are read besides the inputs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Besides {
     pub(crate) target: TargetUse,
-    /// Columns to pass on as they are.
+    /// Columns that are passed through unchanged.
     pub(crate) keep: Vec<String>,
     /// Whether classes that the model was not fitted with are added, not refused.
     pub(crate) new_classes: bool,
 }
 
-/// What the target is read for.
+/// The use of the target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum TargetUse {
-    /// Not at all.
+    /// It is not read.
     #[default]
     None,
-    /// To compare with, where the table has it; rows whose target is missing or unknown are still predicted.
+    /// For comparison, if the table has it; rows whose target is missing or unknown are still predicted.
     Compare,
-    /// To learn from: every row must have it.
+    /// For learning: every row must have it.
     Learn,
 }
 
@@ -221,7 +221,7 @@ impl<'a> RowPreparer<'a> {
         }
     }
 
-    /// Rows as a model takes them: inputs first, then the target where it is read, then what is kept.
+    /// Rows for a model: inputs first, then the target if it is read, then the columns that are passed through.
     pub(crate) fn prepare(&mut self, batch: &RawBatch) -> Outcome<Prepared> {
         let n_inputs = self.preparation.inputs.len();
         let n_needed = n_inputs + usize::from(self.target == TargetUse::Learn);
@@ -303,7 +303,7 @@ impl<'a> RowPreparer<'a> {
                     }
                     prepared.x.extend((0..levels.len()).map(|i| f64::from(u8::from(Some(i) == seen))));
                 }
-                _ => unreachable!("columns are read as the encoding asks"),
+                _ => unreachable!("columns are read as the encoding requires"),
             }
         }
         Ok(())
@@ -345,7 +345,7 @@ impl<'a> RowPreparer<'a> {
         } as f64)
     }
 
-    /// The target of a row, read as text; NaN where it is missing or none that the model knows.
+    /// The target of a row, read as text; NaN if it is missing or unknown to the model.
     fn known_target(&self, cells: &Cells, row: usize) -> f64 {
         let Cells::Texts(texts) = cells else { return f64::NAN };
         let Some(text) = texts[row].as_deref() else { return f64::NAN };
@@ -388,32 +388,32 @@ pub(super) fn gaps(columns: &[Cells], n_rows: usize) -> Vec<bool> {
     gaps
 }
 
-/// A running read of prepared rows.
+/// A reader of prepared rows.
 pub(crate) struct PreparedRows<'a> {
     preparer: RowPreparer<'a>,
     reader: Box<dyn RowReader>,
     batch_rows: usize,
     n_bytes: u64,
-    /// The target, where it is compared: how its texts become numbers.
+    /// The conversion of target texts to numbers, if the target is compared.
     compared: Option<Column>,
 }
 
-/// What was fed to a model.
+/// Counts of the rows given to a model.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fed {
     pub(crate) n_rows: u64,
-    /// Rows left out for a missing cell.
+    /// Rows skipped because of a missing cell.
     pub(crate) n_dropped: u64,
     pub(crate) unseen: Unseen,
-    /// All classes, where the target has them.
+    /// All classes, for classification.
     pub(crate) classes: Option<Vec<String>>,
 }
 
 impl Fed {
-    /// Says what a user may not expect.
+    /// Prints notes about skipped rows and unseen categories.
     pub(crate) fn warn(&self, screen: Screen) {
         if self.n_dropped > 0 {
-            screen.say(format!("{} rows with missing cells were left out", self.n_dropped));
+            screen.message(format!("{} rows with missing cells were skipped", self.n_dropped));
         }
         self.unseen.warn(screen);
     }
@@ -468,7 +468,7 @@ impl<'a> PreparedRows<'a> {
         self.preparer.target != TargetUse::None
     }
 
-    /// How far into the file, in bytes.
+    /// The position in the file, in bytes.
     pub(crate) fn position(&self) -> u64 {
         self.reader.position()
     }
@@ -479,7 +479,7 @@ impl<'a> PreparedRows<'a> {
         if let (Some(column), TargetMap::Number) = (&self.compared, &self.preparer.targets)
             && let Cells::Texts(texts) = &mut batch.columns[self.preparer.preparation.inputs.len()]
         {
-            // As the column writes its numbers: with decimal commas, or as dates.
+            // In the format of the column: with decimal commas, or as dates.
             for text in texts.iter_mut() {
                 *text = text.as_deref().and_then(|t| column.value(t)).map(|y| y.to_string().into_boxed_str());
             }
@@ -501,7 +501,7 @@ impl<'a> PreparedRows<'a> {
         Ok(all)
     }
 
-    /// Hands all rows to `learn`, batch by batch.
+    /// Calls `learn` with all rows, batch by batch.
     pub(crate) fn feed(
         mut self,
         screen: Screen,

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Scaling {
-    /// Less the mean, over the standard deviation.
+    /// Subtract the mean, divide by the standard deviation.
     Standard,
-    /// The share of values below: outliers and skew lose their weight.
+    /// The share of smaller values: reduces the effect of outliers and skew.
     Quantile,
-    /// As they are.
+    /// No scaling.
     None,
 }
 
-/// Knots of a quantile map at most.
+/// Largest number of knots of a quantile map.
 const KNOTS: usize = 512;
 
 /// One column's scaling.
@@ -25,7 +25,7 @@ pub(crate) enum Map {
     Same,
     /// (x − centre)/spread.
     Standard { centre: f64, spread: f64 },
-    /// Linear between (value, rank), both increasing; beyond the ends with the slope of the whole.
+    /// Linear between (value, rank), both increasing; beyond the ends with the average slope.
     Quantile { values: Vec<f64>, ranks: Vec<f64> },
 }
 
@@ -35,7 +35,7 @@ impl Map {
         match scaling {
             Scaling::None => Self::Same,
             Scaling::Standard => {
-                // A constant column tells nothing: any spread will do.
+                // A constant column has no information: any spread is valid.
                 let spread = if deviation > 0.0 && deviation.is_finite() { deviation } else { 1.0 };
                 Self::Standard { centre: mean, spread }
             }
@@ -61,7 +61,7 @@ impl Map {
         }
     }
 
-    /// Whether its numbers can be used: files come from anywhere.
+    /// Whether its numbers are valid: files are untrusted.
     pub(crate) fn is_sound(&self) -> bool {
         let rising = |v: &[f64]| v.windows(2).all(|w| w[0] < w[1]) && v.iter().all(|x| x.is_finite());
         match self {

@@ -1,19 +1,19 @@
-//! Which columns are inputs, which is the target, and what each holds.
+//! Selection of the input columns and the target, and the type of each.
 
 use crate::failure::{Failure, Outcome};
 use crate::table::{Kind, Source, Wanted};
 
 use super::Task;
 
-/// What the user said about columns.
+/// The user's options for columns.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ColumnChoice {
     pub(crate) target: Option<String>,
-    /// Only these as inputs.
+    /// Use only these as inputs.
     pub(crate) columns: Vec<String>,
-    /// Not these.
+    /// Do not use these as inputs.
     pub(crate) exclude: Vec<String>,
-    /// These as categories, whatever they look like.
+    /// Treat these as categories, whatever they contain.
     pub(crate) categorical: Vec<String>,
     pub(crate) task: Option<Task>,
 }
@@ -52,7 +52,7 @@ impl Selection {
         });
         if let Some((name, what)) = unreadable {
             return Err(Failure::input(
-                format!("{}: column {name:?} holds {what}, which cannot be read", source.place()),
+                format!("{}: column {name:?} contains {what}, which cannot be read", source.place()),
                 format!("leave it out with --exclude {name:?}, or turn it into numbers or texts first"),
             ));
         }
@@ -72,14 +72,14 @@ impl Selection {
         });
         if let Some((name, Wanted { kind: Kind::Text, .. }, Task::Regression)) = &target {
             return Err(Failure::input(
-                format!("{}: the target {name:?} holds texts, which regression cannot predict", source.place()),
+                format!("{}: the target {name:?} contains text, which regression cannot predict", source.place()),
                 "use --task classification or another --target",
             ));
         }
         Ok(Self { inputs, target })
     }
 
-    /// All that must be read: the inputs, then the target.
+    /// The columns to read: the inputs, then the target.
     pub(crate) fn wanted(&self) -> Vec<Wanted> {
         self.inputs.iter().map(|(_, w)| *w).chain(self.target.iter().map(|(_, w, _)| *w)).collect()
     }

@@ -1,4 +1,4 @@
-//! One look at the whole table: ranges, means, categories, missing cells.
+//! One pass over the whole table: ranges, means, categories, missing cells.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const LEAST_SAMPLE: usize = 512;
 /// Values kept of all columns together, about.
 const SAMPLES: usize = 1 << 26;
 
-/// What a table holds.
+/// Statistics of a table.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct TableSummary {
     /// All rows.
@@ -30,7 +30,7 @@ pub(crate) struct TableSummary {
     first_missing: Option<(u64, usize)>,
 }
 
-/// What a column holds.
+/// Statistics of a column.
 #[derive(Debug, Clone, Serialize, Default)]
 pub(crate) struct ColumnSummary {
     pub(crate) name: String,
@@ -46,19 +46,19 @@ pub(crate) struct ColumnSummary {
     pub(crate) deviation: f64,
     /// Categories and how often each occurs.
     pub(crate) levels: BTreeMap<String, u64>,
-    /// Whether there are more categories than were asked for; those counted are the first ones met.
+    /// Whether there are more categories than the limit; those counted are the first ones read.
     pub(crate) more_levels: bool,
     /// Whether the numbers are days since 1970-01-01.
     pub(crate) date: bool,
     #[serde(skip)]
     pub(crate) sample: Vec<f64>,
-    /// Values that the sample may hold.
+    /// Largest size of the sample.
     #[serde(skip)]
     most_sampled: usize,
     /// Categories that are counted.
     #[serde(skip)]
     most_levels: usize,
-    /// Every so many values are kept in the sample.
+    /// Stride: one of this many values is kept in the sample.
     #[serde(skip)]
     stride: u64,
     #[serde(skip)]
@@ -83,7 +83,7 @@ impl ColumnSummary {
         if self.count.is_multiple_of(self.stride) {
             self.sample.push(x);
             if self.sample.len() == self.most_sampled {
-                // Twice the stride, half the sample: what stays is what the wider stride would have kept.
+                // Double the stride and halve the sample: the result is the sample of the wider stride.
                 self.sample = self.sample.iter().copied().step_by(2).collect();
                 self.stride *= 2;
             }
@@ -127,7 +127,7 @@ impl ColumnSummary {
     }
 }
 
-/// Reads the whole table once, counting at most so many categories per input. Nothing is refused here; see
+/// Reads the whole table once, counting at most this many categories per input. Nothing is refused here; see
 /// [`TableSummary::check`].
 pub(crate) fn summarise(
     source: &Source,
@@ -195,7 +195,7 @@ pub(crate) fn summarise(
 }
 
 impl TableSummary {
-    /// Refuses a table that no model can be fitted to as it is.
+    /// Refuses a table that no model can be fitted to.
     pub(crate) fn check(&self, place: &str, selection: &Selection, rules: Rules) -> Outcome<()> {
         let Rules { missing, scaling, .. } = rules;
         if let (Missing::Refuse, Some((row, column))) = (missing, self.first_missing) {
@@ -249,7 +249,7 @@ impl TableSummary {
 }
 
 impl ColumnSummary {
-    /// Refuses numbers so large that their range, or where that is needed their variance, is not a number.
+    /// Refuses numbers so large that their range, or their variance if it is needed, overflows.
     fn check_size(&self, place: &str, needs_variance: bool) -> Outcome<()> {
         let largest = self.max.abs().max(self.min.abs());
         let fits = (self.max - self.min).is_finite() && self.mean.is_finite();

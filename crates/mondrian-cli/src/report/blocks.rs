@@ -1,4 +1,4 @@
-//! The kinds of chart and table a report can hold: what `report.js` understands.
+//! The kinds of chart and table of a report, drawn by `report.js`.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub(crate) enum Block {
         /// Name of the horizontal value in the hover box.
         x_short: String,
         log_x: bool,
-        /// Piecewise constant, as paths are; else straight lines.
+        /// Piecewise constant, like paths; else straight lines.
         steps: bool,
         /// Without the buttons for logarithmic scales and zooming.
         plain: bool,
@@ -27,7 +27,7 @@ pub(crate) enum Block {
     Partition {
         x: Axis,
         y: Axis,
-        /// What the points' values are.
+        /// The name of the points' values.
         value: String,
         /// (time, axis, location, below, above); −1 ends.
         nodes: Vec<(f64, u8, f64, i64, i64)>,
@@ -39,9 +39,9 @@ pub(crate) enum Block {
     },
     /// Truth, prediction, lower and upper end.
     Intervals { rows: Vec<[f64; 4]>, coverage: f64 },
-    /// Points without order, such as residuals; a line at zero where asked for.
+    /// Unordered points, such as residuals; optionally with a line at zero.
     Scatter { x_label: String, y_label: String, rows: Vec<[f64; 2]>, zero: bool },
-    /// Rows by their class and the one predicted.
+    /// Rows by class and predicted class.
     Confusion { classes: Vec<String>, counts: Vec<Vec<u64>> },
     /// Named bars.
     Bars { names: Vec<String>, values: Vec<f64>, threshold: f64 },
@@ -53,13 +53,13 @@ pub(crate) enum Block {
         heading: Option<String>,
         head: Vec<String>,
         rows: Vec<Vec<Value>>,
-        /// The row to point out.
+        /// The row to highlight.
         #[serde(skip_serializing_if = "Option::is_none")]
         best: Option<usize>,
     },
     /// Drawings side by side.
     Figures { figures: Vec<Figure> },
-    /// Commands that make this report again, and what went into it.
+    /// Commands that reproduce this report, and its settings.
     Repeat { commands: Vec<String>, items: Vec<(String, Value)> },
 }
 
@@ -80,7 +80,7 @@ impl Series {
     }
 }
 
-/// A marked place on the horizontal axis.
+/// A marked position on the horizontal axis.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Mark {
     pub(crate) x: f64,
@@ -88,7 +88,7 @@ pub(crate) struct Mark {
     pub(crate) minor: bool,
 }
 
-/// One side of a partition: its range in the model's scale, and in the file's units where they differ.
+/// One side of a partition: its range in the model's scale, and in the file's units if they differ.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Axis {
     pub(crate) name: String,

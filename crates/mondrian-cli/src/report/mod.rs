@@ -1,7 +1,7 @@
 //! `report.html`: one self-contained page, light and dark, without network.
 //!
 //! A report is data: sections of blocks, each a chart or table that `report.js` draws. The page's own style and script
-//! are inlined; the data stand in it as JSON, so a report is also machine-readable.
+//! are inlined; the data are embedded as JSON, so a report is also machine-readable.
 
 mod blocks;
 pub(crate) mod partition;
@@ -18,7 +18,7 @@ const TEMPLATE: &str = include_str!("report.html");
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 
-/// What a report says.
+/// The content of a report.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
     pub(crate) title: String,
@@ -44,7 +44,7 @@ impl Headline {
     }
 }
 
-/// A part of the page: words on the left, blocks on the right.
+/// A section of the page: text on the left, blocks on the right.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Section {
     pub(crate) title: String,

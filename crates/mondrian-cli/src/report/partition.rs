@@ -8,11 +8,11 @@ use super::parts::figure;
 use super::{Axis, Block};
 use crate::failure::Outcome;
 
-/// Cells at the slider's end, about: what a page can redraw while the slider moves.
+/// Approximate number of cells at the slider's end, which a page can redraw while the slider moves.
 const MOST_CELLS: f64 = 10_000.0;
-/// Cells that are shown first at least, about: fewer would not look like a partition.
+/// Approximate minimum number of cells shown first.
 const LEAST_CELLS: f64 = 16.0;
-/// Cells that can still be told apart, about.
+/// Approximate number of cells that can still be distinguished.
 const MANY_CELLS: f64 = 800.0;
 /// Points drawn at most.
 const MOST_POINTS: usize = 600;
@@ -21,13 +21,13 @@ const MOST_POINTS: usize = 600;
 pub(crate) struct Drawn<'a> {
     pub(crate) points: Points<'a>,
     pub(crate) values: &'a [f64],
-    /// What the values are.
+    /// The name of the values.
     pub(crate) name: String,
-    /// Class names, where the values are classes.
+    /// Class names, if the values are classes.
     pub(crate) classes: Option<Vec<String>>,
 }
 
-/// The slice of a process in two of its dimensions, the others held at `through`.
+/// The slice of a process in two of its dimensions, with the others at `through`.
 pub(crate) fn partition_block<M: Measure + Clone>(
     process: &Mondrian<M>,
     axes: [Axis; 2],
@@ -63,7 +63,7 @@ pub(crate) fn partition_block<M: Measure + Clone>(
         }
     };
     let n_cells = if lifetime <= max_lifetime { partition.at(Lifetime::new(lifetime)?)?.n_cells() } else { 0 };
-    // Where the chosen lifetime cannot be drawn, the drawing starts with cells that can be told apart.
+    // If the chosen lifetime cannot be drawn, the drawing starts with cells that can be distinguished.
     let first = if lifetime > max_lifetime { with_cells(&slice, max_lifetime, MANY_CELLS) } else { lifetime };
     let shown = first.max(with_cells(&slice, max_lifetime, LEAST_CELLS));
     let note = if lifetime > max_lifetime {
@@ -74,7 +74,7 @@ pub(crate) fn partition_block<M: Measure + Clone>(
         ))
     } else if shown > lifetime {
         Some(format!(
-            "At the chosen λ = {} this tree has {n_cells} {} here; the drawing starts at λ = {}, where there is more to see.",
+            "At the chosen λ = {} this tree has {n_cells} {} here; the drawing starts at λ = {}, where there are more cells.",
             figure(lifetime),
             if n_cells == 1 { "cell" } else { "cells" },
             figure(shown)
@@ -86,13 +86,13 @@ pub(crate) fn partition_block<M: Measure + Clone>(
     Ok(DrawnTree { block, note })
 }
 
-/// A drawing, and what a reader should know about its range.
+/// A drawing, and a note about its range.
 pub(crate) struct DrawnTree {
     pub(crate) block: Block,
     pub(crate) note: Option<String>,
 }
 
-/// The lifetime with about so many cells, at most `longest`.
+/// The lifetime with about this many cells, at most `longest`.
 fn with_cells<M: Measure + Clone>(slice: &Mondrian<M>, longest: f64, n_cells: f64) -> f64 {
     let cells = |value: f64| Lifetime::new(value).map_or(f64::INFINITY, |l| slice.expected_cells(l));
     let mut lifetime = longest;
@@ -102,7 +102,7 @@ fn with_cells<M: Measure + Clone>(slice: &Mondrian<M>, longest: f64, n_cells: f6
     lifetime
 }
 
-/// Twice the lifetime shown first, or less where that would be more cells than a page can draw.
+/// Twice the lifetime shown first, or less if that would exceed the number of cells that a page can draw.
 fn longest<M: Measure + Clone>(slice: &Mondrian<M>, lifetime: f64) -> f64 {
     let cells = |value: f64| Lifetime::new(value).map_or(f64::INFINITY, |l| slice.expected_cells(l));
     let mut longest = if lifetime.is_finite() && lifetime > 0.0 { 2.0 * lifetime } else { 1024.0 };

@@ -1,4 +1,4 @@
-//! Sections that several commands share: the data, calibration, predictions, how to repeat it.
+//! Sections shared by several commands: the data, calibration, predictions, reproduction.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ const DEPENDENCE_INPUTS: usize = 4;
 /// Bars of a column's small histogram.
 const BINS: usize = 24;
 
-/// What the table holds.
+/// The section about the table.
 pub(crate) fn data_section(place: &str, format: &str, summary: &TableSummary, preparation: &Preparation) -> Section {
     let columns = summary
         .columns
@@ -80,7 +80,7 @@ pub(crate) enum CurveKind {
     Sampled,
 }
 
-/// The curve of a path, thinned for the page, with one chosen lifetime: the path's own, or the one given.
+/// The curve of a path, thinned for the page, with one chosen lifetime: that of the path, or the given one.
 pub(crate) fn path_block(path: &RegularizationPath, kind: CurveKind, chosen: Option<f64>) -> Block {
     let thin = path.thinned(CURVE_POINTS);
     let lifetimes = thin.lifetimes().to_vec();
@@ -114,7 +114,7 @@ pub(crate) fn path_block(path: &RegularizationPath, kind: CurveKind, chosen: Opt
     }
 }
 
-/// A loss for readers.
+/// The label of a loss.
 pub(crate) fn loss_label(loss: Loss) -> &'static str {
     match loss {
         Loss::Rmse => "RMSE",
@@ -124,7 +124,7 @@ pub(crate) fn loss_label(loss: Loss) -> &'static str {
     }
 }
 
-/// A figure for the top of the page: four digits, and counts in threes.
+/// A figure for the top of the page: four digits, and counts in groups of three digits.
 pub(crate) fn figure(x: f64) -> String {
     if x.is_infinite() {
         return if x > 0.0 { "∞" } else { "−∞" }.to_owned();
@@ -141,7 +141,7 @@ pub(crate) fn figure(x: f64) -> String {
     text.replace('-', "−")
 }
 
-/// A count in threes, from ten thousand on.
+/// A count in groups of three digits, from ten thousand on.
 pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     if n < 10_000 {
@@ -157,12 +157,12 @@ pub(crate) fn count(n: u64) -> String {
     out
 }
 
-/// Coverages of the intervals that a page looks at.
+/// Coverages of the intervals on a page.
 pub(crate) fn nominal_coverages() -> Vec<f64> {
     (1..20).map(|k| f64::from(k) / 20.0).collect()
 }
 
-/// Predictions of held-out rows with normal intervals, and how often intervals hold the truth.
+/// Predictions of held-out rows with normal intervals, and the coverage of the intervals.
 pub(crate) fn prediction_sections(truth: &[f64], mean: &[f64], std: &[f64]) -> Vec<Section> {
     let ends = |share: f64| {
         let half = normal::quantile(0.5 + share / 2.0);
@@ -190,13 +190,13 @@ pub(crate) fn interval_sections(truth: &[f64], mean: &[f64], intervals: &[Vec<(f
     vec![
         Section::new(
             "Predictions",
-            &["Rows that were held out, each with its 90 % interval: noise, and what the model does not know."],
+            &["Held-out rows, each with its 90 % interval, which includes noise and model uncertainty."],
             vec![Block::Intervals { rows, coverage: COVERAGE }],
         ),
         Section::new(
             "Calibration",
             &[
-                "How often the interval of a given coverage holds the truth of a held-out row. On the dashed line, the model knows what it does not know.",
+                "How often the interval of a given coverage contains the target of a held-out row. The dashed line is perfect calibration.",
             ],
             vec![Block::Curve {
                 heading: None,
@@ -213,13 +213,13 @@ pub(crate) fn interval_sections(truth: &[f64], mean: &[f64], intervals: &[Vec<(f
     ]
 }
 
-/// The share of truths within their intervals.
+/// The share of targets within their intervals.
 pub(crate) fn share_held(truth: &[f64], intervals: &[(f64, f64)]) -> f64 {
     let held = truth.iter().zip(intervals).filter(|(y, ends)| ends.0 <= **y && **y <= ends.1).count();
     held as f64 / truth.len().max(1) as f64
 }
 
-/// The share of truths within the central normal interval of this coverage.
+/// The share of targets within the central normal interval of this coverage.
 pub(crate) fn coverage(truth: &[f64], mean: &[f64], std: &[f64], share: f64) -> f64 {
     let half = normal::quantile(0.5 + share / 2.0);
     let held = (0..truth.len()).filter(|&i| (truth[i] - mean[i]).abs() <= half * std[i]).count();
@@ -246,11 +246,11 @@ pub(crate) fn truth_section(truth: &[f64], mean: &[f64]) -> Section {
     let stride = truth.len().div_ceil(RESIDUAL_ROWS).max(1);
     let rows = (0..truth.len()).step_by(stride).map(|i| [mean[i], truth[i]]).collect();
     let (x_label, y_label) = ("prediction".to_owned(), "truth".to_owned());
-    let text = ["Rows that were held out. The model has no intervals."];
+    let text = ["Held-out rows. The model has no intervals."];
     Section::new("Predictions", &text, vec![Block::Scatter { x_label, y_label, rows, zero: false }])
 }
 
-/// What is left of the truth after the prediction, against the prediction: no pattern should be left.
+/// Residuals against predictions: there should be no pattern.
 pub(crate) fn residual_section(truth: &[f64], mean: &[f64]) -> Section {
     let stride = truth.len().div_ceil(RESIDUAL_ROWS).max(1);
     let rows = (0..truth.len()).step_by(stride).map(|i| [mean[i], truth[i] - mean[i]]).collect();
@@ -258,15 +258,15 @@ pub(crate) fn residual_section(truth: &[f64], mean: &[f64]) -> Section {
     Section::new(
         "Residuals",
         &[
-            "What is left of each held-out truth after its prediction. A trend or a funnel is something the model has missed.",
+            "Residuals of held-out rows against predictions. A trend or a funnel shows structure that the model has missed.",
         ],
         vec![Block::Scatter { x_label, y_label, rows, zero: true }],
     )
 }
 
-/// The mean prediction over rows, where one input is set to each of some values: how predictions move with it.
+/// Partial dependence: the mean prediction over rows with one input set to each of some values.
 ///
-/// For the first inputs of `order`; categories are left out.
+/// For the first inputs of `order`; categories are skipped.
 pub(crate) fn dependence_section(
     preparation: &Preparation,
     inputs: Inputs<'_>,
@@ -285,7 +285,7 @@ pub(crate) fn dependence_section(
         }
         values.sort_unstable_by(f64::total_cmp);
         values.dedup();
-        // Quantiles: where rows are. A column of few values is shown at each of them.
+        // At quantiles of the rows. A column of few values is shown at each of them.
         let n = values.len().min(DEPENDENCE_VALUES);
         let at: Vec<f64> = (0..n).map(|i| values[i * (values.len() - 1) / (n - 1).max(1)]).collect();
         let (mut x, mut y) = (Vec::new(), Vec::new());
@@ -311,11 +311,11 @@ pub(crate) fn dependence_section(
         });
     }
     let text =
-        ["How the mean prediction moves with one input, all others as they are in the rows (partial dependence)."];
+        ["Partial dependence: the mean prediction as a function of one input, with the other inputs as in the rows."];
     Ok((!blocks.is_empty()).then(|| Section::new("Predictions against inputs", &text, blocks)))
 }
 
-/// How sure the model was against how often it was right, in ten bins.
+/// Confidence of the model against its accuracy, in ten bins.
 pub(crate) fn reliability_block(confidence: &[f64], right: &[bool]) -> Block {
     let (mut sure, mut hits) = (vec![Vec::new(); 10], vec![0.0; 10]);
     for (&c, &r) in confidence.iter().zip(right) {
@@ -352,18 +352,19 @@ pub(crate) fn axis(preparation: &Preparation, feature: usize, min: f64, max: f64
     Axis { name, min, max, low: units.map(|ends| ends[0]), high: units.map(|ends| ends[1]) }
 }
 
-/// The ends of a range, without what scaling and back, or the least margin of a box, leave at zero: it would be all that is shown.
+/// The ends of a range, with rounding errors of scaling and the minimal margin of a box removed at zero, which would
+/// otherwise dominate the label.
 fn rounded(ends: [f64; 2]) -> [f64; 2] {
     let span = (ends[1] - ends[0]).abs();
     ends.map(|x| if span > 0.0 && x.abs() < 1e-9 * span { 0.0 } else { x })
 }
 
-/// The last part of a path: a report that is passed on should not tell where files are kept.
+/// The last component of a path: a shared report should not disclose the location of files.
 pub(crate) fn file_name(place: &str) -> &str {
     Path::new(place).file_name().and_then(|name| name.to_str()).unwrap_or(place)
 }
 
-/// How to make the report again.
+/// The section on reproducing the report.
 pub(crate) fn repeat_section(commands: Vec<String>, mut items: Vec<(String, Value)>) -> Section {
     items.push(("version".to_owned(), json!(concat!("mondrian ", env!("CARGO_PKG_VERSION")))));
     Section::new(

@@ -304,11 +304,11 @@
       return b;
     };
     // Points without a value: cells are shaded by how close together points lie in them.
-    const crowd = spec.points.length > 0 && !spec.value && !classes;
+    const density = spec.points.length > 0 && !spec.value && !classes;
     const values = spec.points.map((p) => p[2]), lo = Math.min(...values), hi = Math.max(...values);
     const key = !spec.points.length ? h("span", { class: "legend" }) : classes
       ? h("div", { class: "legend" }, ...classes.slice(0, 6).map((c, i) => h("span", { style: `--c: var(${COLOURS[i % 6]})` }, c)))
-      : crowd ? h("div", { class: "ramp crowd legend" }, "sparse", h("i"), "dense")
+      : density ? h("div", { class: "ramp density legend" }, "sparse", h("i"), "dense")
       : h("div", { class: "ramp legend" }, number(lo, 3), h("i"), number(hi, 3), ` ${spec.value || ""}`);
     const tools = h("div", { class: "tools" }, key,
       spec.points.length ? button("points", () => showPoints, () => (showPoints = !showPoints)) : null,
@@ -326,7 +326,7 @@
         for (const r of cell.rows) votes[spec.points[r][2]]++;
         return css(COLOURS[votes.indexOf(Math.max(...votes)) % 6]);
       }
-      if (crowd) return `rgb(${mixed(triple("--mid"), triple("--high"), 0.08 + 0.92 * Math.sqrt(cell.crowd / densest))})`;
+      if (density) return `rgb(${mixed(triple("--mid"), triple("--high"), 0.08 + 0.92 * Math.sqrt(cell.density / densest))})`;
       const t = clamp((cell.mean - lo) / (hi - lo || 1), 0, 1);
       const rgb = t < 0.5 ? mixed(triple("--low"), triple("--mid"), t * 2) : mixed(triple("--mid"), triple("--high"), t * 2 - 1);
       return `rgb(${rgb})`;
@@ -344,12 +344,12 @@
       const line = clamp(5 - Math.log2(cells.length) * 0.42, 0.6, 4);
       c.strokeStyle = css("--rule");
       c.lineWidth = line;
-      for (const cell of cells) cell.crowd = cell.rows.length / ((cell.x1 - cell.x0) * (cell.y1 - cell.y0) || 1);
+      for (const cell of cells) cell.density = cell.rows.length / ((cell.x1 - cell.x0) * (cell.y1 - cell.y0) || 1);
       // Slivers around single points would outshine all others: shades end at the ninth tenth of the points.
-      const crowds = cells.flatMap((cell) => cell.rows.map(() => cell.crowd)).sort((a, b) => a - b);
-      densest = crowds[Math.floor(0.9 * crowds.length)] || 1;
+      const densities = cells.flatMap((cell) => cell.rows.map(() => cell.density)).sort((a, b) => a - b);
+      densest = densities[Math.floor(0.9 * densities.length)] || 1;
       for (const cell of cells) {
-        cell.crowd = Math.min(cell.crowd, densest);
+        cell.density = Math.min(cell.density, densest);
         cell.mean = cell.rows.reduce((sum, r) => sum + spec.points[r][2], 0) / (cell.rows.length || 1);
         c.globalAlpha = classes && !painted ? 0.55 : 1;
         c.fillStyle = shade(cell);
@@ -376,7 +376,7 @@
       const cell = cells.find((k) => vx >= k.x0 && vx <= k.x1 && vy >= k.y0 && vy <= k.y1);
       if (!cell) return tip.hide();
       const lines = [[h("b", {}, String(cell.rows.length)), cell.rows.length === 1 ? " point" : " points"]];
-      if (cell.rows.length && !classes && !crowd) lines.push(["mean ", h("b", {}, number(cell.mean))]);
+      if (cell.rows.length && !classes && !density) lines.push(["mean ", h("b", {}, number(cell.mean))]);
       tip.show(event.clientX - box.left, event.clientY - box.top, spec.points.length ? lines : [["cell ", h("b", {}, `${number(cell.x1 - cell.x0, 3)} × ${number(cell.y1 - cell.y0, 3)}`)]]);
     }, () => tip.hide());
     keepDrawn(canvas, draw);

@@ -9,7 +9,7 @@ use super::dialect::{Dialect, looks_like_decimal_commas};
 use super::{Cells, Column, Kind, RawBatch, RowReader, Wanted, date, is_missing, number_with};
 use crate::failure::{Failure, Outcome};
 
-/// A column that is wanted.
+/// A requested column.
 struct WantedColumn {
     column: usize,
     kind: Kind,
@@ -17,12 +17,12 @@ struct WantedColumn {
     decimal: u8,
 }
 
-/// A running read of a CSV file.
+/// A reader of a CSV file.
 pub(super) struct CsvRows {
     reader: csv::Reader<Box<dyn Read>>,
     place: String,
     wanted: Vec<WantedColumn>,
-    /// Whether the command can leave columns out or take them as categories.
+    /// Whether the command has options to exclude columns or treat them as categories.
     selectable: bool,
     /// Rows read so far.
     row: u64,
@@ -33,7 +33,7 @@ pub(super) struct CsvRows {
 /// Bytes read so far, shared with the readers below.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counters {
-    /// Of the file as it lies there.
+    /// Of the (possibly compressed) file.
     pub(super) position: Rc<Cell<u64>>,
     /// Of the text since the last finished row.
     pub(super) in_row: Rc<Cell<u64>>,

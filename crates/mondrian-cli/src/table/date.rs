@@ -3,8 +3,8 @@
 /// Milliseconds, microseconds or nanoseconds per day are multiples of this.
 pub(crate) const SECONDS_PER_DAY: f64 = 86_400.0;
 
-/// The days of a date as ISO 8601 writes it: `2024-02-29`, and with a time of day `2024-02-29T18:30:05.25+01:00` (a space for the `T`,
-/// `Z` or nothing for the offset, no seconds). None for anything else.
+/// The days of a date in ISO 8601 form: `2024-02-29`, and with a time of day `2024-02-29T18:30:05.25+01:00` (a space
+/// for the `T`, `Z` or nothing for the offset, no seconds). `None` for anything else.
 pub(crate) fn days(text: &str) -> Option<f64> {
     let (date, rest) = text.split_at_checked(10)?;
     let mut parts = date.splitn(3, '-');
@@ -21,7 +21,7 @@ pub(crate) fn days(text: &str) -> Option<f64> {
 
 /// The date of a number of days, with the time of day where it is not midnight.
 pub(crate) fn iso(days: f64) -> String {
-    // Beyond the years that ISO 8601 writes with four digits.
+    // Beyond the years with four digits of ISO 8601.
     if !(-719_528.0..2_932_897.0).contains(&days) {
         return format!("{days} days");
     }

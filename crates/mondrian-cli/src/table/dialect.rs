@@ -1,18 +1,18 @@
-//! How a CSV file is written: what separates its cells, how numbers are written, and whether its first row holds names.
+//! The dialect of a CSV file: its separator, its decimal marks, and whether its first row is a header.
 
 use super::{Column, Kind, date, is_missing, number_with};
 use crate::failure::{Failure, Outcome};
 
-/// Separators looked for.
+/// Candidate separators.
 pub(super) const SEPARATORS: [u8; 4] = [b',', b';', b'\t', b'|'];
-/// Lines looked at to find the separator.
+/// Lines used to detect the separator.
 const LINES: usize = 50;
-/// Rows looked at to find what a column holds, at most.
+/// Largest number of rows used to detect the type of a column.
 const ROWS: usize = 1000;
-/// Cells looked at for it, about; two rows at least.
+/// Approximate number of cells used for it; at least two rows.
 const CELLS: usize = 1 << 21;
 
-/// What the user said about it.
+/// The user's options.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DialectOptions {
     pub(crate) separator: Option<u8>,
@@ -21,14 +21,14 @@ pub(crate) struct DialectOptions {
     pub(crate) decimal: Option<u8>,
 }
 
-/// What was found (or told).
+/// The detected or given dialect.
 #[derive(Debug, Clone)]
 pub(super) struct Dialect {
     pub(super) separator: u8,
     pub(super) header: bool,
 }
 
-/// Whether the start of a file is long enough to look at: it holds a row after the first.
+/// Whether the start of a file is long enough: it contains a row after the first.
 pub(super) fn is_enough(start: &[u8], separator: Option<u8>) -> bool {
     let start = whole_lines(start);
     !start.is_empty() && first_rows(start, separator.unwrap_or_else(|| find_separator(start)), 3).len() >= 3
@@ -38,7 +38,7 @@ fn whole_lines(start: &[u8]) -> &[u8] {
     &start[..start.iter().rposition(|&b| b == b'\n' || b == b'\r').unwrap_or(0)]
 }
 
-/// Finds dialect and columns from the start of a file. `whole` says that the start is all there is.
+/// Detects dialect and columns from the start of a file. `whole` means that the start is the whole file.
 pub(super) fn detect(
     start: &[u8],
     whole: bool,
@@ -66,7 +66,7 @@ pub(super) fn detect(
     Ok((Dialect { separator, header }, columns))
 }
 
-/// A number or a date: no name of a column.
+/// A number or a date: not the name of a column.
 fn is_value(cell: &str, separator: u8, decimal: Option<u8>) -> bool {
     let comma = decimal == Some(b',') || (decimal.is_none() && separator != b',');
     number_with(cell, b'.').is_some() || (comma && number_with(cell, b',').is_some()) || date::days(cell).is_some()
@@ -80,11 +80,11 @@ fn present(rows: &[Vec<String>], index: usize) -> impl Iterator<Item = &String> 
     rows.iter().filter_map(move |row| row.get(index)).filter(|cell| !is_missing(cell))
 }
 
-/// The decimal mark of every column: a comma where the cells are not separated by commas and all cells of some column are numbers
-/// only so. A column with decimal points in it keeps them.
-fn decimals(rows: &[Vec<String>], n_columns: usize, separator: u8, told: Option<u8>) -> Vec<u8> {
-    let told = if separator == b',' { told.or(Some(b'.')) } else { told };
-    if let Some(mark) = told {
+/// The decimal mark of every column: a comma if the cells are not separated by commas and all cells of some column are
+/// numbers only with decimal commas. A column with decimal points keeps them.
+fn decimals(rows: &[Vec<String>], n_columns: usize, separator: u8, given: Option<u8>) -> Vec<u8> {
+    let given = if separator == b',' { given.or(Some(b'.')) } else { given };
+    if let Some(mark) = given {
         return vec![mark; n_columns];
     }
     let has_commas = |i: usize| {
@@ -99,7 +99,7 @@ fn decimals(rows: &[Vec<String>], n_columns: usize, separator: u8, told: Option<
     (0..n_columns).map(|i| if has_points(i) { b'.' } else { b',' }).collect()
 }
 
-/// Texts only where no cell is a number: one text among numbers is more likely a mistake than a category.
+/// Text only if no cell is a number: a text among numbers is more likely an error than a category.
 fn column_kind(rows: &[Vec<String>], index: usize, decimal: u8) -> Kind {
     if present(rows, index).next().is_none() || present(rows, index).any(|cell| number_with(cell, decimal).is_some()) {
         Kind::Number
@@ -115,7 +115,7 @@ pub(super) fn looks_like_decimal_commas(text: &str) -> bool {
     text.contains(',') && number_with(text, b',').is_some()
 }
 
-/// The separator that cuts the lines into equally many cells, most cells first.
+/// The separator that splits the lines into equal numbers of cells, preferring more cells.
 fn find_separator(start: &[u8]) -> u8 {
     let lines: Vec<&[u8]> =
         start.split(|&b| b == b'\n' || b == b'\r').filter(|l| !l.trim_ascii().is_empty()).take(LINES).collect();

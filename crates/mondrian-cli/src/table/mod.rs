@@ -14,26 +14,26 @@ pub(crate) use stream::{RowStream, TextRow, raw_row};
 
 use crate::failure::Outcome;
 
-/// Cells read at a time, about.
+/// Approximate number of cells read at a time.
 const BATCH_CELLS: usize = 1 << 22;
-/// Rows read at a time, at most.
+/// Largest number of rows read at a time.
 const BATCH_ROWS: usize = 16_384;
 
-/// Rows to read at a time where this many columns are wanted.
+/// Rows to read at a time for this many columns.
 pub(crate) fn batch_rows(n_columns: usize) -> usize {
     (BATCH_CELLS / n_columns.max(1)).clamp(1, BATCH_ROWS)
 }
 
-/// What the cells of a column are.
+/// The type of the cells of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Numbers; a cell that is none is an error.
+    /// Numbers; any other cell is an error.
     Number,
     /// Dates, which become numbers: days since 1970-01-01.
     Date,
     /// Texts: categories.
     Text,
-    /// Something that cannot be read, and what.
+    /// An unsupported type, with its name.
     Unreadable(&'static str),
 }
 
@@ -51,23 +51,23 @@ impl Column {
         Self { name, kind, decimal: b'.' }
     }
 
-    /// A cell as a number, in the way this column writes numbers.
+    /// A cell as a number, in the format of this column.
     pub(crate) fn value(&self, text: &str) -> Option<f64> {
         if self.kind == Kind::Date { date::days(text) } else { number_with(text, self.decimal) }
     }
 }
 
-/// A column to read, and as what.
+/// A column to read, and its type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) column: usize,
     pub(crate) kind: Kind,
 }
 
-/// The cells of one wanted column in one batch.
+/// The cells of one requested column in one batch.
 #[derive(Debug)]
 pub(crate) enum Cells {
-    /// NaN is a missing cell; infinities are kept, and judged later.
+    /// NaN is a missing cell; infinities are kept and checked later.
     Numbers(Vec<f64>),
     /// `None` is a missing cell.
     Texts(Vec<Option<Box<str>>>),
@@ -88,33 +88,33 @@ pub(crate) struct RawBatch {
     /// The number of the first row, counted from 1 after the header.
     pub(crate) first_row: u64,
     pub(crate) n_rows: usize,
-    /// As many as were wanted, in that order.
+    /// The requested columns, in order.
     pub(crate) columns: Vec<Cells>,
 }
 
-/// A running read.
+/// A reader of a table.
 pub(crate) trait RowReader {
     /// The next rows, at most `max_rows`; none at the end.
     fn next_batch(&mut self, max_rows: usize) -> Outcome<Option<RawBatch>>;
 
-    /// How far into the file, in bytes.
+    /// The position in the file, in bytes.
     fn position(&self) -> u64;
 }
 
-/// Texts that stand for a missing cell.
+/// Texts that mean a missing cell.
 const MISSING: [&str; 10] = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?"];
 
 pub(crate) fn is_missing(text: &str) -> bool {
     MISSING.contains(&text)
 }
 
-/// A number as people write it in tables; `None` for anything else. Missing texts are not numbers.
+/// The number of a text; `None` for anything else. Texts for missing cells are not numbers.
 pub(crate) fn number(text: &str) -> Option<f64> {
-    // The parser also takes names such as "infinity" and "nan": the first are judged later, the last are missing.
+    // The parser also accepts names such as "infinity" and "nan": the former are checked later, the latter are missing.
     text.parse().ok().filter(|x: &f64| !x.is_nan())
 }
 
-/// The same with this decimal mark. With a comma for a mark a point is none: it may part thousands.
+/// The same with this decimal mark. With a decimal comma a point is not a decimal mark: it may separate thousands.
 fn number_with(text: &str, decimal: u8) -> Option<f64> {
     if decimal == b'.' || !text.contains([',', '.']) {
         return number(text);

@@ -24,7 +24,7 @@ pub(super) fn columns(file: &File, place: &str) -> Outcome<Vec<Column>> {
     Ok(schema.columns().iter().map(|column| Column::new(column.path().string(), kind(column))).collect())
 }
 
-/// Refuses what is packed in a way that this program cannot unpack; the file may be sound.
+/// Refuses unsupported compression; the file itself may be valid.
 fn check_compression(reader: &SerializedFileReader<File>, place: &str) -> Outcome<()> {
     for group in reader.metadata().row_groups() {
         for column in group.columns() {
@@ -50,7 +50,7 @@ fn open(file: &File, place: &str) -> Outcome<SerializedFileReader<File>> {
 fn damaged(place: &str, error: &ParquetError) -> Failure {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default();
-    Failure::input(format!("{place} is not a sound Parquet file: {first}"), "write it again")
+    Failure::input(format!("{place} is not a valid Parquet file: {first}"), "write it again")
 }
 
 fn kind(column: &ColumnDescriptor) -> Kind {
@@ -86,17 +86,17 @@ fn per_day(column: &ColumnDescriptor) -> Option<f64> {
     }
 }
 
-/// A running read of a Parquet file.
+/// A reader of a Parquet file.
 pub(super) struct ParquetRows {
     file: SerializedFileReader<File>,
     place: String,
     wanted: Vec<(Wanted, String)>,
-    /// Whether a column may have missing cells: its definition level where present.
+    /// Whether a column may have missing cells: its definition level, if present.
     levels: Vec<i16>,
-    /// Units per day, where a column holds dates.
+    /// Units per day, for columns of dates.
     per_day: Vec<Option<f64>>,
     group: usize,
-    /// Readers of the current group's wanted columns, and how many rows they have left.
+    /// Readers of the requested columns of the current group, and the number of remaining rows.
     readers: Vec<ColumnReader>,
     left: usize,
     row: u64,

@@ -1,7 +1,7 @@
-//! Quotes that are never closed, and rows without an end: found while the bytes of a CSV file are read.
+//! Detection of unclosed quotes and endless rows while the bytes of a CSV file are read.
 //!
-//! A quote that is opened and not closed makes one cell of the rest of the file; the parser takes it, and rows are lost without a
-//! word. The guard follows the quoting of the bytes that pass, by the parser's own rules, and knows the line.
+//! An unclosed quote turns the rest of the file into one cell; the parser accepts it, and rows are lost silently. The
+//! guard tracks the quoting of the bytes by the parser's rules, with the line number.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -9,10 +9,10 @@ use std::rc::Rc;
 
 use crate::failure::TableError;
 
-/// Bytes that one row may have at most.
+/// Largest number of bytes of a row.
 pub(super) const MOST_ROW_BYTES: u64 = 1 << 26;
 
-/// Where in a cell the last byte was.
+/// The position of the last byte in its cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Before a cell's first byte.
@@ -28,7 +28,7 @@ enum State {
 /// A reader that refuses unclosed quotes and endless rows.
 pub(super) struct QuoteGuard<R> {
     inner: R,
-    /// What separates cells; none: any separator there is.
+    /// The separator; `None` for any separator.
     separator: Option<u8>,
     state: State,
     /// The line of the next byte, counted from 1, and that of the last opening quote.
@@ -90,7 +90,8 @@ impl<R: Read> QuoteGuard<R> {
         io::Error::new(io::ErrorKind::InvalidData, TableError { what, hint })
     }
 
-    /// Over several lines and with text behind: the quote that seems to end the cell is more likely the first of another one.
+    /// A quoted cell over several lines followed by text: the quote that seems to end it is more likely the first of
+    /// another cell.
     fn closed_inside(&self) -> io::Error {
         Self::error(
             format!("the quote opened at line {} ends inside a cell of line {}", self.opened, self.line),
@@ -135,7 +136,7 @@ impl<R: Read> Read for QuoteGuard<R> {
 mod tests {
     use super::*;
 
-    /// The text read in pieces of this size: what is wrong with it.
+    /// The error of the text, read in pieces of this size.
     fn complaint(text: &str, piece: usize) -> Option<String> {
         let mut guard = QuoteGuard::new(text.as_bytes(), Some(b','), Rc::default());
         let mut buffer = vec![0; piece];

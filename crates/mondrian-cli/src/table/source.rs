@@ -1,4 +1,4 @@
-//! One table to read: where it is, how it is packed, which columns it has.
+//! One table to read: its location, its compression and its columns.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -16,18 +16,18 @@ use super::quotes::{MOST_ROW_BYTES, QuoteGuard};
 use super::{Column, Kind, RowReader, Wanted};
 use crate::failure::{Failure, Outcome};
 
-/// How much of a CSV file is looked at to find its dialect; more where that does not hold the first rows.
+/// Bytes of a CSV file used to detect its dialect; more if they do not contain the first rows.
 const START: u64 = 1 << 18;
 
-/// What the user said about the file.
+/// The user's options for the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ReadOptions {
     pub(crate) dialect: DialectOptions,
-    /// Whether the command takes `--exclude` and `--categorical`.
+    /// Whether the command has `--exclude` and `--categorical`.
     pub(crate) selectable: bool,
 }
 
-/// A table that can be read again and again.
+/// A table that can be read repeatedly.
 #[derive(Debug)]
 pub(crate) struct Source {
     place: String,
@@ -47,7 +47,7 @@ enum Packing {
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`, and looks at its start.
+    /// Opens a file, or standard input for `-`, and reads its start.
     pub(crate) fn open(path: &Path, options: ReadOptions) -> Outcome<Self> {
         let (place, file) = if path == Path::new("-") {
             ("standard input".to_owned(), spool(path, io::stdin().lock())?)
@@ -57,7 +57,7 @@ impl Source {
         Self::from_file(place, file, options)
     }
 
-    /// A table that is part of the program.
+    /// A table embedded in the program.
     pub(crate) fn embedded(place: &str, text: &str) -> Outcome<Self> {
         Self::from_file(place.to_owned(), spool(Path::new(place), text.as_bytes())?, ReadOptions::default())
     }
@@ -101,7 +101,7 @@ impl Source {
         &self.place
     }
 
-    /// Size of the file as it lies there, for progress.
+    /// Size of the (possibly compressed) file, for progress.
     pub(crate) fn n_bytes(&self) -> u64 {
         self.n_bytes
     }
@@ -111,7 +111,7 @@ impl Source {
         &self.columns
     }
 
-    /// How the file was understood, for people.
+    /// A description of the detected format.
     pub(crate) fn describe(&self) -> String {
         match &self.packing {
             Packing::Parquet => "Parquet".to_owned(),
@@ -172,7 +172,7 @@ impl Source {
     }
 }
 
-/// Opens a file that can be read twice: pipes and the like are copied to a temporary file first.
+/// Opens a file that can be read twice: pipes and similar inputs are copied to a temporary file first.
 fn open_seekable(path: &Path) -> Outcome<File> {
     let fail = |e: &io::Error| Failure::reading(path, e);
     let file = File::open(path).map_err(|e| fail(&e))?;
@@ -195,7 +195,7 @@ fn rewound(file: &File) -> io::Result<File> {
     Ok(file)
 }
 
-/// The start of a text, long enough to hold its first rows, and whether that is all of it.
+/// The start of a text, long enough to contain its first rows, and whether it is the whole text.
 fn start_of(file: &File, gzip: bool, separator: Option<u8>, place: &str) -> Outcome<(Vec<u8>, bool)> {
     let fail = |e: &io::Error| Failure::reading(Path::new(place), e);
     let mut reader = decoded(file, gzip, Rc::default()).map_err(|e| fail(&e))?;
@@ -212,7 +212,7 @@ fn start_of(file: &File, gzip: bool, separator: Option<u8>, place: &str) -> Outc
         length *= 2;
     }
     let whole = (start.len() as u64) < length;
-    // Quotes that are not closed would make one cell of all of it.
+    // Unclosed quotes would turn all of it into one cell.
     let mut guard = QuoteGuard::new(start.as_slice(), separator, Rc::default());
     match io::copy(&mut guard, &mut io::sink()) {
         Err(e) if whole || length > MOST_ROW_BYTES => Err(fail(&e)),
@@ -224,7 +224,7 @@ fn start_of(file: &File, gzip: bool, separator: Option<u8>, place: &str) -> Outc
     }
 }
 
-/// Refuses bytes that are no text in UTF-8 or an encoding like it.
+/// Refuses bytes that are not text in UTF-8 or a similar encoding.
 fn check_text(start: &[u8], place: &str) -> Outcome<()> {
     let odd_zeros = |from: usize| start.iter().skip(from).step_by(2).take(64).filter(|b| **b == 0).count();
     let utf_16 = start.starts_with(&[0xff, 0xfe])
@@ -244,7 +244,7 @@ fn check_text(start: &[u8], place: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// The file's text from the start, unpacked; `position` follows the packed bytes.
+/// The decompressed text of the file; `position` counts the compressed bytes.
 fn decoded(file: &File, gzip: bool, position: Rc<Cell<u64>>) -> io::Result<Box<dyn Read>> {
     let counted = Counted { inner: rewound(file)?, position };
     let buffered = BufReader::with_capacity(1 << 16, counted);
@@ -271,7 +271,7 @@ pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if names.len() > 8 { format!("{shown} and {} more", names.len() - 8) } else { shown }
 }
 
-/// The name that is nearly this one: equal but for case, or one or two edits away.
+/// A similar name: equal except for case, or one or two edits away.
 fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names
         .map(|other| (edits(&name.to_lowercase(), &other.to_lowercase()), other))

@@ -1,4 +1,4 @@
-//! Rows as they come: CSV with a row of names, or one JSON object per line, from a pipe that may never end.
+//! Rows of a stream: CSV with a header, or one JSON object per line, from a pipe that may never end.
 
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read};
@@ -12,10 +12,10 @@ use super::quotes::{MOST_ROW_BYTES, QuoteGuard};
 use super::{Cells, Kind, RawBatch, date, is_missing, number};
 use crate::failure::{Failure, Outcome};
 
-/// The texts of one row's wanted cells; `None` is a missing cell.
+/// The texts of the requested cells of one row; `None` is a missing cell.
 pub(crate) type TextRow = Vec<Option<Box<str>>>;
 
-/// A running read of a stream.
+/// A reader of a stream.
 pub(crate) struct RowStream<R: Read> {
     place: String,
     wanted: Vec<String>,
@@ -30,11 +30,11 @@ enum Lines<R: Read> {
     Empty,
 }
 
-/// The first line, which was looked at, and the rest.
+/// The first line, which was already read, and the rest.
 type Chained<R> = std::io::Chain<std::io::Cursor<Vec<u8>>, BufReader<R>>;
 
 impl<R: Read> RowStream<R> {
-    /// Starts reading; the first byte that is no space tells JSON from CSV.
+    /// Starts reading; the first byte that is not a space distinguishes JSON from CSV.
     pub(crate) fn open(from: R, wanted: Vec<String>, separator: Option<u8>, place: &str) -> Outcome<Self> {
         let mut reader = BufReader::with_capacity(1 << 16, from);
         let mut first = Vec::new();
@@ -54,8 +54,8 @@ impl<R: Read> RowStream<R> {
         let in_row = Rc::<Cell<u64>>::default();
         let chained = std::io::Cursor::new(first).chain(reader);
         let guard = QuoteGuard::new(chained, Some(separator), Rc::clone(&in_row));
-        // A small buffer would not do: a row must be handed on as soon as its line has ended, and it is, since the pipe
-        // gives what it has.
+        // A row must be returned as soon as its line has ended. This holds, since a read from a pipe returns the
+        // available bytes.
         let reader = csv::ReaderBuilder::new().delimiter(separator).has_headers(true).from_reader(guard);
         let mut stream = Self { place: place.to_owned(), wanted, lines: Lines::Empty, row: 0 };
         let mut reader = Box::new(reader);
@@ -139,7 +139,7 @@ impl<R: Read> RowStream<R> {
     }
 }
 
-/// A line with its end, of at most so many bytes; 0 at the end of the stream.
+/// A line with its end, of at most this many bytes; 0 at the end of the stream.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>, place: &str) -> Outcome<usize> {
     let n = reader
         .by_ref()
@@ -153,7 +153,7 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>, place: &str) -> Outc
     Ok(n)
 }
 
-/// One row of a stream as the raw rows of a file are, by the kinds of its cells.
+/// One row of a stream in the form of raw rows of a file, by the types of its cells.
 pub(crate) fn raw_row(
     cells: &TextRow,
     kinds: &[Kind],

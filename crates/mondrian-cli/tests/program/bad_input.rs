@@ -27,7 +27,7 @@ fn tables_that_are_none() {
         ("twice.csv", "two columns are named \"a\""),
         ("bytes.csv", "is not a table"),
         ("broken.csv.gz", "cannot be decoded"),
-        ("short.parquet", "is not a sound Parquet file"),
+        ("short.parquet", "is not a valid Parquet file"),
     ];
     for (name, what) in cases {
         place.run(&format!("describe {name}")).refused(2, &[name, what]);
@@ -73,7 +73,7 @@ fn model_files_that_are_none() {
     let cases = [
         ("missing.mondrian", "there is no such file"),
         ("folder", "is a folder"),
-        ("cut.mondrian", "cut short"),
+        ("cut.mondrian", "truncated"),
         ("flipped.mondrian", "checksum of numbers"),
         ("future.mondrian", "format version 99"),
         ("table.csv", "not a mondrian model file"),

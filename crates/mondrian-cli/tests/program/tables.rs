@@ -302,7 +302,7 @@ fn empty_and_constant_columns_are_named() {
     place.run(&format!("{fit} --missing mean")).succeeded();
     for command in ["fit", "path"] {
         let density = format!("{command} t.csv --columns x,y,year --model density --trees 3 --out d");
-        place.run(&density).refused(2, &["column \"year\" has one value", "--exclude"]);
+        place.run(&density).refused(2, &["column \"year\" has only one value", "--exclude"]);
     }
     place.run("fit t.csv --target target --out l --quiet").succeeded();
     for (command, what) in [("update", "learn more rows"), ("forget", "forget rows")] {

@@ -1,4 +1,4 @@
-//! Fits on the rows to learn from, with their path over the rows that judge.
+//! Fits on the training rows, with their path over the held-out rows.
 
 use std::ops::ControlFlow;
 
@@ -18,10 +18,10 @@ use crate::tables::Data;
 /// Features at which a kernel's path ends.
 const MOST_FEATURES: usize = 1200;
 
-/// Stage and fraction (none where the end is not known); `Break` cancels.
+/// Stage and fraction (none if unknown); `Break` cancels.
 pub(crate) type Watch<'a> = &'a mut dyn FnMut(&'static str, Option<f64>) -> ControlFlow<()>;
 
-/// Fits a model to the rows to learn from.
+/// Fits a model to the training rows.
 pub(crate) fn fit(data: &Data, request: &FitRequest, watch: Watch<'_>) -> std::result::Result<Model, Problem> {
     check(data, request)?;
     let train = points(&data.train.x, data.width())?;
@@ -76,7 +76,7 @@ pub(crate) fn forest_params(data: &Data, request: &FitRequest, lifetime: Lifetim
     })
 }
 
-/// One stage of a fit, watched.
+/// One stage of a fit, with progress.
 pub(super) fn staged<T>(
     watch: &mut Watch<'_>,
     name: &'static str,
@@ -85,7 +85,7 @@ pub(super) fn staged<T>(
     work(&mut Progress::new(&mut |report| watch(name, Some(report.fraction))))
 }
 
-/// Options of a fit that is watched.
+/// Options of a fit with progress.
 fn watched<'a>(progress: &'a mut Progress<'_>) -> FitOptions<'a> {
     FitOptions::watched(progress.part(0.0, 1.0))
 }
@@ -152,7 +152,7 @@ fn kernel(
     Ok(Model::Kernel { model: Box::new(model), path: found })
 }
 
-/// The largest power of √2 whose features a path can afford.
+/// The largest power of √2 whose number of features is within the limit of a path.
 fn affordable(trees: &ForestParams, train: Points<'_>, watch: &mut Watch<'_>) -> Result<Lifetime> {
     let lifetime = |halvings: i32| Lifetime::new(4.0 * 0.5_f64.powf(f64::from(halvings) / 2.0));
     let (mut too_many, mut enough) = (-1, 44);
@@ -168,10 +168,10 @@ fn affordable(trees: &ForestParams, train: Points<'_>, watch: &mut Watch<'_>) ->
     lifetime(enough)
 }
 
-/// The lifetimes asked for, or that they are to be tuned.
-pub(super) fn lifetimes(asked: Option<&[f64]>) -> Result<LifetimesChoice> {
-    let Some(asked) = asked else { return Ok(LifetimesChoice::Auto) };
-    asked.iter().map(|l| Lifetime::new(*l)).collect::<Result<_>>().map(LifetimesChoice::Each)
+/// The given lifetimes, or `Auto`.
+pub(super) fn lifetimes(lifetimes: Option<&[f64]>) -> Result<LifetimesChoice> {
+    let Some(lifetimes) = lifetimes else { return Ok(LifetimesChoice::Auto) };
+    lifetimes.iter().map(|l| Lifetime::new(*l)).collect::<Result<_>>().map(LifetimesChoice::Each)
 }
 
 /// All threads of this machine.

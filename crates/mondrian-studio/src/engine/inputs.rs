@@ -1,4 +1,4 @@
-//! Lifetimes per input, and what moving one would do to the held-out error (report, chapter 5).
+//! Lifetimes per input, and the held-out error after changing one (report, chapter 5).
 
 use mondrian::{Cells, GridRidgeParams, LaplaceRegressor, Points, Result, TargetMap};
 
@@ -6,9 +6,9 @@ use super::{Model, fit, problem, rows_of};
 use crate::api::{Inputs, Problem};
 use crate::tables::{Data, Part};
 
-/// Rows that a what-if is fitted to at most: every so many of the training rows.
+/// Largest number of rows that a what-if is fitted to, at equal steps of the training rows.
 const TRIAL_ROWS: usize = 700;
-/// Inputs with a what-if at most, the most relevant ones.
+/// Largest number of inputs with a what-if, the most relevant ones.
 const TRIAL_INPUTS: usize = 16;
 /// How much 4·F(x) changes over one standard deviation in the middle of a normal distribution.
 const RANK_UNITS: f64 = 1.4;
@@ -51,7 +51,7 @@ impl Model {
             }
             Self::Kernel { .. } | Self::Density { .. } => {}
         }
-        // What moving one would do is told by rows to learn from and rows to judge by.
+        // What-if errors need training rows and held-out rows.
         if !found.lifetimes.is_empty() && !data.train.rows.is_empty() && !data.held_out.rows.is_empty() {
             self.what_if(data, &mut found, cancelled).map_err(|e| problem(&e))?;
         }

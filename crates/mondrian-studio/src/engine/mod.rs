@@ -1,4 +1,4 @@
-//! All calls into the library: fits, and answers of fitted models at a lifetime.
+//! All calls into the library: fits, and queries of fitted models at a lifetime.
 
 mod fit;
 mod inputs;
@@ -27,16 +27,16 @@ use mondrian::{
 use crate::api::{Curve, Problem};
 use crate::tables::Part;
 
-/// Values of a curve that a page gets at most.
+/// Largest number of values of a curve sent to the page.
 const CURVE_POINTS: usize = 1500;
-/// Held-out rows in the charts at most.
+/// Largest number of held-out rows in the charts.
 const SHOWN_ROWS: usize = 1000;
 
 /// A fitted model of any kind.
 pub(crate) enum Model {
     Laplace(Box<LaplaceRegressor>),
     LaplaceClasses(Box<LaplaceClassifier>),
-    /// The report's kernel, lifetimes alone: from a file only.
+    /// The report's kernel, with only lifetimes tuned: from a file only.
     Axes(Box<LaplaceKernelRidge>),
     Forest {
         model: RegressionForest,
@@ -59,7 +59,7 @@ pub(crate) enum Model {
 }
 
 impl Model {
-    /// Losses at every lifetime, where the model has a path.
+    /// Losses at every lifetime, if the model has a path.
     pub(crate) fn path(&self) -> Option<&RegularizationPath> {
         match self {
             Self::Forest { path, .. } | Self::Kernel { path, .. } | Self::Density { path, .. } => Some(path),
@@ -103,21 +103,22 @@ impl Model {
             held_out,
             best: finite(best).min(to),
             best_1se: finite(simplest).min(to),
-            // Before the first cut nothing changes, and the first cuts change little: four decades are enough to drag over.
+            // Nothing changes before the first cut, and the first cuts change little: four decades are enough for the
+            // slider.
             from: (first * 0.8).max(to * 1e-4),
             to,
             lifetimes,
         })
     }
 
-    /// The lifetime asked for, the best if none is, within what the trees hold.
-    pub(crate) fn lifetime(&self, asked: Option<f64>) -> Result<Option<Lifetime>, Problem> {
+    /// The requested lifetime, by default the best one, at most that of the trees.
+    pub(crate) fn lifetime(&self, requested: Option<f64>) -> Result<Option<Lifetime>, Problem> {
         let Some(path) = self.path() else { return Ok(None) };
-        let Some(asked) = asked else {
+        let Some(requested) = requested else {
             let own = path.validation().is_empty().then(|| self.trees_lifetime());
             return Ok(Some(own.unwrap_or_else(|| path.best_lifetime())));
         };
-        let lifetime = Lifetime::new(asked).map_err(|e| problem(&e))?;
+        let lifetime = Lifetime::new(requested).map_err(|e| problem(&e))?;
         let last = path.lifetimes().last().copied().unwrap_or(0.0);
         Ok(Some(match self {
             Self::Density { .. } | Self::Kernel { .. } => lifetime.min(Lifetime::new(last).unwrap_or(Lifetime::ZERO)),
@@ -125,7 +126,7 @@ impl Model {
         }))
     }
 
-    /// How long the trees live; a forest that is fitted here has no end.
+    /// The lifetime of the trees; infinite for a forest fitted here.
     fn trees_lifetime(&self) -> Lifetime {
         self.trees().map_or(Lifetime::INFINITE, |(domain, _)| domain.lifetime())
     }
@@ -145,7 +146,7 @@ impl Model {
     }
 }
 
-/// The held-out rows in the charts: every so many.
+/// The held-out rows in the charts, at equal steps.
 pub(crate) fn shown(part: &Part) -> Vec<usize> {
     let stride = part.rows.len().div_ceil(SHOWN_ROWS).max(1);
     (0..part.rows.len()).step_by(stride).collect()
@@ -166,7 +167,7 @@ pub(crate) fn problem(error: &Error) -> Problem {
         Error::NotFinite { .. } => Some("choose what to do about missing cells"),
         Error::Empty { .. } => Some("give at least one row and one input"),
         Error::ZeroWidth { .. } => Some("leave that constant column out"),
-        Error::TooLarge { what, .. } if what.starts_with("bytes of the rows") => Some("take fewer rows or columns"),
+        Error::TooLarge { what, .. } if what.starts_with("bytes of the rows") => Some("use fewer rows or columns"),
         Error::TooLarge { .. } => Some("take a smaller lifetime or fewer trees"),
         Error::Cancelled => Some("fit it again to go on"),
         _ => None,

@@ -1,15 +1,15 @@
-//! A forest's deviations while the slider moves. Intervals are calibrated at each lifetime on rows that were left out, which takes longer
-//! than a move may; so deviations of the shown rows are kept at some lifetimes, and those between are interpolated. A slider at rest asks
-//! for the exact ones.
+//! Standard deviations of a forest while the slider moves. The leave-one-out calibration at each lifetime takes too
+//! long for a move, so standard deviations of the shown rows are cached at some lifetimes and interpolated between
+//! them. When the slider stops, the exact ones are computed.
 
 use mondrian::Lifetime;
 
-use super::view::Said;
+use super::view::Predicted;
 use super::{Model, rows_of, shown};
 use crate::api::Problem;
 use crate::tables::Data;
 
-/// Lifetimes at which deviations are kept.
+/// Number of lifetimes at which standard deviations are cached.
 const LIFETIMES: usize = 25;
 
 /// Deviations of the shown rows at some lifetimes, evenly on a logarithmic scale.
@@ -21,7 +21,7 @@ pub(crate) struct Deviations {
 }
 
 impl Deviations {
-    /// Of every shown row at a lifetime: at the ends of the scale those of the ends.
+    /// Standard deviations of every shown row at a lifetime, constant beyond the ends of the scale.
     fn at(&self, lifetime: f64) -> Vec<f64> {
         let last = self.std.len() - 1;
         let step = last as f64 * (lifetime / self.from).ln() / (self.to / self.from).ln();
@@ -34,7 +34,7 @@ impl Deviations {
 }
 
 impl Model {
-    /// Finds the deviations for moves, unless the model is removed meanwhile.
+    /// Computes the cached standard deviations, unless the model is removed meanwhile.
     pub(crate) fn prepare_moves(&self, data: &Data, is_cancelled: &dyn Fn() -> bool) -> Result<(), Problem> {
         let (Self::Forest { deviations, .. }, Some(curve)) = (self, self.curve()) else { return Ok(()) };
         let x = rows_of(&data.held_out, &shown(&data.held_out), data.width());
@@ -47,7 +47,7 @@ impl Model {
                 return Ok(());
             }
             let lifetime = curve.from * (curve.to / curve.from).powf(step as f64 / (LIFETIMES - 1) as f64);
-            if let Said::Numbers { std, .. } = self.say(&x, data, self.lifetime(Some(lifetime))?, true)? {
+            if let Predicted::Numbers { std, .. } = self.predict(&x, data, self.lifetime(Some(lifetime))?, true)? {
                 found.std.push(std);
             }
         }
@@ -55,7 +55,7 @@ impl Model {
         Ok(())
     }
 
-    /// Deviations of every shown row for a move to this lifetime, where they are kept.
+    /// Interpolated standard deviations of every shown row at this lifetime, if they are cached.
     pub(super) fn deviations_at(&self, at: Option<Lifetime>) -> Option<Vec<f64>> {
         let Self::Forest { deviations, .. } = self else { return None };
         Some(deviations.get()?.at(at?.get()))

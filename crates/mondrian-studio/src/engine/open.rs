@@ -1,4 +1,4 @@
-//! Models of a file: their path over the rows that judge them, or over their own rows alone.
+//! Models of a file: their path over the rows of a table, or over their own rows alone.
 
 use mondrian::{PathMethod, Result};
 
@@ -18,7 +18,7 @@ pub(crate) fn n_trees(model: &SavedModel) -> Option<usize> {
     }
 }
 
-/// A model of a file, ready to be asked at every lifetime of its trees.
+/// A model of a file, ready for queries at every lifetime of its trees.
 pub(crate) fn open(saved: SavedModel, data: &Data, mut watch: Watch<'_>) -> std::result::Result<Model, Problem> {
     // The tuned kernel has no path, and its cells may be missing.
     let takes_cells = matches!(saved, SavedModel::Laplace(_) | SavedModel::LaplaceClasses(_));

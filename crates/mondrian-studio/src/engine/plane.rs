@@ -9,7 +9,7 @@ use super::{Model, problem};
 use crate::api::{Cut, Plane, PlaneRequest, Problem, Side};
 use crate::tables::Data;
 
-/// Cells at the end of the slider, about: what a canvas draws sixty times per second.
+/// Approximate number of cells at the end of the slider, which a canvas can draw sixty times per second.
 const MOST_CELLS: f64 = 5000.0;
 /// Points drawn at most.
 const MOST_POINTS: usize = 2000;
@@ -26,7 +26,7 @@ impl Model {
         check(data, plane)?;
         let side = |d: usize| match self.trees() {
             None => (data.lower[d], data.upper[d]),
-            // Trees live in the coordinates of their measure.
+            // Trees use the coordinates of their measure.
             Some((domain, measure)) => {
                 let bounds = domain.first_box();
                 (measure.place(d, bounds.lower()[d]), measure.place(d, bounds.upper()[d]))

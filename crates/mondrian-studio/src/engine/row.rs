@@ -1,16 +1,16 @@
-//! One row: what the model says of it, and which training rows speak for that.
+//! One row: its prediction, and the training rows with the largest weights in it.
 
 use mondrian::internals::linalg::Threads;
 use mondrian::{Cells, Error};
 
-use super::view::Said;
+use super::view::Predicted;
 use super::{Model, points, problem};
 use crate::api::{Neighbour, Problem, RowAnswer, RowRequest};
 use crate::tables::Data;
 
 /// Training rows listed at most.
 const MOST_NEIGHBOURS: usize = 12;
-/// A weight worth counting.
+/// The smallest weight that is counted.
 const WORTH: f64 = 1e-3;
 
 impl Model {
@@ -22,17 +22,17 @@ impl Model {
             outside: x.iter().zip(data.lower.iter().zip(&data.upper)).any(|(x, (low, high))| x < low || x > high),
             ..RowAnswer::default()
         };
-        match self.say(&x, data, at, true)? {
-            Said::Numbers { mean, std } => {
+        match self.predict(&x, data, at, true)? {
+            Predicted::Numbers { mean, std } => {
                 answer.mean = mean.first().copied();
                 answer.std = std.first().copied();
                 let ends = self.intervals(&x, data, at, (&mean, &std), &[0.9])?;
                 answer.interval = ends.first().and_then(|of_rows| of_rows.first()).copied();
             }
-            Said::Classes(p) => answer.probabilities = p,
-            Said::LogDensity(logs) => answer.mean = logs.first().copied().filter(|l| l.is_finite()),
+            Predicted::Classes(p) => answer.probabilities = p,
+            Predicted::LogDensity(logs) => answer.mean = logs.first().copied().filter(|l| l.is_finite()),
         }
-        // A file need not hold the rows that its model was fitted to.
+        // A file need not contain the rows that its model was fitted to.
         if let Some(weights) = self.weights(data, &x, at)?.filter(|w| w.len() == data.train.rows.len()) {
             answer.total_weight = Some(weights.iter().sum());
             answer.n_neighbours = weights.iter().filter(|w| w.abs() > WORTH).count();
@@ -44,7 +44,7 @@ impl Model {
         Ok(answer)
     }
 
-    /// The weight of every training row in a prediction, where the model is a linear smoother.
+    /// The weight of every training row in a prediction, if the model is a linear smoother.
     fn weights(&self, data: &Data, x: &[f64], at: Option<mondrian::Lifetime>) -> Result<Option<Vec<f64>>, Problem> {
         let points = || points(x, data.width());
         let found: Result<Option<Vec<f64>>, Error> = match (self, at) {

@@ -9,7 +9,7 @@ use super::{Classified, problem};
 use crate::api::{FitRequest, Kind, Problem, StreamInfo, Task};
 use crate::tables::Data;
 
-/// Rows taken singly at first; later blocks are this share of what was learned.
+/// Rows are taken singly at first; later blocks are this share of the rows learned so far.
 const SINGLY: usize = 200;
 /// Seed of the streamed forest.
 pub(super) const SEED: u64 = 0;
@@ -39,12 +39,12 @@ impl Stream {
         Self { model: None, info, loss: 0.0, baseline: 0.0, sums }
     }
 
-    /// How it is going.
+    /// Its state.
     pub(crate) fn info(&self) -> &StreamInfo {
         &self.info
     }
 
-    /// The next rows: one at first, then about a hundredth of what was learned. False at the end.
+    /// Learns the next rows: one at first, then about a hundredth of the rows learned so far. False at the end.
     pub(crate) fn step(&mut self, data: &Data) -> Result<bool, Problem> {
         let (from, width) = (self.info.seen, data.width());
         let block = if from < SINGLY { 1 } else { from / 100 };
@@ -116,7 +116,7 @@ impl Stream {
         done.map_err(|e| problem(&e))
     }
 
-    /// Forgets a row that was learned: the forest becomes the one that never saw it.
+    /// Forgets a learned row: the forest becomes the one that never learned it.
     pub(crate) fn forget(&mut self, data: &Data, position: usize) -> Result<(), Problem> {
         if position >= self.info.seen || self.info.forgotten.contains(&position) {
             return Err(Problem::with_hint("that row is not in the forest", "choose one that was learned"));

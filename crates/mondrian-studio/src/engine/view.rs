@@ -11,20 +11,21 @@ use crate::tables::Data;
 
 /// Nominal coverages in the calibration chart.
 const LEVELS: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
-/// While the slider moves so many of the shown rows are predicted, where the path knows the error over all of them and where not.
+/// Number of shown rows that are predicted while the slider moves, if the path has the error over all of them and if
+/// not.
 const MOVING_ROWS: [usize; 2] = [250, 500];
-/// Places of a surface per side, at rest and while the slider moves.
+/// Points of a surface per side, when the slider is stopped and while it moves.
 const LATTICE: [usize; 2] = [40, 24];
 
-/// What a model says of some rows.
-pub(super) enum Said {
+/// Predictions for some rows.
+pub(super) enum Predicted {
     Numbers { mean: Vec<f64>, std: Vec<f64> },
     Classes(Vec<f64>),
     LogDensity(Vec<f64>),
 }
 
-impl Said {
-    /// Keeps what is said of the first rows and gives the rest; without deviations.
+impl Predicted {
+    /// Splits off the predictions after the first rows; without standard deviations.
     fn split_off(&mut self, n_rows: usize, n_classes: usize) -> Self {
         match self {
             Self::Numbers { mean, .. } => Self::Numbers { mean: mean.split_off(n_rows), std: Vec::new() },
@@ -34,31 +35,41 @@ impl Said {
     }
 }
 
-fn spread(p: Prediction) -> Said {
-    Said::Numbers { mean: p.mean, std: p.std }
+fn spread(p: Prediction) -> Predicted {
+    Predicted::Numbers { mean: p.mean, std: p.std }
 }
 
 impl Model {
-    /// Answers for prepared rows at a lifetime (of the path's models); deviations only where asked for.
-    pub(super) fn say(&self, x: &[f64], data: &Data, at: Option<Lifetime>, with_std: bool) -> Result<Said, Problem> {
+    /// Predictions for prepared rows at a lifetime (for models with a path); standard deviations only if requested.
+    pub(super) fn predict(
+        &self,
+        x: &[f64],
+        data: &Data,
+        at: Option<Lifetime>,
+        with_std: bool,
+    ) -> Result<Predicted, Problem> {
         if let Self::Laplace(_) | Self::LaplaceClasses(_) = self {
             return self.say_of_cells(&data.encoder.cells(x), data, with_std).map_err(|e| problem(&e));
         }
         let points = points(x, data.width())?;
         let at = at.unwrap_or(Lifetime::INFINITE);
-        let said = match self {
+        let predicted = match self {
             Self::Laplace(_) | Self::LaplaceClasses(_) => unreachable!("these take cells"),
             Self::Forest { model, .. } => model.at(at).and_then(|model| {
                 if with_std {
                     return model.predict_with_std(points).map(spread);
                 }
-                Ok(Said::Numbers { mean: model.predict(points)?, std: Vec::new() })
+                Ok(Predicted::Numbers { mean: model.predict(points)?, std: Vec::new() })
             }),
-            Self::Classifier { model, .. } => model.at(at).and_then(|m| m.predict_proba(points)).map(Said::Classes),
-            Self::Density { model, .. } => model.at(at).and_then(|view| view.log_density(points)).map(Said::LogDensity),
+            Self::Classifier { model, .. } => {
+                model.at(at).and_then(|m| m.predict_proba(points)).map(Predicted::Classes)
+            }
+            Self::Density { model, .. } => {
+                model.at(at).and_then(|view| view.log_density(points)).map(Predicted::LogDensity)
+            }
             Self::Axes(model) if with_std => model.predict_with_std(points).map(spread),
-            Self::Axes(model) => model.predict(points).map(|mean| Said::Numbers { mean, std: Vec::new() }),
-            Self::Grid(model) => model.predict(points).map(|mean| Said::Numbers { mean, std: Vec::new() }),
+            Self::Axes(model) => model.predict(points).map(|mean| Predicted::Numbers { mean, std: Vec::new() }),
+            Self::Grid(model) => model.predict(points).map(|mean| Predicted::Numbers { mean, std: Vec::new() }),
             Self::Kernel { model, .. } => model.at(at).and_then(|model| {
                 let mean = model.predict(points)?.column(0).to_vec();
                 let std = if with_std {
@@ -66,33 +77,33 @@ impl Model {
                 } else {
                     Vec::new()
                 };
-                Ok(Said::Numbers { mean, std })
+                Ok(Predicted::Numbers { mean, std })
             }),
         };
-        said.map_err(|e| problem(&e))
+        predicted.map_err(|e| problem(&e))
     }
 
-    /// The tuned kernel's answers: it takes cells, of which some may be missing.
-    fn say_of_cells(&self, cells: &[f64], data: &Data, with_std: bool) -> mondrian::Result<Said> {
+    /// Predictions of the tuned kernel, whose input is cells, some of which may be missing.
+    fn say_of_cells(&self, cells: &[f64], data: &Data, with_std: bool) -> mondrian::Result<Predicted> {
         let cells = Cells::row_major(cells, data.inputs.len())?;
         match self {
             Self::Laplace(model) if with_std => model.predict_with_std(cells).map(spread),
-            Self::Laplace(model) => model.predict(cells).map(|mean| Said::Numbers { mean, std: Vec::new() }),
-            Self::LaplaceClasses(model) => model.predict_proba(cells).map(Said::Classes),
-            _ => Ok(Said::Classes(Vec::new())),
+            Self::Laplace(model) => model.predict(cells).map(|mean| Predicted::Numbers { mean, std: Vec::new() }),
+            Self::LaplaceClasses(model) => model.predict_proba(cells).map(Predicted::Classes),
+            _ => Ok(Predicted::Classes(Vec::new())),
         }
     }
 
-    /// The model at a lifetime. `settled` asks for what is too slow to follow a moving slider.
+    /// The model at a lifetime. `settled` adds results that are too slow to compute while the slider moves.
     pub(crate) fn view(
         &self,
         data: &Data,
-        asked: Option<f64>,
+        lifetime: Option<f64>,
         plane: Option<PlaneRequest>,
         settled: bool,
     ) -> Result<View, Problem> {
         let started = Instant::now();
-        let at = self.lifetime(asked)?;
+        let at = self.lifetime(lifetime)?;
         let moving = if settled { None } else { self.deviations_at(at) };
         let which = shown(&data.held_out);
         let most = if settled { usize::MAX } else { MOVING_ROWS[usize::from(!self.knows_losses())] };
@@ -104,16 +115,16 @@ impl Model {
         let mut view = View { lifetime, every, ..View::default() };
         let n = LATTICE[usize::from(!settled)];
         let lattice = plane.map(|plane| self.lattice(data, plane, n)).transpose()?;
-        let (said, of_lattice, micros) = self.say_both(&x, lattice.as_deref(), data, at, settled)?;
-        match said.filter(|_| !which.is_empty()) {
-            Some(Said::Numbers { mean, std }) => {
+        let (predicted, of_lattice, micros) = self.say_both(&x, lattice.as_deref(), data, at, settled)?;
+        match predicted.filter(|_| !which.is_empty()) {
+            Some(Predicted::Numbers { mean, std }) => {
                 let std: Vec<f64> = moving.map_or(std, |all| all.into_iter().step_by(every).collect());
-                // Those of a moving slider would not be the ones that it gives at rest.
+                // Interpolated ones would differ from those of a stopped slider.
                 let ends = if settled { self.intervals(&x, data, at, (&mean, &std), &LEVELS)? } else { Vec::new() };
                 numbers(&mut view, &truth, mean, std, ends);
             }
-            Some(Said::Classes(p)) => classes(&mut view, &truth, &p, Classified::of(data).n_classes),
-            Some(Said::LogDensity(logs)) => {
+            Some(Predicted::Classes(p)) => classes(&mut view, &truth, &p, Classified::of(data).n_classes),
+            Some(Predicted::LogDensity(logs)) => {
                 view.score.log_loss = Some(-logs.iter().filter(|l| l.is_finite()).sum::<f64>() / logs.len() as f64);
                 view.predicted = logs;
             }
@@ -121,13 +132,13 @@ impl Model {
         }
         view.score.predict_micros = if which.is_empty() { 0.0 } else { micros };
         self.exact_losses(&mut view, data, at);
-        view.surface = of_lattice.map(|said| surface(said, n, Classified::of(data).n_classes));
+        view.surface = of_lattice.map(|predicted| surface(predicted, n, Classified::of(data).n_classes));
         view.millis = started.elapsed().as_secs_f64() * 1e3;
         Ok(view)
     }
 
-    /// Answers for the shown rows and for a lattice, with the microseconds that one row took: in one call where neither needs more
-    /// than the other, since a kernel is solved anew for each and rows share the nodes of trees.
+    /// Predictions for the shown rows and for a lattice, with the microseconds per row: in one call if possible, since
+    /// a kernel is solved again for each call and rows share the reads of nodes.
     fn say_both(
         &self,
         x: &[f64],
@@ -135,21 +146,21 @@ impl Model {
         data: &Data,
         at: Option<Lifetime>,
         with_std: bool,
-    ) -> Result<(Option<Said>, Option<Said>, f64), Problem> {
+    ) -> Result<(Option<Predicted>, Option<Predicted>, f64), Problem> {
         let started = Instant::now();
         let n_rows = x.len() / data.width();
         let micros = |n: usize| started.elapsed().as_secs_f64() * 1e6 / n.max(1) as f64;
         let (true, Some(lattice)) = (!with_std, lattice) else {
-            let said = (n_rows > 0).then(|| self.say(x, data, at, with_std)).transpose()?;
+            let predicted = (n_rows > 0).then(|| self.predict(x, data, at, with_std)).transpose()?;
             let micros = micros(n_rows);
-            let of_lattice = lattice.map(|lattice| self.say(lattice, data, at, false)).transpose()?;
-            return Ok((said, of_lattice, micros));
+            let of_lattice = lattice.map(|lattice| self.predict(lattice, data, at, false)).transpose()?;
+            return Ok((predicted, of_lattice, micros));
         };
         let all = [x, lattice].concat();
-        let mut said = self.say(&all, data, at, false)?;
+        let mut predicted = self.predict(&all, data, at, false)?;
         let micros = micros(all.len() / data.width());
-        let of_lattice = said.split_off(n_rows, Classified::of(data).n_classes);
-        Ok((Some(said), Some(of_lattice), micros))
+        let of_lattice = predicted.split_off(n_rows, Classified::of(data).n_classes);
+        Ok((Some(predicted), Some(of_lattice), micros))
     }
 
     /// The ends of the intervals that the program's `predict` gives, by level and row; none without deviations.
@@ -194,13 +205,13 @@ impl Model {
         found.map_err(|e| problem(&e))
     }
 
-    /// Whether a path knows the error over all held-out rows at any lifetime.
+    /// Whether the path has the error over all held-out rows at any lifetime.
     fn knows_losses(&self) -> bool {
         let has_curve = self.path().is_some_and(|path| !path.validation().is_empty());
         has_curve && matches!(self, Self::Forest { .. } | Self::Kernel { .. } | Self::Density { .. })
     }
 
-    /// What the path knows exactly, over all held-out rows.
+    /// The exact scores of the path, over all held-out rows.
     fn exact_losses(&self, view: &mut View, data: &Data, at: Option<Lifetime>) {
         let (Some(path), Some(at)) = (self.path(), at) else { return };
         view.score.lifetime = Some(at.get()).filter(|l| l.is_finite());
@@ -215,12 +226,12 @@ impl Model {
                 view.score.r2 = Some(1.0 - value * value / variance(&data.held_out.y).max(f64::MIN_POSITIVE));
             }
             Self::Density { .. } => view.score.log_loss = Some(value),
-            // The classes' path is known at some lifetimes only; the shown rows say it at this one.
+            // The path of classes is computed at some lifetimes only; at this one the shown rows are used.
             Self::Classifier { .. } | Self::Laplace(_) | Self::LaplaceClasses(_) | Self::Axes(_) | Self::Grid(_) => {}
         }
     }
 
-    /// The places of a surface: a lattice of the plane, all other inputs at their medians.
+    /// The points of a surface: a lattice of the plane, all other inputs at their medians.
     fn lattice(&self, data: &Data, plane: PlaneRequest, n: usize) -> Result<Vec<f64>, Problem> {
         let (x, y) = self.sides(data, plane)?;
         let mut lattice = Vec::with_capacity(n * n * data.width());
@@ -236,19 +247,19 @@ impl Model {
         Ok(lattice)
     }
 
-    /// How it does on the held-out rows at its best lifetime.
+    /// Its scores on the held-out rows at its best lifetime.
     pub(crate) fn score(&self, data: &Data) -> Result<Score, Problem> {
         Ok(self.view(data, None, None, true)?.score)
     }
 }
 
 /// The model on a lattice of the plane.
-fn surface(said: Said, n: usize, n_classes: usize) -> Surface {
+fn surface(predicted: Predicted, n: usize, n_classes: usize) -> Surface {
     let mut surface = Surface { n, ..Surface::default() };
-    match said {
-        Said::Numbers { mean, .. } => surface.values = mean,
-        Said::LogDensity(logs) => surface.values = logs.into_iter().map(|l| l.max(-1e6)).collect(),
-        Said::Classes(p) => {
+    match predicted {
+        Predicted::Numbers { mean, .. } => surface.values = mean,
+        Predicted::LogDensity(logs) => surface.values = logs.into_iter().map(|l| l.max(-1e6)).collect(),
+        Predicted::Classes(p) => {
             for row in p.chunks(n_classes.max(1)) {
                 let best = most_probable(row);
                 surface.classes.push(best as u32);

@@ -1,10 +1,10 @@
-//! The one error type: what was wrong, with the values.
+//! The error type: each variant carries the invalid values.
 
 mod model_file;
 
 pub use model_file::ModelFileError;
 
-/// What went wrong, with the values that were wrong.
+/// An error, with the invalid values.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -30,7 +30,7 @@ pub enum Error {
         /// Its number of columns.
         columns: usize,
     },
-    /// Two things that must have the same length do not.
+    /// Two lengths that must be equal differ.
     #[error("{what}: expected {expected}, found {found}")]
     LengthMismatch {
         /// What was counted.
@@ -74,7 +74,7 @@ pub enum Error {
         /// Upper bound of the containing box.
         outer_upper: f64,
     },
-    /// A request for more than fits, refused before it starts.
+    /// A request beyond a limit, refused before it starts.
     #[error("{what}: about {expected:.3e} expected, more than the limit of {limit:.3e}")]
     TooLarge {
         /// What would be too many.
@@ -84,7 +84,7 @@ pub enum Error {
         /// The limit.
         limit: f64,
     },
-    /// Two models or samples that do not belong together.
+    /// Two models or samples that cannot be combined.
     #[error("cannot combine: {what} differ")]
     Incompatible {
         /// What differs.
@@ -96,14 +96,14 @@ pub enum Error {
         /// The row of the request, counted from zero.
         row: usize,
     },
-    /// A model that has learned no rows was asked for a prediction.
+    /// A query of a model that has learned no rows.
     #[error("the model is not fitted: it has learned no rows")]
     NotFitted,
-    /// The caller's progress callback asked to stop.
+    /// The caller's progress callback cancelled the call.
     #[error("cancelled")]
     Cancelled,
-    /// Sample weights were given to a model without weighted rows.
-    #[error("{model} has no weighted rows: leave the weights out")]
+    /// Sample weights were given to a model that does not support them.
+    #[error("{model} does not support sample weights: omit them")]
     NoWeights {
         /// The model.
         model: &'static str,
@@ -115,7 +115,9 @@ pub enum Error {
         row: usize,
     },
     /// A box without volume where a density needs one.
-    #[error("column {dim} has width 0 at {value}: a density needs a box with volume; give bounds or leave it out")]
+    #[error(
+        "column {dim} has width 0 at {value}: a density needs a box with volume; give bounds or exclude the column"
+    )]
     ZeroWidth {
         /// The column.
         dim: usize,
@@ -144,24 +146,26 @@ pub enum Error {
     Io {
         /// The kind of the error.
         kind: std::io::ErrorKind,
-        /// What the system said.
+        /// The message of the system.
         what: String,
     },
-    /// Something that only an exact solution gives was asked of one on random features.
-    #[error("standard deviations and the equivalent kernel need an exact solution; this one is on random features")]
+    /// A query that needs an exact solution, on a model with random features.
+    #[error("standard deviations and the equivalent kernel need an exact solution; this model uses random features")]
     NotExact,
-    /// Something that needs the training rows was asked of a forest finished from summaries of them.
+    /// An operation that needs the training rows, on a forest finished from summaries.
     #[error(
-        "{what} needs the training rows, which a forest finished from a summary does not hold: fit one on the rows"
+        "{what} needs the training rows, which a forest finished from a summary does not contain: fit a forest on the rows"
     )]
     WithoutRows {
-        /// What was asked for.
+        /// The operation.
         what: &'static str,
     },
-    /// Rows were to be appended to a kernel model from a file that does not hold the training rows' cells.
-    #[error("the file of a model solved by one factorisation takes no further rows: fit it with the solver \"local\"")]
+    /// An attempt to append rows to a kernel model from a file that does not contain the cells of the training rows.
+    #[error(
+        "a model solved by one factorisation cannot learn more rows after loading: fit it with the solver \"local\""
+    )]
     NotLocal,
-    /// Leave-one-out was asked to choose a lifetime where it has no closed form.
+    /// Leave-one-out validation of a lifetime for a model without a closed form of it.
     #[error("leave-one-out is available for densities only; use hold-out or k folds")]
     NoLeaveOneOut,
 }

@@ -4,8 +4,8 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelFileError {
-    /// The bytes end before what they announce.
-    #[error("the model file is cut short: expected {expected} bytes, found {found}")]
+    /// There are fewer bytes than announced.
+    #[error("the model file is truncated: expected {expected} bytes, found {found}")]
     Truncated {
         /// How many bytes there should be at least.
         expected: u64,
@@ -41,15 +41,15 @@ pub enum ModelFileError {
         /// The checksum of what was read.
         found: u32,
     },
-    /// Another kind of model than asked for.
-    #[error("the file holds a {found} model, not a {expected} model")]
+    /// Another kind of model than expected.
+    #[error("the file contains a {found} model, not a {expected} model")]
     WrongKind {
-        /// The kind asked for.
+        /// The expected kind.
         expected: String,
         /// The kind found.
         found: String,
     },
-    /// An array or parameter set that should be there is not.
+    /// An array or parameter set is missing.
     #[error("the model file has no {what} {name:?}")]
     Missing {
         /// `"array"` or `"parameters"`.
@@ -63,12 +63,12 @@ pub enum ModelFileError {
         /// The name.
         name: String,
     },
-    /// An array of another type than asked for.
+    /// An array of another type than expected.
     #[error("the model file's array {name:?} holds {found}, not {expected}")]
     WrongType {
         /// The array's name.
         name: String,
-        /// The type asked for.
+        /// The expected type.
         expected: &'static str,
         /// The type found.
         found: &'static str,
@@ -83,7 +83,7 @@ pub enum ModelFileError {
         /// The shape found.
         found: Vec<usize>,
     },
-    /// A parameter set that cannot be understood.
+    /// A parameter set that cannot be parsed.
     #[error("the model file's parameters {name:?} cannot be read: {why}")]
     Parameters {
         /// The name of the set.
@@ -91,10 +91,10 @@ pub enum ModelFileError {
         /// The message of the JSON reader.
         why: String,
     },
-    /// Parts that do not fit together: an index out of range, lengths that differ.
-    #[error("the model file contradicts itself: {what}")]
+    /// Inconsistent parts: an index out of range, lengths that differ.
+    #[error("the model file is inconsistent: {what}")]
     Inconsistent {
-        /// What does not fit.
+        /// The inconsistency.
         what: &'static str,
     },
 }

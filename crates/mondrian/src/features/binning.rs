@@ -31,7 +31,7 @@ pub struct RandomBinning {
     pub(crate) numbering: Numbering,
 }
 
-/// Sets the keys of grids apart from those of trees under the same seed.
+/// Makes the keys of grids different from those of trees under the same seed.
 const GRIDS: u64 = 0x42_696E_6E69_6E67;
 
 impl RandomBinning {

@@ -115,12 +115,12 @@ impl CellArray {
         1.0 / (self.n_trees as f64).sqrt()
     }
 
-    /// The cell numbers row by row, as users of arrays expect them.
+    /// The cell numbers in row-major order.
     pub fn to_row_major(&self) -> Vec<u32> {
         (0..self.n_rows).flat_map(|i| (0..self.n_trees).map(move |m| self.cells[m * self.n_rows + i])).collect()
     }
 
-    /// As compressed sparse rows; unseen cells are left out.
+    /// As compressed sparse rows; unseen cells are omitted.
     pub fn to_csr(&self) -> Csr {
         let (mut indptr, mut indices, mut data) = (vec![0], Vec::new(), Vec::new());
         let mut row: Vec<(u32, f64)> = Vec::with_capacity(self.n_trees);
@@ -244,7 +244,7 @@ impl Design for CellArray {
         out.iter_mut().for_each(|o| *o *= scale);
     }
 
-    /// Row block by row block, so that the cell numbers come from memory once and the sums never go there.
+    /// Row block by row block, so that the cell numbers are read from memory once and the sums stay in cache.
     fn normal(&self, theta: &[f64], out: &mut [f64]) {
         out.fill(0.0);
         let mut sums = [0.0; ROW_BLOCK];
@@ -277,7 +277,7 @@ impl Design for CellArray {
         gram
     }
 
-    /// Pairs of rows within each cell: Σ over cells of (rows in it)², never N²·M unless one cell holds all.
+    /// Pairs of rows within each cell: Σ over cells of (rows in it)², N²·M only if one cell holds all rows.
     fn dual_gram_lower(&self, _threads: Threads) -> Matrix {
         let mut gram = Matrix::zeros(self.n_rows, self.n_rows);
         for m in 0..self.n_trees {

@@ -1,15 +1,15 @@
-//! What the solvers need to know of a feature matrix.
+//! The products with a feature matrix that solvers use.
 
 use crate::features::CellArray;
 use crate::linalg::{Into, Matrix, Threads, gemv, syrk_lower};
 
-/// A feature matrix Z, N rows and C columns, known by its products.
+/// A feature matrix Z, N rows and C columns, given by its products.
 pub trait Design {
     /// N.
     fn n_rows(&self) -> usize;
     /// C.
     fn n_columns(&self) -> usize;
-    /// How many numbers a product reads.
+    /// The number of stored numbers that a product reads.
     fn n_stored(&self) -> usize;
     /// `out` ← Zθ.
     fn multiply(&self, theta: &[f64], out: &mut [f64]);
@@ -76,7 +76,7 @@ impl Design for Matrix {
     }
 }
 
-/// What a feature map makes of points.
+/// The features of points.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Features {
     /// Cells of partitions: Mondrian features, random binning.

@@ -19,13 +19,13 @@ use crate::{Error, Points, Result};
 pub struct RandomFourier {
     pub(crate) n_dims: usize,
     pub(crate) n_columns: usize,
-    /// One frequency vector a pair of columns, one after the other.
+    /// One frequency vector per pair of columns, one after the other.
     pub(crate) frequencies: Vec<f64>,
     /// Of the unpaired last column.
     pub(crate) phase: f64,
 }
 
-/// Sets these keys apart from those of trees under the same seed.
+/// Makes these keys different from those of trees under the same seed.
 const FREQUENCIES: u64 = 0x46_6F75_7269_6572;
 
 impl RandomFourier {

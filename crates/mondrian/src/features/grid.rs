@@ -1,4 +1,4 @@
-//! The grid as a feature map: which cell of each grid a point lies in, for any lifetimes, seen points or not.
+//! The grid as a feature map: the cell of a point in each grid, for any lifetimes and any point.
 
 use std::collections::HashMap;
 
@@ -85,7 +85,7 @@ impl MondrianGrid {
     }
 }
 
-/// Indicator features of the cells that training rows lie in, one lifetime per dimension.
+/// Indicator features of the cells that contain training rows, one lifetime per dimension.
 ///
 /// With values 1/√M the inner product of two points' features has the general Laplace kernel as its expectation,
 /// wherever the points lie.
@@ -130,7 +130,7 @@ impl OneGrid {
         Ok(Self { cuts, cells: HashMap::new() })
     }
 
-    /// 128 bits mixed with every interval number: two different tuples never meet in practice.
+    /// 128 bits mixed with every interval number: two different tuples never collide in practice.
     fn key(&self, point: impl Iterator<Item = f64>) -> NodeKey {
         let intervals = point.enumerate().map(|(dim, x)| self.interval(dim, x));
         intervals.fold(NodeKey::from_bits(0), NodeKey::fork)
@@ -226,7 +226,7 @@ impl GridFeatures {
     fn cell(&self, m: usize, point: &[f64]) -> Result<u32> {
         let one = &self.grids[m];
         for (d, &x) in point.iter().enumerate() {
-            // Beyond the training rows' range a point shares the outermost interval until a cut comes between.
+            // Beyond the range of the training rows a point is in the outermost interval unless a cut lies in between.
             let nearest = x.clamp(self.ranges[d].0, self.ranges[d].1);
             if nearest != x && self.grid.axis(m, d).separates(nearest, x, self.lifetimes[d])? {
                 return Ok(UNSEEN);

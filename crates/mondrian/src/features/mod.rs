@@ -1,9 +1,9 @@
 //! Random features of the Laplace kernel (report, chapters 3 and 5).
 //!
 //! A Mondrian process separates x from x' before time λ with probability 1 − e^{−λ‖x − x'‖₁}, so the cells of M
-//! independent ones, each an indicator of value 1/√M, are features whose inner products average to the Laplace
-//! kernel. Random binning, random Fourier features and Mondrian grids reach the same kernel another way. All of them
-//! are a [`FeatureMap`], to be fitted with [`crate::ridge::FeatureRidge`].
+//! independent ones, each an indicator of value 1/√M, are features whose expected inner products are the Laplace
+//! kernel. Random binning, random Fourier features and Mondrian grids approximate the same kernel. All of them
+//! implement [`FeatureMap`] and are fitted with [`crate::ridge::FeatureRidge`].
 
 mod binning;
 mod cells;
@@ -32,8 +32,7 @@ pub trait FeatureMap {
     /// Number of features: columns of Z.
     fn n_columns(&self) -> usize;
 
-    /// Learns the cells that `points` fall into and gives their features. Cells that were known keep their columns;
-    /// new ones are added behind them.
+    /// Learns the cells of `points` and returns their features. Known cells keep their columns; new ones are appended.
     ///
     /// # Errors
     /// [`crate::Error::LengthMismatch`] if the number of dimensions is another; [`crate::Error::TooLarge`] when there

@@ -13,10 +13,10 @@ use crate::progress::Progress;
 use crate::tree::{Child, CodedRows, Frozen, Kind, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
-/// The cells that points fall into, in each of M Mondrian trees seen at one lifetime.
+/// The cells of points in each of M Mondrian trees, viewed at one lifetime.
 ///
 /// The trees are grown to a terminal lifetime once; [`MondrianFeatures::at`] views them at any smaller one. A cell
-/// keeps its column when more points are learned. A point outside the root box has the cell of the nearest point of
+/// keeps its column when more points are learned. A point outside the root box gets the cell of the nearest point of
 /// the box, with its value multiplied by e^{−λΔ}, Δ the distance in the measure (docs/design.md, "Points outside the
 /// root box").
 ///
@@ -37,7 +37,7 @@ use crate::{Error, Lifetime, Points, Result};
 /// ```
 #[derive(Debug, Clone)]
 pub struct MondrianFeatures {
-    /// Shared between views; learning makes it one's own.
+    /// Shared between views; copied on learning.
     forest: Arc<Forest>,
     lifetime: Lifetime,
     /// The point of each row learned, in order.
@@ -46,7 +46,7 @@ pub struct MondrianFeatures {
     n_columns: usize,
 }
 
-/// The columns of one tree's cells, by what a landing names.
+/// The columns of one tree's cells, by the cell that a query returns.
 #[derive(Debug, Clone, Default)]
 struct TreeColumns {
     inner: Vec<u32>,
@@ -73,11 +73,11 @@ struct Census {
 }
 
 impl MondrianFeatures {
-    /// Trees on the box and under the measure that `params` mean on the first data, without points yet. The `lifetime`
-    /// given here counts, not that of `params`; automatic weights are those of a lifetime given by value.
+    /// Trees on the box and measure given by `params` and the first data, without points. The `lifetime` given here is
+    /// used, not that of `params`; automatic weights are those of a lifetime given by value.
     ///
     /// # Errors
-    /// [`Error::Empty`] without rows where box or measure must come from them, and those of the parameters.
+    /// [`Error::Empty`] without rows if box or measure must be derived from them, and those of the parameters.
     pub fn on(params: &ForestParams, first: Points<'_>, lifetime: Lifetime) -> Result<Self> {
         let params = ForestParams { lifetime: crate::forest::LifetimeChoice::Value(lifetime), ..params.clone() };
         params.check_holds_all()?;
@@ -86,7 +86,7 @@ impl MondrianFeatures {
         Ok(Self { forest: Arc::new(forest), lifetime, rows: Vec::new(), columns, n_columns: 0 })
     }
 
-    /// Views a forest that has learned points already; `rows` names the point of each training row.
+    /// A view of a forest that has learned points already; `rows` gives the point of each training row.
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] if the lifetime is above the forest's, or a row names no stored point.
@@ -103,12 +103,12 @@ impl MondrianFeatures {
         Self { forest, lifetime, rows: Vec::new(), columns, n_columns: 0 }.seen_at(rows, lifetime)
     }
 
-    /// The map of saved parts: the column of every stored point's cell, one run of points per tree.
+    /// The map from a file: the column of every stored point's cell, one run of points per tree.
     pub(crate) fn restored(forest: Forest, rows: Vec<u32>, lifetime: Lifetime, columns: &[u32]) -> Result<Self> {
         let mut map = Self::of_forest(Arc::new(forest), rows, lifetime)?;
         let n_slots = map.forest.store().n_slots();
         let unfit = || ModelFileError::Inconsistent { what: "the columns of a feature map" }.into();
-        // Columns differ from those of one big batch by their order alone: as many, each of one cell.
+        // Columns differ from those of one large batch only in their order: their number is the same, each of one cell.
         let mut owners = vec![UNSEEN; map.n_columns];
         for (tree, saved) in map.columns.iter_mut().zip(columns.chunks_exact(n_slots.max(1))) {
             for (own, saved) in tree.point.iter().zip(saved) {
@@ -138,7 +138,7 @@ impl MondrianFeatures {
         self.columns.iter().flat_map(|tree| tree.point.iter().copied()).collect()
     }
 
-    /// The same trees at a smaller lifetime: exactly those that would have been grown to it.
+    /// The same trees at a smaller lifetime: identical to trees grown to it.
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] if it is above the terminal lifetime.
@@ -186,7 +186,7 @@ impl MondrianFeatures {
     /// The features of all training rows, in the order they were learned.
     ///
     /// # Errors
-    /// None in practice: the columns are our own.
+    /// None in practice: the columns are valid by construction.
     pub fn training(&self) -> Result<CellArray> {
         self.cells_of(&self.rows)
     }
@@ -250,7 +250,7 @@ impl MondrianFeatures {
         }
     }
 
-    /// Refuses rows whose cells might outnumber the numbers, before anything is changed.
+    /// Refuses rows whose cells might exceed the range of column numbers, before anything is changed.
     fn check_room(&self, n_rows: usize) -> Result<()> {
         let most = self.n_columns + n_rows * self.n_trees();
         if most < UNSEEN as usize {
@@ -281,7 +281,7 @@ impl TreeColumns {
 }
 
 impl Census {
-    /// Walks down to the cells at `lifetime`, then through what lies under each. An explicit stack: trees are deep.
+    /// Descends to the cells at `lifetime`, then traverses the subtree of each. Uses an explicit stack: trees are deep.
     fn of(tree: &Tree, lifetime: f64, n_slots: usize) -> Self {
         let mut census = Self { cells: Vec::new(), cell_of_point: vec![UNSEEN; n_slots] };
         // A side to visit, and its cell once it is known.
@@ -322,7 +322,7 @@ impl FeatureMap for MondrianFeatures {
         self.n_columns
     }
 
-    /// Grows the trees by these points. If the root box must be widened for them, cells inside it stay as they were.
+    /// Inserts these points into the trees. If the root box must be widened for them, cells inside it do not change.
     fn learn(&mut self, points: Points<'_>) -> Result<Features> {
         self.learn_with_progress(points, &mut Progress::none())
     }
@@ -333,7 +333,7 @@ impl FeatureMap for MondrianFeatures {
 }
 
 impl MondrianFeatures {
-    /// As [`FeatureMap::learn`], open to being watched and cancelled.
+    /// As [`FeatureMap::learn`], with progress and cancellation.
     ///
     /// # Errors
     /// As [`FeatureMap::learn`], and [`Error::Cancelled`]; nothing has changed then.

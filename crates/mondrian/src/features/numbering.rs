@@ -1,4 +1,4 @@
-//! Columns for cells, in the order they are first met.
+//! Columns of cells, in the order of their first occurrence.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -27,7 +27,7 @@ impl Numbering {
         named
     }
 
-    /// The numbering in which column i has the i-th tree and name; `None` where a tree or a name cannot be.
+    /// The numbering in which column i has the i-th tree and name; `None` if a tree or a name is invalid.
     pub(crate) fn of(n_trees: usize, named: impl ExactSizeIterator<Item = (u32, u128)>) -> Option<Self> {
         let mut numbering = Self::new(n_trees);
         numbering.n_columns = named.len();
@@ -44,7 +44,7 @@ impl Numbering {
         self.n_columns
     }
 
-    /// The columns of cells named tree by tree, numbering those met for the first time.
+    /// The columns of cells given tree by tree; new cells are numbered.
     pub(crate) fn learn(&mut self, names: &[Vec<u128>]) -> Result<CellArray> {
         let n_rows = names.first().map_or(0, Vec::len);
         let most = self.n_columns + names.iter().map(Vec::len).sum::<usize>();

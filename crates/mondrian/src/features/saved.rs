@@ -1,4 +1,5 @@
-//! Feature maps as model files: what names their columns. Trees are grown again, bins and frequencies kept.
+//! Feature maps as model files: the identities of their columns. Trees are grown again; bins and frequencies are
+//! stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +105,7 @@ mod tests {
     use crate::forest::ForestParams;
     use crate::kernel::LaplaceKernel;
 
-    /// Learns in two batches (so that columns are not in the order of one), saves, and compares what comes back.
+    /// Learns in two batches (so that columns are not in the order of one), saves, loads and compares.
     fn survives<M: FeatureMap + Saved>(mut map: M) {
         let x: Vec<f64> = (0..80).map(|i| NodeKey::root(4, i).draw(0).uniform()).collect();
         map.learn(Points::row_major(&x[..30], 2).unwrap()).unwrap();

@@ -1,14 +1,15 @@
 //! The cuts of one dimension that separate rows of a given set, in order of time.
 //!
 //! Between two neighbouring coordinates only the first cut of a grid changes a partition of the rows (report, chapter
-//! 5, "Initialization"). So an event is the first cut of one grid in one gap between neighbours. They come out of the
-//! [axes](crate::process::Axis) themselves, so that cells of unseen points are known too, and only as far as a search gets.
+//! 5, "Initialization"). So an event is the first cut of one grid in one gap between neighbours. Events are drawn from
+//! the [axes](crate::process::Axis) themselves, so that cells of unseen points are defined too, and only as far as a
+//! search needs them.
 
 use crate::features::MondrianGrid;
 use crate::{Points, Result};
 
-/// A search goes no further than this many cuts per grid for every distinct coordinate: what is uncut by then is so
-/// close together that finding its cut would mean sampling millions of others.
+/// Limit on the number of cuts per grid and distinct coordinate: coordinates that are not separated by then are so
+/// close together that finding the cut between them would mean sampling millions of others.
 const MOST_CUTS: f64 = 64.0;
 
 /// The first cut of a grid in a gap.
@@ -32,7 +33,7 @@ pub(crate) struct Dimension {
     starts: Vec<u32>,
     events: Vec<Event>,
     horizon: f64,
-    /// One flag a grid and gap: whether its first cut is among the events.
+    /// One flag per grid and gap: whether its first cut is among the events.
     cut: Vec<bool>,
     n_uncut: usize,
 }
@@ -62,20 +63,20 @@ impl Dimension {
         &self.order[self.starts[from as usize] as usize..end]
     }
 
-    /// Event number `index` by time, if there are so many before the rows are as good as apart.
+    /// Event number `index` in order of time, if the limit on cuts is not reached before it.
     pub(crate) fn event(&mut self, index: usize) -> Result<Option<Event>> {
         while index >= self.events.len() && self.n_uncut > 0 {
             let width = self.coordinates[self.coordinates.len() - 1] - self.coordinates[0];
             if self.horizon * width > MOST_CUTS * self.coordinates.len() as f64 {
                 return Ok(None);
             }
-            // Doubling, from where a grid is expected to have its first few cuts.
+            // Doubling, from the lifetime at which a grid is expected to have its first few cuts.
             self.extend(if self.horizon > 0.0 { 2.0 * self.horizon } else { 1.0 / width })?;
         }
         Ok(self.events.get(index).copied())
     }
 
-    /// How many events happen until `lifetime`.
+    /// The number of events until `lifetime`.
     pub(crate) fn count_until(&mut self, lifetime: f64) -> Result<usize> {
         if self.n_uncut > 0 && lifetime > self.horizon {
             self.extend(lifetime)?;

@@ -1,9 +1,9 @@
 //! The Mondrian grid: one lifetime per dimension, moved without refitting (report, chapter 5; docs/design.md, "The
 //! Mondrian grid").
 //!
-//! A grid is D independent Poisson processes, one an [`Axis`]; its cells are products of intervals. M of them give
+//! A grid is D independent Poisson processes, each an [`Axis`]; its cells are products of intervals. M of them give
 //! [`GridFeatures`], whose kernel is the general Laplace kernel in expectation. [`GridState`] holds the ridge solution
-//! at one configuration of lifetimes and moves it cut by cut, and computes the error of neighbouring moves;
+//! at one configuration of lifetimes, updates it cut by cut, and computes the errors of neighbouring configurations;
 //! [`search`] optimises them, and [`GridRidge`] is the estimator.
 
 mod events;

@@ -1,4 +1,4 @@
-//! The grid's estimator: lifetimes found on held-out rows, then ridge on the cells of all rows.
+//! The estimator of the grid: lifetimes tuned on held-out rows, then ridge regression on the cells of all rows.
 
 use crate::features::MondrianGrid;
 use crate::grid::search::{Outcome, Search, SearchKind, SearchLimits};
@@ -12,20 +12,20 @@ use crate::select::Trajectory;
 use crate::select::split::{gather, keyed_order, spreads};
 use crate::{Error, Points, Result};
 
-/// Below so many rows none is held out and lifetimes are one over D times the spread.
+/// With fewer rows than this none are held out, and the lifetimes are 1/(D · spread).
 const TINY: usize = 10;
 
-/// How [`GridRidge`] is fitted.
+/// Parameters of [`GridRidge`].
 ///
 /// | field | default | meaning | range |
 /// | --- | --- | --- | --- |
 /// | `n_grids` | 50 | grids M | ≥ 1 |
 /// | `lifetimes` | auto | one per dimension, searched for or given | ≥ 0 |
-/// | `alpha` | 1 | α, the report's δ²; `None` begins with the exact kernel's and moves it where the search has ended | > 0 |
+/// | `alpha` | 1 | α, the report's δ²; `None` starts with that of the exact kernel and tunes it again after the search | > 0 |
 /// | `search` | auto | the optimizer | |
 /// | `budget` | 400 | evaluations in all, what-ifs included | |
-/// | `patience` | 50 | steps without a new least error after which the search ends | |
-/// | `search_rows` | 3000 | the most rows searched on, a fifth of them held out | ≥ 10 |
+/// | `patience` | 50 | steps without a new smallest error after which the search ends | |
+/// | `search_rows` | 3000 | largest number of rows used by the search, a fifth of them held out | ≥ 10 |
 /// | `fit_intercept` | true | targets are centred | |
 /// | `seed` | 0 | the grids and the rows held out | |
 /// | `threads` | one | for the final solve | |
@@ -41,9 +41,9 @@ pub struct GridRidgeParams {
     pub search: SearchKind,
     /// Evaluations in all: configurations whose validation error was computed, what-ifs included.
     pub budget: usize,
-    /// Steps without a new least error after which the search ends.
+    /// Steps without a new smallest error after which the search ends.
     pub patience: usize,
-    /// The most rows searched on.
+    /// Largest number of rows used by the search.
     pub search_rows: usize,
     /// Whether targets are centred.
     pub fit_intercept: bool,
@@ -95,13 +95,13 @@ impl GridRidgeParams {
         Self { budget, ..self }
     }
 
-    /// Steps without a new least error after which the search ends.
+    /// Steps without a new smallest error after which the search ends.
     #[must_use]
     pub fn patience(self, patience: usize) -> Self {
         Self { patience, ..self }
     }
 
-    /// The most rows searched on.
+    /// Largest number of rows used by the search.
     #[must_use]
     pub fn search_rows(self, search_rows: usize) -> Self {
         Self { search_rows, ..self }
@@ -119,14 +119,14 @@ impl GridRidgeParams {
         Self { seed, ..self }
     }
 
-    /// α, the report's δ²; `None` begins with the exact kernel's and moves it where the search has ended.
+    /// α, the report's δ²; `None` starts with that of the exact kernel and tunes it again after the search.
     #[must_use]
     pub fn alpha(self, alpha: impl Into<Option<f64>>) -> Self {
         Self { alpha: alpha.into(), ..self }
     }
 
-    /// Searches for what is automatic and solves on all rows. `targets` is row-major, with the same number of targets for every
-    /// row; they share lifetimes and α, for which their squared errors are added.
+    /// Searches for the automatic parameters and solves on all rows. `targets` is row-major, with the same number of
+    /// targets for every row; they share lifetimes and α, for which their squared errors are added.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::Empty`], [`Error::NotFinite`] in the targets, [`Error::InvalidParameter`].
@@ -144,7 +144,7 @@ impl GridRidgeParams {
     }
 }
 
-/// Ridge regression on Mondrian-grid features with a lifetime for every dimension.
+/// Ridge regression on Mondrian-grid features with one lifetime per dimension.
 ///
 /// ```
 /// use mondrian::{GridRidge, Points};
@@ -210,7 +210,7 @@ impl GridRidge {
         Ok(Self { ridge, trajectory, spreads: spreads(points) })
     }
 
-    /// The lifetimes, found or given. As weights of the measure they serve forests and Mondrian features too.
+    /// The lifetimes, tuned or given. They can also be used as weights of the measure of forests and Mondrian features.
     pub fn lifetimes(&self) -> &[f64] {
         self.ridge.lifetimes()
     }
@@ -220,11 +220,11 @@ impl GridRidge {
         self.ridge.alpha()
     }
 
-    /// The lifetimes as weights of the measure: a forest or Mondrian features under it have lifetime 1 where this
-    /// model has these, so they profit from what the search found.
+    /// The lifetimes as weights of the measure: a forest or Mondrian features under this measure at lifetime 1 have
+    /// these lifetimes, and so use the result of the search.
     ///
     /// # Errors
-    /// [`Error::InvalidParameter`] never for lifetimes that were found.
+    /// [`Error::InvalidParameter`], never for tuned lifetimes.
     pub fn measure_weights(&self) -> Result<Weights> {
         Weights::new(self.lifetimes().to_vec())
     }
@@ -239,13 +239,13 @@ impl GridRidge {
         &self.ridge
     }
 
-    /// The inputs with λ_d ≥ ε (report, chapter 5). Its caveat: a greedy increase made by chance is never taken back, so
-    /// an irrelevant input may have a small positive lifetime; and λ has the unit of one over the input.
+    /// The inputs with λ_d ≥ ε (report, chapter 5). Its caveat: a greedy increase by chance is never undone, so an
+    /// irrelevant input may have a small positive lifetime; and the unit of λ is the inverse of that of the input.
     pub fn support(&self, epsilon: f64) -> Vec<bool> {
         self.lifetimes().iter().map(|&lifetime| lifetime > 0.0 && lifetime >= epsilon).collect()
     }
 
-    /// λ_d times the mean absolute deviation of each input: how many cuts a typical distance along it meets.
+    /// λ_d times the mean absolute deviation of each input: the expected number of cuts in a typical distance along it.
     pub fn relevance(&self) -> Vec<f64> {
         self.lifetimes().iter().zip(&self.spreads).map(|(lifetime, spread)| lifetime * spread).collect()
     }
@@ -272,13 +272,13 @@ impl GridRidge {
     }
 }
 
-/// All inputs alike, one together over a typical distance; zero for a constant input.
+/// Equal in units of the inputs' spreads, with one expected cut over a typical distance; zero for a constant input.
 pub(crate) fn start(spreads: &[f64]) -> Vec<f64> {
     let n = spreads.iter().filter(|s| **s > 0.0).count() as f64;
     spreads.iter().map(|&spread| if spread > 0.0 { 1.0 / (n * spread) } else { 0.0 }).collect()
 }
 
-/// Evaluations that are kept back for α.
+/// Evaluations that are reserved for tuning α.
 const ALPHAS: usize = 12;
 
 fn exact_alpha(

@@ -1,9 +1,9 @@
 //! The cells of a set of rows in all grids, while cuts are added and removed.
 //!
 //! A cell's identity is the exclusive or of one 128-bit hash per dimension, that of its interval, and one for its grid.
-//! A new cut changes the identity of the cells above it in its interval, in one step each; taking it away changes it
-//! back, and a cell below with the same identity is the partner to merge with. So pairs are found by scanning the
-//! rows of one interval, never at all cells.
+//! A new cut changes the identity of the cells above it in its interval, in one step each; removing it changes them
+//! back, and a cell below with the same identity is the partner to merge with. So pairs are found by scanning the rows
+//! of one interval, never all cells.
 //!
 //! Rows come in two kinds: training rows, the first `n_train`, and validation rows (*riders*), which only need
 //! predictions. A cell with training rows has a feature.
@@ -38,16 +38,16 @@ pub(crate) struct Part {
     pub(crate) train_above: u32,
 }
 
-/// What adding or removing a cut would do.
+/// The changes made by adding or removing a cut.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) dim: usize,
     pub(crate) event: Event,
     pub(crate) adds: bool,
     pub(crate) parts: Vec<Part>,
-    /// Cells that lie wholly above the cut: only their identity changes.
+    /// Cells that lie entirely above the cut: only their identity changes.
     moved: Vec<u32>,
-    /// What changes in the identity of everything above the cut.
+    /// The change of the identity of all cells above the cut.
     change: u128,
 }
 
@@ -70,7 +70,7 @@ fn interval_hash(dim: usize, gap: u32) -> u128 {
 }
 
 impl Partition {
-    /// One cell a grid, features 0, …, M−1.
+    /// One cell per grid, features 0, …, M−1.
     pub(crate) fn trivial(n_rows: usize, n_train: usize, n_grids: usize, n_dims: usize) -> Self {
         let start = (0..n_dims).fold(0, |hash, dim| hash ^ interval_hash(dim, 0));
         let identity = |grid: usize| start ^ NodeKey::root(grid as u64, 0).fork(0x6365_6C6C).to_bits();
@@ -109,7 +109,7 @@ impl Partition {
         (if at > 0 { active[at - 1] } else { 0 }, above)
     }
 
-    /// What adding the cut of `event` would do.
+    /// The changes made by adding the cut of `event`.
     pub(crate) fn plan_split(&self, dim: usize, dimension: &Dimension, event: Event) -> Plan {
         let (below, above) = self.neighbours(event.grid, dim, event.gap);
         let cells = self.grid_cells(event.grid as usize);
@@ -133,7 +133,7 @@ impl Partition {
         Plan { dim, event, adds: true, parts: touched, moved, change }
     }
 
-    /// What removing the cut of `event` would do.
+    /// The changes made by removing the cut of `event`.
     pub(crate) fn plan_merge(&self, dim: usize, dimension: &Dimension, event: Event) -> Plan {
         let (below, above) = self.neighbours(event.grid, dim, event.gap);
         let change = interval_hash(dim, below) ^ interval_hash(dim, event.gap);
@@ -184,8 +184,8 @@ impl Partition {
         parts
     }
 
-    /// Carries out a plan. `new_feature` names the features of upper cells where both sides hold training rows, part
-    /// by part. Features of merged upper cells are left to the caller, who removes them.
+    /// Executes a plan. `new_feature` gives the features of upper cells if both sides hold training rows, part by part.
+    /// The caller removes the features of merged upper cells.
     pub(crate) fn apply(&mut self, plan: &Plan, mut new_feature: impl FnMut() -> u32) {
         let list = &mut self.active[plan.event.grid as usize * self.n_dims + plan.dim];
         let at = list.partition_point(|&g| g < plan.event.gap);
@@ -194,7 +194,8 @@ impl Partition {
         } else {
             list.remove(at);
         }
-        // All old identities go before new ones come: a moved cell may take one that another gives up.
+        // All old identities are removed before new ones are inserted: the new identity of a cell may be the old one of
+        // another.
         for &cell in &plan.moved {
             self.by_identity.remove(&self.cells[cell as usize].identity);
         }
@@ -218,7 +219,7 @@ impl Partition {
         lower.train -= part.train_above;
         let feature = match (lower.train > 0, part.train_above > 0) {
             (true, true) => new_feature(),
-            // The feature goes with the training rows.
+            // The feature belongs to the side with training rows.
             (false, _) => std::mem::replace(&mut lower.feature, NONE),
             (true, false) => NONE,
         };
@@ -258,7 +259,7 @@ impl Partition {
         rows.iter().for_each(|&row| self.row_cells[start + row as usize] = cell);
     }
 
-    /// Gives a feature another number.
+    /// Renumbers a feature.
     pub(crate) fn rename_features(&mut self, rename: impl Fn(u32) -> u32) {
         for cell in self.cells.iter_mut().filter(|cell| cell.rows > 0 && cell.feature != NONE) {
             cell.feature = rename(cell.feature);

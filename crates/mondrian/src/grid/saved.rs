@@ -1,4 +1,4 @@
-//! Grid models as model files: the solution and what the search has seen.
+//! Grid models as model files: the solution and the trajectory of the search.
 
 use crate::Result;
 use crate::grid::{GridRidge, GridSolution};

@@ -8,10 +8,10 @@
 //! P₁ = P − G T Gᵀ,  Q = P₁B,  S = D − BᵀQ,  and in these coordinates P' = [P₁ + Q S⁻¹Qᵀ, −Q S⁻¹; ·, S⁻¹].
 //!
 //! Merging runs the same steps backwards and reads K columns of P only. Either way P changes by one symmetric product
-//! of 2K vectors, and θ by O(K·C) once the vectors are there: what a candidate would do to θ costs no change of P
+//! of 2K vectors, and θ by O(K·C) once the vectors are there: so θ of a candidate is computed without changing P
 //! (docs/design.md, "The Mondrian grid"). The report deletes a feature and borders twice, K times over.
 //!
-//! P knows nothing of the targets: several of them are a b and a θ each.
+//! P does not depend on the targets: each of several targets has its own b and θ.
 
 use crate::Result;
 use crate::linalg::{Cholesky, Into, Matrix, MatrixRef, Threads, gemm, gemv};
@@ -138,7 +138,7 @@ impl Solution {
         Ok(SplitVectors { x, x_factor, q, s_factor: Cholesky::new(s, Threads::ONE)? })
     }
 
-    /// θ after the splits, the new features at the end; P is not touched. `images` is P·B.
+    /// θ after the splits, the new features at the end; P is not changed. `images` is P·B.
     pub(crate) fn split_theta(&self, splits: &Splits, images: MatrixRef<'_>) -> Result<Vec<Vec<f64>>> {
         let vectors = self.split_vectors(splits, images)?;
         (0..self.theta.len()).map(|target| self.split_one(target, splits, &vectors)).collect()
@@ -163,7 +163,7 @@ impl Solution {
         Ok(theta)
     }
 
-    /// Carries the splits out; the new features come last.
+    /// Executes the splits; the new features come last.
     pub(crate) fn split(&mut self, splits: &Splits) -> Result<()> {
         let (n, k) = (self.n, splits.features.len());
         if k == 0 {
@@ -227,7 +227,7 @@ impl Solution {
         Ok(MergeVectors { x, x_factor, y, y_factor })
     }
 
-    /// θ after feature j of each pair (i, j) went into feature i; entries j mean nothing. P is not touched.
+    /// θ after feature j of each pair (i, j) was merged into feature i; entries j are meaningless. P is not changed.
     pub(crate) fn merge_theta(&self, pairs: &[(usize, usize)]) -> Result<Vec<Vec<f64>>> {
         if pairs.is_empty() {
             return Ok(self.theta.clone());
@@ -236,8 +236,8 @@ impl Solution {
         self.theta.iter().map(|theta| vectors.merge(theta.clone(), pairs)).collect()
     }
 
-    /// Merges feature j of each pair into i and removes it. Answers with (from, to) for every feature that took the place
-    /// of a removed one, in the order in which it happened.
+    /// Merges feature j of each pair into i and removes it. Returns (from, to) for every feature that moved into the
+    /// position of a removed one, in order.
     pub(crate) fn merge(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<(usize, usize)>> {
         if pairs.is_empty() {
             return Ok(Vec::new());
@@ -249,7 +249,7 @@ impl Solution {
         }
         self.add_squares(&vectors.x, &vectors.y);
         let mut holes: Vec<usize> = pairs.iter().map(|&(_, j)| j).collect();
-        // From the last on, so that what fills a hole is never itself to be removed.
+        // In descending order, so that the feature moved into a free position is never one to be removed.
         holes.sort_unstable_by(|a, b| b.cmp(a));
         let mut renamed = Vec::new();
         for hole in holes {
@@ -306,7 +306,7 @@ impl Solution {
         }
     }
 
-    /// How far P is from being the inverse: ‖A(Pv) − v‖∞ for one vector of ±1, A given as a product.
+    /// The error of P as the inverse: ‖A(Pv) − v‖∞ for one vector of ±1, A given as a product.
     pub(crate) fn residual(&self, multiply: impl FnOnce(&[f64]) -> Vec<f64>) -> f64 {
         let v: Vec<f64> = (0..self.n).map(|i| if (i * 0x9E37) >> 3 & 1 == 0 { 1.0 } else { -1.0 }).collect();
         let mut image = vec![0.0; self.n];

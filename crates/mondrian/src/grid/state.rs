@@ -14,24 +14,25 @@ use crate::{Error, Points, Result};
 /// A move to a neighbouring configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
-    /// The next cut of this dimension appears.
+    /// Add the next cut of this dimension.
     Raise(usize),
-    /// The last cut of this dimension goes.
+    /// Remove the last cut of this dimension.
     Lower(usize),
 }
 
-/// The most features of a state: P has that number squared.
+/// Largest number of features of a state: P has that number squared of entries.
 const MOST_FEATURES: usize = 12_000;
-/// Moves between two checks of the drift, and the residual at which P is computed anew.
+/// Moves between two checks of the drift, and the residual above which P is recomputed.
 const WATCH: usize = 64;
 const DRIFT: f64 = 1e-9;
 /// A move costs about this many times C² operations, all of them bound by memory.
 const MOVE_COST: f64 = 60.0;
 
-/// Ridge regression on the cells of M grids at one configuration of lifetimes, with validation rows riding along.
+/// Ridge regression on the cells of M grids at one configuration of lifetimes, with predictions for validation rows.
 ///
-/// The configuration changes by [`GridState::apply`], one cut at a time, or by [`GridState::jump`]. Whatever the walk,
-/// the state equals one built from scratch at the same configuration: cells exactly, the solution to rounding.
+/// The configuration changes by [`GridState::apply`], one cut at a time, or by [`GridState::jump`]. After any sequence
+/// of moves the state equals one built from scratch at the same configuration: cells exactly, the solution up to
+/// rounding.
 ///
 /// ```
 /// use mondrian::Points;
@@ -72,7 +73,7 @@ pub struct GridState {
 }
 
 impl GridState {
-    /// All lifetimes zero: one cell a grid. Targets are row-major, with the same number of them for every row.
+    /// All lifetimes zero: one cell per grid. Targets are row-major, with the same number of them for every row.
     ///
     /// # Errors
     /// [`Error::Empty`] without training or validation rows, [`Error::LengthMismatch`], [`Error::InvalidParameter`]
@@ -126,7 +127,8 @@ impl GridState {
         })
     }
 
-    /// Where searches that need a scale start: all inputs alike, one together over a typical distance.
+    /// The starting point of searches that need a scale: equal in units of the inputs' spreads, with one expected cut
+    /// over a typical distance.
     pub fn start(&self) -> Vec<f64> {
         self.start.clone()
     }
@@ -139,8 +141,8 @@ impl GridState {
         (points, (0..self.n_train()).flat_map(whole).collect())
     }
 
-    /// The validation error at any configuration: by moving there if it is near, else from a fresh solve that leaves
-    /// the state where it is.
+    /// The validation error at any configuration: by moving there if it is near, else by a fresh solve that does not
+    /// change the state.
     ///
     /// # Errors
     /// As for [`GridState::jump`].
@@ -206,7 +208,7 @@ impl GridState {
         self.cost
     }
 
-    /// Cell numbers of the training rows, M a row, as they happen to be numbered.
+    /// Cell numbers of the training rows, M per row, in the internal numbering.
     pub fn train_cells(&self) -> Vec<u32> {
         self.features(0..self.n_train() as u32)
     }
@@ -252,7 +254,7 @@ impl GridState {
         (sum / predictions.len() as f64).sqrt()
     }
 
-    /// What a move would change; `None` if there is no such cut.
+    /// The changes made by a move; `None` if there is no such cut.
     pub(crate) fn plan(&mut self, step: Move) -> Result<Option<Plan>> {
         Ok(match step {
             Move::Raise(dim) => {
@@ -314,7 +316,7 @@ impl GridState {
             let renamed = self.solution.merge(&pairs)?;
             self.partition.apply(plan, || NONE);
             if !renamed.is_empty() {
-                // Final positions: a feature that filled one hole may have moved into another.
+                // Final positions: a moved feature may have been moved again.
                 let mut occupants: Vec<u32> = (0..c as u32).collect();
                 for (from, to) in renamed {
                     occupants[to] = occupants[from];
@@ -367,11 +369,11 @@ impl GridState {
         pairs.filter(|&(i, j)| i != NONE && j != NONE).map(|(i, j)| (i as usize, j as usize)).collect()
     }
 
-    /// Goes to any configuration, by moves or by a fresh solve, whichever is cheaper.
+    /// Moves to any configuration, by single moves or by a fresh solve, whichever is cheaper.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::InvalidParameter`] for a lifetime out of range, [`Error::TooLarge`] if the
-    /// features would be too many; the state is then at some configuration on the way or as before.
+    /// features would be too many; the state is then at an intermediate configuration or unchanged.
     pub fn jump(&mut self, lifetimes: &[f64]) -> Result<()> {
         let target = self.targets(lifetimes)?;
         let distance: usize = target.iter().zip(&self.counts).map(|(a, b)| a.abs_diff(*b)).sum();
@@ -474,7 +476,7 @@ impl GridState {
         self.refresh().inspect_err(|_| self.alpha = before)
     }
 
-    /// How far the inverse has drifted: ‖A P v − v‖∞ for a vector of ±1.
+    /// The drift of the inverse: ‖A P v − v‖∞ for a vector of ±1.
     #[expect(clippy::missing_panics_doc, reason = "the cells are the state's own")]
     pub fn residual(&self) -> f64 {
         let cells = CellArray::from_row_major(&self.train_cells(), self.partition.n_grids(), self.n_features());

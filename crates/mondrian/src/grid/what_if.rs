@@ -1,7 +1,7 @@
 //! The error of neighbouring configurations, without moving to them (docs/design.md, "The Mondrian grid").
 //!
 //! A removal needs K columns of P and O(K·C) more; an addition needs P times K new columns. Those of all candidates
-//! are stacked, so P is read once however many there are, and it is never written.
+//! are stacked, so P is read once for any number of candidates, and never written.
 
 use crate::grid::partition::{NONE, Plan};
 use crate::grid::{GridState, Move};
@@ -53,7 +53,7 @@ impl GridState {
         self.error_of(&predictions)
     }
 
-    /// Moves one target's predictions from the cells as they are to those after the plan.
+    /// Updates one target's predictions from the current cells to those after the plan.
     fn follow(&self, plan: &Plan, theta: &[f64], predictions: &mut [f64]) {
         let n = self.n_train();
         let root = (self.partition.n_grids() as f64).sqrt();
@@ -61,7 +61,7 @@ impl GridState {
         let value = |feature: u32| if feature == NONE { 0.0 } else { theta[feature as usize] };
         for part in &plan.parts {
             let below = self.partition.cells[part.below as usize].feature;
-            // What the rows below and above were given, and what they should have been.
+            // The old and the new contributions to the rows below and above.
             let (given_below, given_above, right_below, right_above) = if plan.adds {
                 let given = value(below);
                 let (low, high) = match (part.train_below > 0, part.train_above > 0) {

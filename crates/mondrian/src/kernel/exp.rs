@@ -1,14 +1,14 @@
 //! e^{−x} for many x at once.
 //!
-//! The C library's `exp` is a call a number and differs between platforms. This one is plain arithmetic that
+//! The C library's `exp` is one call per number and differs between platforms. This one is plain arithmetic that
 //! vectorises, and gives the same bits everywhere.
 
 /// ln 2 in two parts, the first with enough trailing zeros that k·`LN2_HIGH` is exact for |k| < 2^11.
 pub(crate) const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
 pub(crate) const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-/// Adding it rounds to an integer, which is then found in the low bits.
+/// Adding it rounds to an integer, which is then in the low bits.
 pub(crate) const SHIFT: f64 = 6_755_399_441_055_744.0;
-/// Beyond it the result is below the normal numbers and taken to be zero.
+/// Beyond it the result is below the normal numbers and is set to zero.
 const LARGEST: f64 = 708.0;
 
 /// 1/k!, highest first: on |r| ≤ ln(2)/2 the polynomial's error is 4e-18, well below rounding.

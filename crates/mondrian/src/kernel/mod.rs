@@ -98,7 +98,7 @@ impl LaplaceKernel {
         self.fill(rows, columns, |_| 0, threads)
     }
 
-    /// Fills columns from the row that `first_row` names (or a little above it) downwards.
+    /// Fills columns from the row given by `first_row` (or a little above it) downwards.
     fn fill(
         &self,
         rows: Points<'_>,
@@ -114,7 +114,7 @@ impl LaplaceKernel {
         Ok(out)
     }
 
-    /// Points made ready for many kernel values against them. Errors as for [`LaplaceKernel::gram`].
+    /// Points prepared for many kernel evaluations. Errors as for [`LaplaceKernel::gram`].
     pub(crate) fn pack(&self, points: Points<'_>) -> Result<PackedRows> {
         Ok(PackedRows::new(points, &self.lifetimes(points.n_columns())?))
     }
@@ -125,8 +125,8 @@ const BLOCK: usize = 128;
 /// Columns of a strip.
 const STRIP: usize = 16;
 
-/// Points in blocks of rows, within a block dimension by dimension: every inner loop runs along memory. Dimensions
-/// without a lifetime are left out.
+/// Points in blocks of rows, within a block dimension by dimension: every inner loop is contiguous in memory.
+/// Dimensions with lifetime zero are omitted.
 pub(crate) struct PackedRows {
     data: Vec<f64>,
     n_rows: usize,
@@ -198,8 +198,8 @@ fn fill_strip(rows: &PackedRows, others: &[f64], first: usize, strip: &mut [f64]
     }
 }
 
-/// `out` ← Σ_d λ_d |x_d − x'_d| between the points of a block and one other, four dimensions a pass. Differences first:
-/// scaling the points beforehand would cost the low digits of coordinates far from zero.
+/// `out` ← Σ_d λ_d |x_d − x'_d| between the points of a block and one other, four dimensions per pass. Differences are
+/// computed first: scaling the points beforehand would lose the low digits of coordinates far from zero.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 fn distances(block: &[f64], other: &[f64], lifetimes: &[f64], out: &mut [f64]) {

@@ -15,9 +15,9 @@ const PARAMS: &str = "params:";
 /// The metadata entries that the container itself writes.
 pub(crate) const RESERVED: [&str; 5] = ["format", "version", "kind", "writer", "crc32"];
 
-/// What a model file holds: see [`Saved`](crate::model_file::Saved) for how models are kept.
+/// The contents of a model file; see [`Saved`](crate::model_file::Saved) for how models are stored.
 ///
-/// Names are free; a model made of parts puts each under a prefix with [`Archive::put`].
+/// Names are arbitrary; a model made of parts stores each under a prefix with [`Archive::put`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Archive {
     kind: String,
@@ -48,7 +48,7 @@ impl Archive {
         &self.kind
     }
 
-    /// Which program wrote it.
+    /// The program that wrote it.
     pub fn writer(&self) -> &str {
         &self.writer
     }
@@ -79,7 +79,7 @@ impl Archive {
         Err(ModelFileError::WrongKind { expected: expected.to_owned(), found: self.kind.clone() }.into())
     }
 
-    /// Adds a free line of metadata.
+    /// Adds an entry of metadata.
     ///
     /// # Errors
     /// [`ModelFileError::Name`] if the key is there already, empty, too long, or one of the container's own.
@@ -92,13 +92,14 @@ impl Archive {
         Ok(())
     }
 
-    /// Adds a set of parameters, kept as JSON.
+    /// Adds a set of parameters, stored as JSON.
     ///
     /// JSON has no infinities: give such a field `#[serde(with = "mondrian::internals::model_file::wide_float")]`
     /// ([`crate::Lifetime`] takes care of itself).
     ///
     /// # Errors
-    /// [`ModelFileError::Name`] for a name given twice, [`ModelFileError::Parameters`] for what JSON cannot hold.
+    /// [`ModelFileError::Name`] for a name given twice, [`ModelFileError::Parameters`] for values that JSON cannot
+    /// represent.
     pub fn set_params<T: Serialize>(&mut self, name: &str, params: &T) -> Result<()> {
         let json = serde_json::to_string(params)
             .map_err(|e| ModelFileError::Parameters { name: name.to_owned(), why: e.to_string() })?;
@@ -259,7 +260,7 @@ impl Archive {
     /// Never allocates more than a small multiple of `bytes`, whatever they announce.
     ///
     /// # Errors
-    /// [`ModelFileError`], with what is wrong and where.
+    /// [`ModelFileError`], with the problem and its location.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         decode::from_bytes(bytes)
     }

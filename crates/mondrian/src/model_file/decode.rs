@@ -51,7 +51,8 @@ fn split(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
         return Err(ModelFileError::Truncated { expected: 8, found }.into());
     };
     let length = u64::from_le_bytes(*length);
-    // A foreign file's first eight bytes are a random length: the brace distinguishes it from a damaged model file.
+    // The first eight bytes of a file of another format are an arbitrary length: the brace distinguishes it from a
+    // damaged model file.
     if rest.first() != Some(&b'{') || length > LONGEST_HEADER as u64 {
         return Err(ModelFileError::NotAModel.into());
     }
@@ -119,7 +120,7 @@ fn check_sum(part: &str, expected: u32, found: u32) -> Result<()> {
 
 fn header_error(json: &[u8], error: &serde_json::Error) -> ModelFileError {
     let before: usize = json.split(|&b| b == b'\n').take(error.line().saturating_sub(1)).map(|l| l.len() + 1).sum();
-    // The reader's own words without its line and column, which mean nothing in one long line.
+    // The parser's message without its line and column, which are meaningless in one long line.
     let text = error.to_string();
     let what = text.split(" at line ").next().unwrap_or(&text).to_owned();
     ModelFileError::Header { at: (8 + before + error.column()) as u64, what }

@@ -104,7 +104,7 @@ impl Write for Sum {
     }
 }
 
-/// The checksum of everything in the header but itself, in a form free of JSON's spelling.
+/// The checksum of everything in the header except itself, independent of the JSON formatting.
 pub(crate) fn header_sum<'a>(
     metadata: &BTreeMap<String, String>,
     entries: impl Iterator<Item = (&'a str, &'a Entry)>,

@@ -5,7 +5,8 @@
 //! version, the kind of model, its parameters and a CRC-32 of every array are in the header's `__metadata__`
 //! (`docs/model-format.md` has the whole description).
 //!
-//! Nothing here touches a file: bytes go in and come out.
+//! This module does not access files except in [`Saved::save_to`] and [`Saved::load_from`]: it converts models to and
+//! from bytes.
 //!
 //! ```
 //! use mondrian::Saved;
@@ -53,7 +54,7 @@ pub const FORMAT: &str = "mondrian-model";
 
 /// A model that can be turned into bytes and back.
 ///
-/// `from_archive` is given bytes from anywhere: it must check every length, index and number it relies on, and
+/// `from_archive` receives untrusted bytes: it must check every length, index and number it relies on, and
 /// return an error (usually [`ModelFileError::Inconsistent`]) where they do not fit together.
 pub trait Saved: Sized {
     /// The kind of model, such as `"forest.regression"`; written to the file and checked when it is read.
@@ -65,8 +66,8 @@ pub trait Saved: Sized {
     /// [`ModelFileError`], where a name is given twice or an array does not fill its shape.
     fn to_archive(&self) -> Result<Archive>;
 
-    /// The same as [`Saved::to_archive`] from a model that is not needed any more: what the archive does not hold is let go
-    /// first, so that less memory is needed than for both.
+    /// As [`Saved::to_archive`], consuming the model: parts that are not in the archive are freed first, so that less
+    /// memory is needed than for both.
     ///
     /// # Errors
     /// As for [`Saved::to_archive`].

@@ -1,8 +1,8 @@
-//! Collecting a path while a model moves along it, in bounded memory.
+//! Collects a path during its computation, in bounded memory.
 
 use crate::path::{Loss, PathNotes, RegularizationPath};
 
-/// Most values that a path keeps by default; beyond it, it is thinned as it grows.
+/// Largest number of values of a path by default; a longer path is thinned as it grows.
 const DEFAULT_CAP: usize = 1 << 20;
 
 /// Collects the losses of a moving model, in ascending order of lifetime.
@@ -79,7 +79,7 @@ impl PathBuilder {
         curve.push(leave_one_out);
         let popped = before == Some(lifetime);
         if popped {
-            // `push` replaces the other curves' last value; keep this one out of it.
+            // `push` replaces the last value of the other curves, but not of this one.
             let kept = self.path.leave_one_out.take();
             self.push(lifetime, train, validation);
             self.path.leave_one_out = kept;
@@ -99,7 +99,7 @@ impl PathBuilder {
         }
     }
 
-    /// The path, with the standard error of the selecting loss at its minimum where it is known.
+    /// The path, with the standard error of the selecting loss at its minimum if it is known.
     ///
     /// # Panics
     /// Without any value.
@@ -142,8 +142,8 @@ mod tests {
         assert_eq!(full.thinned(100).best_lifetime(), full.best_lifetime());
     }
 
-    /// Thinned over and over as it grows, a path of cuts that crowd at its end keeps some in every octave; evenly by number
-    /// it would keep none in the first two.
+    /// A path whose cuts are dense at its end keeps values in every octave after repeated thinning; thinning evenly by
+    /// number would keep none in the first two.
     #[test]
     fn thinning_keeps_the_beginning() {
         let lifetime = |i: i32| (f64::from(i) / 200_000.0).powf(0.25);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Lifetime;
 
-/// What a path measures, as the mean over rows.
+/// The loss of a path, as the mean over rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
@@ -12,7 +12,7 @@ pub enum Loss {
     Rmse,
     /// Mean negative log probability of the true class.
     LogLoss,
-    /// Share of rows put into a wrong class.
+    /// Share of misclassified rows.
     Error,
     /// Mean negative log density.
     NegLogDensity,
@@ -43,33 +43,33 @@ pub struct RegularizationPath {
     /// Standard error of the selecting loss at its minimum.
     pub(crate) standard_error: Option<f64>,
     pub(crate) is_thinned: bool,
-    /// What only some models know about their paths; no part of files.
+    /// Properties of the paths of some models only; not stored in files.
     #[serde(skip)]
     pub(crate) notes: PathNotes,
 }
 
-/// What only some models know about their paths.
+/// Properties of the paths of some models only.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct PathNotes {
     /// Rows of each validation set outside a density's box.
     pub(crate) n_outside: Vec<usize>,
-    /// How well a path of ridge regression kept to the exact solution.
+    /// The accuracy of the solution along a path of ridge regression.
     pub(crate) drift: PathDrift,
     /// Whether it was solved at chosen lifetimes instead of every cut.
     pub(crate) at_some_lifetimes: bool,
 }
 
-/// How well a path kept to the exact solution.
+/// The accuracy of the solution along a path.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct PathDrift {
-    /// The largest ‖Zᵀy − Aθ‖/‖y‖ that was seen (and then corrected, where it was too large).
+    /// The largest ‖Zᵀy − Aθ‖/‖y‖ along the path (too large residuals were then corrected).
     pub(crate) worst_residual: f64,
-    /// How often the inverse or factor was computed anew.
+    /// How often the inverse or factor was recomputed.
     pub(crate) refreshes: usize,
 }
 
 impl RegularizationPath {
-    /// What is measured.
+    /// The loss.
     pub fn loss(&self) -> Loss {
         self.loss
     }
@@ -104,7 +104,7 @@ impl RegularizationPath {
         self.lifetimes.is_empty()
     }
 
-    /// Whether values between the listed lifetimes were left out (never the smallest, the first or the last).
+    /// Whether values between the listed lifetimes were dropped (never the smallest, the first or the last).
     pub fn is_thinned(&self) -> bool {
         self.is_thinned
     }
@@ -119,13 +119,13 @@ impl RegularizationPath {
         self.notes.at_some_lifetimes
     }
 
-    /// The largest ‖Zᵀy − Aθ‖/‖y‖ that a path of ridge regression saw (and then corrected, where it was too large); 0 for
+    /// The largest ‖Zᵀy − Aθ‖/‖y‖ along a path of ridge regression (too large residuals were then corrected); 0 for
     /// other models.
     pub fn worst_residual(&self) -> f64 {
         self.notes.drift.worst_residual
     }
 
-    /// How often a path of ridge regression computed its inverse or factor anew.
+    /// How often a path of ridge regression recomputed its inverse or factor.
     pub fn n_refreshes(&self) -> usize {
         self.notes.drift.refreshes
     }
@@ -169,12 +169,12 @@ impl RegularizationPath {
         lifetime(self.lifetimes[first])
     }
 
-    /// Index of the value in force at a lifetime.
+    /// Index of the value at a lifetime.
     pub fn index_at(&self, lifetime: Lifetime) -> usize {
         self.lifetimes.partition_point(|t| *t <= lifetime.get()).max(1) - 1
     }
 
-    /// The selecting loss in force at a lifetime.
+    /// The selecting loss at a lifetime.
     pub fn value_at(&self, lifetime: Lifetime) -> f64 {
         self.selecting()[self.index_at(lifetime)]
     }
@@ -188,9 +188,9 @@ impl RegularizationPath {
         best * 5 < curve.len() * 4 && last >= curve[best] || last > curve[best] + margin
     }
 
-    /// At most `cap` values (at least 8) for plots: first, last and smallest are kept; of the rest one half lies evenly by
-    /// number, the other evenly by the logarithm of the lifetime. Cuts crowd at large lifetimes, so by number alone a
-    /// path thinned again and again would lose its beginning.
+    /// At most `cap` values (at least 8) for plots: first, last and smallest are kept; of the rest one half is spaced
+    /// evenly by number, the other evenly by the logarithm of the lifetime. Cuts are dense at large lifetimes, so with
+    /// spacing by number alone a repeatedly thinned path would lose its beginning.
     #[must_use]
     pub fn thinned(&self, cap: usize) -> Self {
         let n = self.len();

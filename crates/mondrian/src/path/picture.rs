@@ -8,7 +8,7 @@ const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 420.0;
 const MARGIN: [f64; 4] = [24.0, 24.0, 52.0, 72.0]; // top, right, bottom, left
 
-/// Most values drawn a curve.
+/// Largest number of values drawn per curve.
 const DRAWN: usize = 2000;
 
 impl RegularizationPath {
@@ -53,7 +53,7 @@ impl RegularizationPath {
     }
 }
 
-/// Where values go on the page.
+/// The positions of values on the page.
 struct Frame {
     x: (f64, f64),
     y: (f64, f64),

@@ -3,10 +3,10 @@
 //! The cuts of an axis are a Poisson process of unit intensity on (location, time) ∈ ℝ × (0, ∞); the axis at lifetime λ
 //! shows those with time ≤ λ (report, chapter 1, "Mondrian process in 1D"). It is laid out in bands and blocks: band j
 //! holds the times from 2^j up to 2^(j+1), in blocks of width 2^−j, so that every block has area one and, on average,
-//! one cut. What lies in a block is a function of the axis's key, the band and the block's number. So any place can be
-//! looked up in any order, a larger lifetime only adds cuts, and no unit of length is preferred: few blocks are
-//! computed whether inputs are measured in nanometres or in seconds since 1970 (one fixed width for all times would
-//! make small lifetimes scan many blocks). The lowest band takes all times below 2^−128, so that nothing is cut off.
+//! one cut. The cuts of a block are a function of the axis's key, the band and the block's number. So locations can be
+//! queried in any order, a larger lifetime only adds cuts, and no unit of length is preferred: few blocks are computed
+//! whether inputs are measured in nanometres or in seconds since 1970 (one fixed width for all times would make small
+//! lifetimes scan many blocks). The lowest band contains all times below 2^−128, so that no cut is lost.
 
 use crate::process::NodeKey;
 use crate::{Error, Result};
@@ -71,8 +71,8 @@ impl Axis {
         Ok(cuts)
     }
 
-    /// Whether a cut until `lifetime` lies between two coordinates. A `y` however far is quick: the search goes out from
-    /// `x` and ends at the first cut.
+    /// Whether a cut until `lifetime` lies between two coordinates. A distant `y` is fast: the search proceeds from `x`
+    /// and ends at the first cut.
     ///
     /// # Errors
     /// As for [`Axis::cuts`] of `x` alone; [`Error::TooLarge`] too if the lifetime is so small that the nearest cut cannot
@@ -155,7 +155,7 @@ fn check(lower: f64, upper: f64, lifetime: f64) -> Result<()> {
     if farthest > FAR {
         return Err(Error::TooLarge { what: "coordinate times lifetime", expected: farthest, limit: FAR });
     }
-    // The lowest band's blocks are 2^128 wide; coordinates that need millions of them are no data.
+    // The lowest band's blocks are 2^128 wide; coordinates that need millions of them are not realistic data.
     let widest = (upper - lower) * 2.0_f64.powi(LOWEST);
     if widest > LIMIT {
         return Err(Error::TooLarge {

@@ -1,4 +1,4 @@
-//! What an interval leaves around another inside it: where a cut misses the inner one.
+//! The parts of an interval outside an inner interval: the locations of cuts that miss the inner one.
 //!
 //! Cells are half-open, (lo, hi]: x ≤ cut lies below. So a cut misses (inner_lo, inner_hi] if it falls in
 //! [lo, inner_lo) or in [inner_hi, hi); at inner_lo itself it would separate a point of a closed inner box.
@@ -32,7 +32,7 @@ impl Gaps {
         self.below() + self.above()
     }
 
-    /// The place `within` ∈ [0, length) along both parts, the lower one first.
+    /// The location `within` ∈ [0, length) along both parts, the lower one first.
     #[inline]
     pub(crate) fn locate(&self, within: f64) -> f64 {
         let (below, above) = (self.below(), self.above());

@@ -38,7 +38,7 @@ impl InfiniteMondrian {
 }
 
 impl<M: Measure + Clone> InfiniteMondrian<M> {
-    /// The process under a measure of one's own choice.
+    /// The process under a given measure.
     ///
     /// # Errors
     /// [`Error::Empty`] without dimensions, [`Error::LengthMismatch`] if the measure is for another number of them.
@@ -69,7 +69,7 @@ impl<M: Measure + Clone> InfiniteMondrian<M> {
         Mondrian::seen_through(window, self.measure.clone(), boxes, self.key)
     }
 
-    /// What of it lies in a box: a sample of MP(λ, Θ).
+    /// The restriction to a box: a sample of MP(λ, Θ).
     ///
     /// # Errors
     /// Those of [`Bounds::new`], [`InfiniteMondrian::process`] and [`Mondrian::until`].

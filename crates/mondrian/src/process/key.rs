@@ -1,4 +1,4 @@
-//! Keys: where all randomness comes from.
+//! Keys: the source of all randomness.
 //!
 //! A node of a tree has a 128-bit key, a function of the seed, the tree's number and the sides taken on the way
 //! down. Its draws are a function of its key. Nothing else is random anywhere, so no thread, order of
@@ -142,7 +142,7 @@ pub struct Draw(u128);
 impl Draw {
     /// A standard exponential from the high half: −ln(u), u uniform on {1, …, 2^53}/2^53.
     ///
-    /// The logarithm is our own, the same bits on every platform.
+    /// The logarithm is the library's own, with the same bits on every platform.
     #[inline]
     pub fn exponential(self) -> f64 {
         self.reduced_exponential().minus_log()

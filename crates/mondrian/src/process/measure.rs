@@ -1,4 +1,4 @@
-//! Measures: how long an interval of an axis counts (report, chapter 1, "Remarks").
+//! Measures of intervals of an axis (report, chapter 1, "Remarks").
 //!
 //! A measure without atoms on each axis is given by its distribution function F_d, up to a constant: the interval
 //! [a, b] counts F_d(b) − F_d(a). Under F the process becomes the ordinary one, so everything inside this library
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::process::Bounds;
 use crate::{Error, Points, Result};
 
-/// A measure on each axis, as a map to coordinates in which it is plain length. Implement it to bring your own.
+/// A measure on each axis, as a map to coordinates in which it is plain length. Implement it for user-defined measures.
 pub trait Measure {
     /// F_d(x): nondecreasing in x, finite for finite x. Equal values are never separated.
     fn coordinate(&self, dim: usize, x: f64) -> f64;
@@ -33,7 +33,7 @@ pub enum BuiltInMeasure {
     Uniform,
     /// Length times one factor per dimension: the same as one lifetime per dimension.
     Weighted(Weights),
-    /// The data's own distribution on each axis.
+    /// The distribution of the data on each axis.
     Quantile(QuantileMeasure),
 }
 
@@ -95,7 +95,7 @@ impl Measure for BuiltInMeasure {
     }
 }
 
-/// One factor ≥ 0 a dimension. A factor of zero takes the dimension out.
+/// One factor ≥ 0 per dimension. A dimension with factor zero is never cut.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<f64>", into = "Vec<f64>")]
 pub struct Weights(Vec<f64>);
@@ -177,8 +177,8 @@ impl From<Weights> for Vec<f64> {
     }
 }
 
-/// The empirical distribution of each column: mid-ranks at distinct values, linear between, and beyond the data a
-/// slope of total mass over range, so that far points still separate (docs/design.md, "Measures"). Or a table of one's own
+/// The empirical distribution of each column: mid-ranks at distinct values, linear between, and beyond the data a slope
+/// of total mass over range, so that far points still separate (docs/design.md, "Measures"). Or a user-defined table
 /// ([`QuantileMeasure::of_knots`], [`QuantileMeasure::of_measure`]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<QuantileAxis>", into = "Vec<QuantileAxis>")]
@@ -193,7 +193,7 @@ pub struct QuantileAxis {
     values: Vec<f64>,
     /// The measure's coordinate at each.
     coordinates: Vec<f64>,
-    /// Mass a unit of length outside the data.
+    /// Mass per unit of length outside the data.
     slope: f64,
 }
 
@@ -217,8 +217,8 @@ impl QuantileMeasure {
         Ok(Self { axes: (0..points.n_columns()).map(axis).collect() })
     }
 
-    /// A measure of one's own as a table: knots (x, F(x)) of each axis, at least two, x ascending and F not descending, and linear
-    /// between. Beyond the knots F goes on with its mean slope.
+    /// A user-defined measure as a table: at least two knots (x, F(x)) per axis, x ascending and F not descending,
+    /// linear in between. Beyond the knots F continues with its mean slope.
     ///
     /// ```
     /// use mondrian::process::QuantileMeasure;
@@ -255,8 +255,8 @@ impl QuantileMeasure {
         })
     }
 
-    /// A table of any [`Measure`], with so many knots on each axis at equal distances over a box: how a model can use, and store, a
-    /// measure that is a function.
+    /// A table of any [`Measure`], with this many equidistant knots on each axis of a box: with it a model can use and
+    /// store a measure given as a function.
     ///
     /// # Errors
     /// As [`QuantileMeasure::of_knots`], and [`Error::LengthMismatch`] for a measure of other dimensions.

@@ -1,8 +1,8 @@
 //! The Mondrian process itself (report, chapter 1).
 //!
-//! [`Mondrian`] is the process on a box for all times, [`Partition`] its sample up to a lifetime,
-//! [`InfiniteMondrian`] the process on all of ℝ^D, [`poisson()`] the one-dimensional case. Underneath, [`NodeKey`] is
-//! where all randomness comes from and `Cell` the walk that trees of data are grown with.
+//! [`Mondrian`] is the process on a box for all times, [`Partition`] its sample up to a lifetime, [`InfiniteMondrian`]
+//! the process on all of ℝ^D, [`poisson()`] the one-dimensional case. Underneath, [`NodeKey`] is the source of all
+//! randomness, and `Cell` is the traversal used to grow trees on data.
 
 pub(crate) mod axis;
 pub(crate) mod bounds;

@@ -12,8 +12,8 @@ pub const MAX_EXPECTED_CELLS: f64 = 5e7;
 
 /// A Mondrian process on a box, for all times (report, chapter 1). [`Mondrian::until`] samples it up to a lifetime.
 ///
-/// A pure function of its key, box and measure, and of the restrictions and extensions made since: whatever is
-/// queried, in whatever order, on however many threads, is part of one and the same sample.
+/// A pure function of its key, box and measure, and of the restrictions and extensions made since: all queries, in any
+/// order and on any number of threads, are parts of the same sample.
 ///
 /// ```
 /// use mondrian::{Lifetime, process::{Bounds, Mondrian, NodeKey}};
@@ -40,11 +40,11 @@ impl Mondrian {
 }
 
 impl<M: Measure + Clone> Mondrian<M> {
-    /// The process on `bounds` under a measure of one's own choice.
+    /// The process on `bounds` under a given measure.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if the measure is for another number of dimensions; whatever [`Bounds::new`] finds
-    /// wrong with the box in the measure's coordinates.
+    /// [`Error::LengthMismatch`] if the measure is for another number of dimensions; the errors of [`Bounds::new`] for
+    /// the box in measure coordinates.
     pub fn with_measure(bounds: Bounds, measure: M, key: NodeKey) -> Result<Self> {
         let source = Source::keyed(vec![in_coordinates(&measure, &bounds)?], key);
         Ok(Self { bounds, measure, source })
@@ -66,7 +66,7 @@ impl<M: Measure + Clone> Mondrian<M> {
         &self.measure
     }
 
-    /// The key that everything about it follows from.
+    /// The key that determines it.
     pub fn key(&self) -> NodeKey {
         self.source.key()
     }
@@ -85,7 +85,7 @@ impl<M: Measure + Clone> Mondrian<M> {
 
     /// The partition at `lifetime`, all of it: a sample of MP(λ, Θ).
     ///
-    /// Runs on the current rayon threads; their number changes nothing but the time it takes.
+    /// Runs on the current rayon threads; the result does not depend on their number.
     ///
     /// # Errors
     /// [`Error::TooLarge`] with the expected number of cells if that is above 5·10⁷.
@@ -98,7 +98,7 @@ impl<M: Measure + Clone> Mondrian<M> {
         Ok(Partition::from_parts(self.clone(), lifetime, tree))
     }
 
-    /// The restriction to a box inside: the same cuts at the same times, where they cross it.
+    /// The restriction to a smaller box: the cuts that cross it, at the same times.
     ///
     /// A side of length zero makes it a slice, a process in the other dimensions (report, "Mondrian slices").
     ///
@@ -110,8 +110,8 @@ impl<M: Measure + Clone> Mondrian<M> {
         Ok(Self { bounds: window, measure: self.measure.clone(), source })
     }
 
-    /// The slice in some dimensions through a point, whose other coordinates are held where they are, inside the box: by
-    /// self-consistency a process in those dimensions, and what this one does there.
+    /// The slice in some dimensions through a point, with the other coordinates of the point fixed, inside the box: by
+    /// self-consistency a process in those dimensions.
     ///
     /// ```
     /// use mondrian::{Lifetime, process::{Bounds, Mondrian, NodeKey}};
@@ -136,12 +136,12 @@ impl<M: Measure + Clone> Mondrian<M> {
         self.restrict(Bounds::new(&flat(lower), &flat(upper))?)
     }
 
-    /// An extension to a box around: conditioned on this process, a process on `outer`. Restricting it gives back
-    /// this one exactly. Each seed gives another extension; without one it follows from the process's own key.
+    /// An extension to a larger box: a process on `outer`, conditioned on this process. Restricting it gives back this
+    /// one exactly. Each seed gives another extension; without a seed it is derived from the key of this process.
     ///
     /// # Errors
-    /// [`Error::NotInside`] if `outer` does not hold the box, [`Error::LengthMismatch`], and [`Error::TooLarge`] after
-    /// 64 extensions.
+    /// [`Error::NotInside`] if `outer` does not contain the box, [`Error::LengthMismatch`], and [`Error::TooLarge`]
+    /// after 64 extensions.
     pub fn extend(&self, outer: Bounds, seed: Option<u64>) -> Result<Self> {
         outer.check_holds(&self.bounds)?;
         let source = self.source.clone().extend(in_coordinates(&self.measure, &outer)?, seed)?;

@@ -10,7 +10,7 @@ use crate::{Error, Lifetime, Points, Result};
 /// The report's 6-tuple: a box that was cut.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Node {
-    /// When the box came to be.
+    /// The birth time of the box.
     pub birth: f64,
     /// When it was cut.
     pub time: f64,
@@ -26,8 +26,8 @@ pub struct Node {
 
 /// A sample of MP(λ, Θ): a partition of a box into cells, with its history.
 ///
-/// Cuts are numbered in depth-first order, the side below first, and cells in the order in which that walk meets them.
-/// The sample keeps the process it was drawn from, so it can be grown, restricted and extended. Saved, it is
+/// Cuts are numbered in depth-first order, the side below first, and cells in the order of the same traversal. The
+/// sample stores the process it was drawn from, so it can be grown, restricted and extended. A saved sample consists of
 /// the process and the lifetime; loading samples it again, since it is a pure function of those.
 ///
 /// ```
@@ -114,15 +114,15 @@ impl<M: Measure + Clone> Partition<M> {
         self.tree.nodes.iter().map(|node| self.show(node))
     }
 
-    /// Whether box, lifetime and every cut agree bit for bit, however the two samples came about.
+    /// Whether box, lifetime and every cut agree bit for bit, independent of how the two samples were made.
     pub fn is_same_sample<N: Measure + Clone>(&self, other: &Partition<N>) -> bool {
         self.bounds() == other.bounds() && self.lifetime == other.lifetime && self.tree == other.tree
     }
 
-    /// The partition at an earlier time: what [`Mondrian::until`] gives for that lifetime.
+    /// The partition at an earlier time, as [`Mondrian::until`] gives it for that lifetime.
     ///
     /// # Errors
-    /// [`Error::InvalidParameter`] for a time after the lifetime; [`Partition::grown`] goes there.
+    /// [`Error::InvalidParameter`] for a time after the lifetime; use [`Partition::grown`] for that.
     pub fn at(&self, time: Lifetime) -> Result<Self> {
         if time > self.lifetime {
             let expected = "no larger than the sample's lifetime; grow the sample first";
@@ -139,7 +139,7 @@ impl<M: Measure + Clone> Partition<M> {
         if lifetime <= self.lifetime { self.at(lifetime) } else { self.process.until(lifetime) }
     }
 
-    /// The restriction to a box inside, a slice where it has a side of length zero; see [`Mondrian::restrict`].
+    /// The restriction to a smaller box, a slice if it has a side of length zero; see [`Mondrian::restrict`].
     ///
     /// # Errors
     /// Those of [`Bounds::new`] and [`Mondrian::restrict`].
@@ -147,7 +147,7 @@ impl<M: Measure + Clone> Partition<M> {
         self.process.restrict(Bounds::new(lower, upper)?)?.until(self.lifetime)
     }
 
-    /// An extension to a box around; see [`Mondrian::extend`].
+    /// An extension to a larger box; see [`Mondrian::extend`].
     ///
     /// # Errors
     /// Those of [`Bounds::new`], [`Mondrian::extend`] and [`Mondrian::until`].
@@ -206,7 +206,8 @@ impl<M: Measure + Clone> Partition<M> {
     /// process of intensity λ along the line (report, "Mondrian slices").
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`], [`Error::NotInside`], and [`Error::InvalidParameter`] for no dimension of the box.
+    /// [`Error::LengthMismatch`], [`Error::NotInside`], and [`Error::InvalidParameter`] for a dimension that the box
+    /// does not have.
     pub fn crossings(&self, point: &[f64], dim: usize) -> Result<Vec<PoissonPoint>> {
         if point.len() != self.n_dims() {
             let (expected, found) = (self.n_dims(), point.len());
@@ -323,7 +324,7 @@ enum Walk {
 #[derive(Serialize, Deserialize)]
 struct SavedPartition<M> {
     process: Mondrian<M>,
-    /// `None` is infinite, which JSON cannot say.
+    /// `None` is infinite, which JSON cannot represent.
     lifetime: Option<f64>,
 }
 

@@ -15,7 +15,7 @@ const N_PARTS: usize = 128;
 /// The tag bit of a [`Child`] limits how many nodes there can be.
 const MAX_NODES: usize = 1 << 31;
 
-/// What lies on one side of a cut.
+/// The child on one side of a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Child {
     /// Another cut, by its number.
@@ -24,7 +24,7 @@ pub enum Child {
     Cell(usize),
 }
 
-/// A [`Child`] in one word: the highest bit says which.
+/// A [`Child`] in one word: the highest bit distinguishes the two kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link(u32);
 
@@ -83,7 +83,7 @@ impl StoredNode {
     }
 }
 
-/// Cuts in depth-first order, the side below first; cells in the order in which that walk meets them.
+/// Cuts in depth-first order, the side below first; cells in the order of the same traversal.
 ///
 /// The order is a function of the partition alone, so equal partitions have equal arrays.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -121,7 +121,7 @@ impl Subtree {
         if part.nodes.is_empty() { Link::cell(n_cells) } else { Link::cut(n_cuts) }
     }
 
-    /// The part of it that is there at `time`.
+    /// The part of it that exists at `time`.
     pub(crate) fn at(&self, time: f64) -> Self {
         let mut view = Self::default();
         // (cut, the node and side of the view that it hangs on)
@@ -241,7 +241,7 @@ impl Part {
     }
 }
 
-/// The top of a tree whose subtrees are grown apart.
+/// The top of a tree whose subtrees are grown separately.
 enum Top {
     /// A cut made while splitting, with the parts that its sides became.
     Split { cut: Cut, birth: f64, below: usize, above: usize },

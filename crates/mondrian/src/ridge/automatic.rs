@@ -11,10 +11,10 @@ use crate::{Lifetime, Points, Result};
 
 /// The terminal lifetime is not raised beyond this many features.
 const MAX_FEATURES: usize = 2500;
-/// What an automatic α is chosen from: a path each, over the same trees.
+/// The candidates of an automatic α: one path each, over the same trees.
 const ALPHAS: [f64; 6] = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
 
-/// What was chosen, and the error there on held-out rows if there were any.
+/// The choice, and its error on held-out rows if there were any.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Choice {
     pub(crate) lifetime: Lifetime,
@@ -30,7 +30,7 @@ struct Round {
     y_held: Vec<f64>,
 }
 
-/// Lifetime and α of smallest error on the held-out rows, each only where it is automatic.
+/// Lifetime and α of smallest error on the held-out rows, each only if it is automatic.
 pub(crate) fn choose(
     params: &KernelRidgeParams,
     points: Points<'_>,
@@ -50,7 +50,7 @@ fn unjudged(lifetime: Lifetime, alphas: &[f64]) -> Choice {
     Choice { lifetime, alpha: alphas[alphas.len() / 2], error: f64::NAN }
 }
 
-/// α at a given lifetime: a fit each, no path.
+/// α at a given lifetime: one fit per candidate, no path.
 fn alpha_at(
     lifetime: Lifetime,
     alphas: &[f64],

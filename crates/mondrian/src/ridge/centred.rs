@@ -3,7 +3,7 @@
 use crate::linalg::{Matrix, MatrixRef};
 use crate::{Error, Result};
 
-/// Targets less their means; the means are zeros without an intercept.
+/// Targets minus their means; the means are zeros without an intercept.
 #[derive(Debug, Clone)]
 pub(crate) struct Centred {
     pub(crate) targets: Matrix,
@@ -34,7 +34,7 @@ impl Centred {
     }
 }
 
-/// In two passes, so that a large offset does not cost the low digits.
+/// In two passes, so that a large offset does not lose the low digits.
 fn mean(y: &[f64]) -> f64 {
     let n = y.len() as f64;
     let first = y.iter().map(|y| y / n).sum::<f64>();
@@ -55,7 +55,7 @@ pub(crate) fn check_alpha(alpha: f64, zero_allowed: bool) -> Result<()> {
     }
 }
 
-/// One row of S turned into that of S(I − 11ᵀ/n) + 11ᵀ/n.
+/// Converts one row of S to that of S(I − 11ᵀ/n) + 11ᵀ/n.
 pub(crate) fn intercept_smoother(weights: &mut [f64]) {
     let n = weights.len() as f64;
     let shift = (1.0 - weights.iter().sum::<f64>()) / n;

@@ -10,7 +10,7 @@ use crate::ridge::Design;
 pub struct CgOptions {
     /// Stop at ‖b − Aθ‖ ≤ `tolerance`·‖b‖.
     pub tolerance: f64,
-    /// Stop after so many steps in any case.
+    /// Largest number of steps.
     pub max_steps: usize,
 }
 
@@ -20,20 +20,20 @@ impl Default for CgOptions {
     }
 }
 
-/// What conjugate gradients found.
+/// The result of conjugate gradients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CgResult {
     /// θ.
     pub solution: Vec<f64>,
-    /// How many products with ZᵀZ + αI were needed.
+    /// Number of products with ZᵀZ + αI.
     pub steps: usize,
-    /// ‖b − Aθ‖/‖b‖, as the recursion has it.
+    /// ‖b − Aθ‖/‖b‖, as computed by the recursion.
     pub residual: f64,
 }
 
 /// Solves (ZᵀZ + αI)θ = b from `start` (zero if none), with the diagonal as preconditioner.
 ///
-/// The diagonal evens out cells of unlike size, which is most of what makes the system ill-conditioned: scaled by it,
+/// The diagonal balances cells of different size, the main cause of ill-conditioning: scaled by it,
 /// ZᵀZ of M trees has no eigenvalue above M.
 ///
 /// # Panics
@@ -91,7 +91,7 @@ pub(crate) fn conjugate_gradients_with_progress(
             direction[k] = residual[k] * inverse_diagonal[k] + turn * direction[k];
         }
         steps += 1;
-        // The residual may rise again on its way down.
+        // The residual is not monotone.
         share = share.max(libm::log(relative(squares).min(1.0)) / libm::log(options.tolerance)).min(1.0);
         progress.report(share)?;
     }

@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::ridge::{self, FeatureRidge, FeatureRidgeParams, SolveReport, by_column};
 use crate::{Points, Result};
 
-/// How a solution was found, as stored in its file.
+/// How a solution was computed, as stored in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Solver {
     /// Cholesky factorisation over the features.
@@ -38,7 +38,8 @@ impl From<&SolveReport> for Solver {
     }
 }
 
-/// A fitted linear model on the cells of M grids: what is kept of [`FeatureRidge`] to predict, without training rows.
+/// A fitted linear model on the cells of M grids: the part of [`FeatureRidge`] needed for predictions, without training
+/// rows.
 ///
 /// ```
 /// use mondrian::Points;
@@ -63,7 +64,8 @@ pub struct GridSolution {
 }
 
 impl GridSolution {
-    /// Solves on these rows by whichever system is cheapest; `targets` is row-major, with the same number of them for every row.
+    /// Solves on these rows with the cheapest solver; `targets` is row-major, with the same number of them for every
+    /// row.
     ///
     /// # Errors
     /// Those of [`GridFeatures::fit`] and of [`crate::ridge::FeatureRidgeParams::fit`].
@@ -150,7 +152,7 @@ impl GridSolution {
         self.alpha
     }
 
-    /// How the solution was found.
+    /// How the solution was computed.
     pub fn solver(&self) -> Solver {
         self.solver
     }

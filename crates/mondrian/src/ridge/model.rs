@@ -8,7 +8,7 @@ use crate::ridge::conjugate::conjugate_gradients_with_progress;
 use crate::ridge::{CgOptions, Costs, Design, Features, SolveReport, Solver, conjugate_gradients};
 use crate::{Error, Result};
 
-/// How [`FeatureRidge`] is fitted.
+/// Parameters of [`FeatureRidge`].
 ///
 /// | field | default | meaning | range |
 /// | --- | --- | --- | --- |
@@ -66,7 +66,7 @@ impl FeatureRidgeParams {
         Self { options: CgOptions { tolerance, ..self.options }, ..self }
     }
 
-    /// Conjugate gradients stop after so many steps in any case.
+    /// Largest number of steps of conjugate gradients.
     #[must_use]
     pub fn max_steps(self, max_steps: usize) -> Self {
         Self { options: CgOptions { max_steps, ..self.options }, ..self }
@@ -142,7 +142,7 @@ impl FeatureRidgeParams {
     }
 }
 
-/// What is kept of a solve, for later ones.
+/// The part of a solve that later solves use again.
 #[derive(Debug, Clone)]
 enum Kept {
     /// Of ZᵀZ + αI.
@@ -280,7 +280,7 @@ impl FeatureRidge {
         &self.features
     }
 
-    /// Which solver was used and how well it did.
+    /// The solver used and its residual.
     pub fn report(&self) -> &SolveReport {
         &self.report
     }
@@ -302,8 +302,8 @@ impl FeatureRidge {
     /// The variance of a new observation, one column per target, in the Gaussian-process view:
     /// σ²_prior·(δ² + δ² zᵀ(ZᵀZ + δ²I)⁻¹z + 1 − ‖z‖²).
     ///
-    /// The last part is what falls into unseen cells, or beyond the root box: there the data give no information. Less
-    /// [`FeatureRidge::noise_variances`], it is the variance of the function alone. The intercept counts as known.
+    /// The last term belongs to unseen cells, or points beyond the root box, where the data give no information. Minus
+    /// [`FeatureRidge::noise_variances`], it is the variance of the function alone. The intercept is treated as known.
     ///
     /// # Errors
     /// As for [`FeatureRidge::predict`].
@@ -408,7 +408,7 @@ impl FeatureRidge {
     }
 }
 
-/// ‖Zᵀ(y − Zθ) − αθ‖/‖Zᵀy‖ of each target; where Zᵀy is nothing but rounding, relative to ‖Z‖‖y‖.
+/// ‖Zᵀ(y − Zθ) − αθ‖/‖Zᵀy‖ of each target; if Zᵀy is only rounding error, relative to ‖Z‖‖y‖.
 fn residuals(features: &Features, alpha: f64, targets: &Matrix, theta: &Matrix) -> Vec<f64> {
     let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
     let size = features.column_squares().iter().sum::<f64>().sqrt();

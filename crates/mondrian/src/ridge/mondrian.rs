@@ -8,7 +8,7 @@ use crate::ridge::automatic::Choice;
 use crate::ridge::{FeatureRidge, FeatureRidgeParams, SolveReport};
 use crate::{Lifetime, Points, Result};
 
-/// How [`KernelRidge`] is fitted.
+/// Parameters of [`KernelRidge`].
 ///
 /// | field | default | meaning | range |
 /// | --- | --- | --- | --- |
@@ -56,7 +56,7 @@ impl KernelRidgeParams {
         Self { ridge: self.ridge.fit_intercept(fit_intercept), ..self }
     }
 
-    /// The same with at most so many trees and this lifetime, for a choice of lifetimes.
+    /// The same with at most this many trees and this lifetime, for a choice of lifetimes.
     pub(crate) fn tuning(self, max_trees: usize, lifetime: Lifetime) -> Self {
         let n_trees = self.trees.n_trees.min(max_trees);
         self.n_trees(n_trees).lifetime(lifetime)
@@ -78,8 +78,8 @@ impl KernelRidgeParams {
         self.trees.lifetime == LifetimeChoice::Auto || self.auto_alpha
     }
 
-    /// The parameters with everything automatic chosen; the trees then run in units of the columns' deviations, unless
-    /// told otherwise.
+    /// The parameters with all automatic values chosen; the trees are then in units of the standard deviations of the
+    /// columns, unless weights are given.
     fn resolved(&self, points: Points<'_>, targets: MatrixRef<'_>, progress: &mut Progress<'_>) -> Result<Self> {
         if !self.is_automatic() {
             return Ok(self.clone());
@@ -181,7 +181,7 @@ impl KernelRidge {
         &self.model
     }
 
-    /// Which solver was used and how well it did.
+    /// The solver used and its residual.
     pub fn report(&self) -> &SolveReport {
         self.model.report()
     }
@@ -220,7 +220,7 @@ impl KernelRidge {
         self.model.equivalent_kernel(&self.features.transform(points)?)
     }
 
-    /// The model on trees whose root box holds these rows too: what a path over them evaluates.
+    /// The model on trees whose root box contains these rows too, as evaluated by a path over them.
     ///
     /// # Errors
     /// [`crate::Error::LengthMismatch`], [`crate::Error::TooLarge`] for rows too far away.

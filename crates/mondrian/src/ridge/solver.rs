@@ -1,4 +1,4 @@
-//! Which way to solve, by estimated cost and memory.
+//! Choice of the solver by estimated time and memory.
 
 use crate::ridge::{CellArray, CgOptions, Design, Features, UNSEEN};
 
@@ -16,7 +16,7 @@ pub enum Solver {
     ConjugateGradients,
 }
 
-/// What a solve did.
+/// Report of a solve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolveReport {
     /// The solver used, never [`Solver::Auto`].
@@ -25,7 +25,7 @@ pub struct SolveReport {
     pub residuals: Vec<f64>,
     /// Steps of conjugate gradients, summed over targets; 0 otherwise.
     pub steps: usize,
-    /// What each solver was expected to cost.
+    /// The estimated costs of each solver.
     pub costs: Costs,
 }
 

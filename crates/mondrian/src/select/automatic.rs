@@ -1,8 +1,8 @@
-//! The automatic lifetime: what every model's choice is bounded by, and which rows it is judged on.
+//! The automatic lifetime: the limits of every model's choice, and the rows it is validated on.
 //!
-//! All models choose the lifetime of least loss along a path over held-out rows. They differ in their path (every cut for
-//! regression and kernel ridge, a grid for classification, doublings for densities), and in what a choice may cost, which
-//! stands in the one table below.
+//! All models choose the lifetime of smallest loss along a path over held-out rows. They differ in their path (every
+//! cut for regression and kernel ridge, a grid for classification, doublings for densities) and in the limits on the
+//! work, which are in the table below.
 
 use crate::Result;
 use crate::select::Validation;
@@ -10,19 +10,19 @@ use crate::select::Validation;
 /// Bounds on the work of an automatic lifetime.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caps {
-    /// The most rows that take part; those of largest keyed hash are left out.
+    /// Largest number of rows used; those of largest keyed hash are not used.
     pub(crate) rows: usize,
-    /// The most trees that take part.
+    /// Largest number of trees used.
     pub(crate) trees: usize,
     /// With fewer rows than this (classification and densities: fewer held-out points), nothing is held out.
     pub(crate) fewest: usize,
-    /// How often the terminal lifetime is doubled, where it is not infinite from the start.
+    /// How often the terminal lifetime is doubled, if it is not infinite from the start.
     pub(crate) doublings: u32,
 }
 
 /// Regression forests: the path of a forest of infinite lifetime.
 pub(crate) const REGRESSION: Caps = Caps { rows: 40_000, trees: 40, fewest: 10, doublings: 0 };
-/// Classification forests: log losses on a grid of lifetimes; all points take part.
+/// Classification forests: log losses on a grid of lifetimes; all points are used.
 pub(crate) const CLASSIFICATION: Caps = Caps { rows: usize::MAX, trees: 32, fewest: 20, doublings: 0 };
 /// Kernel ridge: exact paths, cubic in the number of features.
 pub(crate) const KERNEL: Caps = Caps { rows: 3000, trees: 50, fewest: 10, doublings: 14 };
@@ -30,8 +30,8 @@ pub(crate) const KERNEL: Caps = Caps { rows: 3000, trees: 50, fewest: 10, doubli
 pub(crate) const DENSITY: Caps = Caps { rows: usize::MAX, trees: usize::MAX, fewest: 25, doublings: 12 };
 
 impl Caps {
-    /// The rows to train on and to judge on, round by round, of rows given with their keyed hashes; none where there are
-    /// too few.
+    /// The training and validation rows of each round, for rows given with their keyed hashes; none if there are too
+    /// few.
     ///
     /// # Errors
     /// [`crate::Error::NoLeaveOneOut`], and those of [`Validation::check`].
@@ -40,7 +40,7 @@ impl Caps {
         validation: Validation,
         mut hashed: Vec<(u64, usize)>,
     ) -> Result<Vec<(Vec<usize>, Vec<usize>)>> {
-        // By the value of the hash, so that no order of arrival matters.
+        // By the value of the hash, so that the order of the rows does not matter.
         hashed.sort_unstable_by_key(|row| row.0);
         hashed.truncate(self.rows);
         let rounds = validation.rounds()?.split(&hashed);

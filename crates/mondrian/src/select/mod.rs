@@ -1,4 +1,4 @@
-//! Choosing values from data: splits of the rows, how a choice is judged, and the record of a search.
+//! Choosing values from data: splits of the rows, validation, and the record of a search.
 
 pub(crate) mod automatic;
 pub(crate) mod split;

@@ -3,13 +3,14 @@
 use crate::Points;
 use crate::process::NodeKey;
 
-/// The key of a row under another: what orders, samples and splits rows, free of their order and of repetition. Zeros of
-/// either sign are the same.
+/// The hash of a row under a key: it orders, samples and splits rows independently of their order and repetition. Zeros
+/// of either sign are equal.
 pub(crate) fn row_key(key: NodeKey, row: impl IntoIterator<Item = f64>) -> NodeKey {
     row.into_iter().fold(key, |key, x| key.fork((x + 0.0).to_bits()))
 }
 
-/// The keys of row-major rows, each as [`row_key`] gives it. Some rows go together: each step of a key waits for the one before.
+/// The keys of row-major rows, each as [`row_key`] gives it. Several rows are hashed together, because each step of a
+/// hash depends on the one before.
 pub(crate) fn row_keys(key: NodeKey, rows: &[f64], n_columns: usize) -> Vec<NodeKey> {
     const TOGETHER: usize = 8;
     let mut keys = vec![key; rows.len() / n_columns];
@@ -27,13 +28,13 @@ pub(crate) fn keyed_hash(seed: u64, row: impl IntoIterator<Item = f64>) -> u64 {
     row_key(NodeKey::root(seed, u64::from_le_bytes(*b"held out")), row).to_bits() as u64
 }
 
-/// Rows in the order of a keyed hash of their coordinates: the same whatever order they came in
+/// Rows in the order of a keyed hash of their coordinates: independent of their original order
 /// (docs/design.md, "Automatic values"). The first k are a sample without replacement; equal rows stay together.
 pub(crate) fn keyed_order(points: Points<'_>, key: NodeKey) -> Vec<usize> {
     order_of((0..points.n_rows()).map(|row| row_key(key, points.row(row))))
 }
 
-/// Places in the order of their keys.
+/// Indices in the order of their keys.
 pub(crate) fn order_of(keys: impl Iterator<Item = NodeKey>) -> Vec<usize> {
     let mut order: Vec<(NodeKey, usize)> = keys.enumerate().map(|(place, key)| (key, place)).collect();
     order.sort_unstable();

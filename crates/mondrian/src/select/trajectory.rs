@@ -31,12 +31,12 @@ impl Trajectory {
         self.steps.is_empty()
     }
 
-    /// The least error among the evaluations on as many rows as the last one; the first of equals.
+    /// The smallest error among the evaluations on as many rows as the last one; the first of equals.
     pub fn best(&self) -> Option<&Step> {
         Step::best(&self.steps)
     }
 
-    /// Estimated floating-point operations of all of it.
+    /// Estimated floating-point operations in total.
     pub fn cost(&self) -> f64 {
         self.steps.last().map_or(0.0, |step| step.cost)
     }

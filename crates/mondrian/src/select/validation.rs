@@ -1,11 +1,11 @@
-//! How an automatic lifetime is judged, and curves of several rounds made one.
+//! Validation of an automatic lifetime, and the combination of the curves of several rounds.
 
 use serde::{Deserialize, Serialize};
 
 use crate::path::RegularizationPath;
 use crate::{Error, Result};
 
-/// What an automatic lifetime is chosen on. Rows are assigned by a keyed hash of their coordinates, so neither their
+/// How an automatic lifetime is validated. Rows are assigned by a keyed hash of their coordinates, so neither their
 /// order nor repetition matters (docs/design.md, "Automatic values").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -13,9 +13,9 @@ pub enum Validation {
     /// A fifth of the rows, held out.
     #[default]
     HoldOut,
-    /// So many rounds, at least two: each holds out another part of the rows, and the losses are pooled.
+    /// This many rounds, at least two: each holds out a different part of the rows, and the losses are pooled.
     KFold(u32),
-    /// Every row predicted by all others, where that has a closed form along the path: densities only.
+    /// Every row predicted from all others, in closed form along the path: densities only.
     LeaveOneOut,
 }
 
@@ -34,7 +34,7 @@ impl Validation {
         }
     }
 
-    /// How many parts rows are put into, and how many of them take their turn at being held out. Leave-one-out has no
+    /// The number of parts of the rows, and how many of them are held out in turn. Leave-one-out has no
     /// rounds; callers that support leave-one-out must not call this.
     ///
     /// # Errors
@@ -49,13 +49,13 @@ impl Validation {
     }
 
     /// For files: the default is not written.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Rows fall into `parts` by their hash; the first `held` parts are held out in turn.
+/// Rows are divided into `parts` by their hash; the first `held` parts are held out in turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rounds {
     pub(crate) parts: u64,
@@ -63,8 +63,8 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// The rows to train on and those held out, round by round, given by their hashes; rounds without either are left
-    /// out.
+    /// The rows to train on and those held out, round by round, given by their hashes; rounds without either are
+    /// skipped.
     pub(crate) fn split<T: Copy>(self, rows: &[(u64, T)]) -> Vec<(Vec<T>, Vec<T>)> {
         let split = |round: u64| {
             let part = |held: bool| {
@@ -85,7 +85,7 @@ impl RegularizationPath {
             return Some(first.clone());
         }
         let whole: f64 = rounds.iter().map(|(_, rows)| rows).sum();
-        // Squares of root mean squared errors are what adds up.
+        // The squares of root mean squared errors are additive.
         let squares = first.loss == crate::path::Loss::Rmse;
         let up = |value: f64| if squares { value * value } else { value };
         let down = |value: f64| if squares { value.max(0.0).sqrt() } else { value };

@@ -2,12 +2,12 @@
 
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 
-/// Codes that are compared at once: a bit of a word for each.
+/// Number of codes that are compared at once: one bit of a word for each.
 pub(crate) const MOST: usize = u32::BITS as usize;
 
 /// An implementation of the comparison.
 pub(crate) trait Compare: Copy {
-    /// Which codes are smaller than one, bit k for the kth, and whether any is the same.
+    /// The codes smaller than the given one as a bit set (bit k for the kth), and whether any is equal.
     fn compare(self, codes: &[i16; MOST], with: i16) -> (u32, bool);
 }
 
@@ -16,7 +16,7 @@ pub(crate) trait WithCompare {
     fn call(self, by: impl Compare);
 }
 
-/// Does work with the fastest comparison that the machine has. Everything hot in it must be inlined.
+/// Runs work with the fastest comparison of the machine. All hot code in it must be inlined.
 #[inline]
 pub(crate) fn dispatch(work: impl WithCompare) {
     #[cfg(target_arch = "x86_64")]
@@ -41,7 +41,7 @@ impl Compare for Scalar {
             *less = u8::from(*code < with);
             is_same |= -i16::from(*code == with);
         }
-        // A compiler that sees through this picks bits one by one.
+        // Without this the compiler would extract the bits one by one.
         let is_less = std::hint::black_box(is_less);
         let (eights, _) = is_less.as_chunks::<8>();
         let bits = eights.iter().rev().fold(0, |bits, eight| {

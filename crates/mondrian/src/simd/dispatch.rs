@@ -1,11 +1,11 @@
-//! Run-time dispatch: loops compiled for several instruction sets, chosen by the processor at hand.
+//! Run-time dispatch: loops compiled for several instruction sets, selected for the current processor.
 //!
 //! pulp picks the instruction set at run time (vectors of 512 or 256 bits, or none) and compiles the closure for each; the
 //! code stays safe and plain. No fused multiply-add is formed from separate operations, so the bits do not depend on the choice.
 
 pub(crate) use pulp::{Simd, WithSimd};
 
-/// Runs `work` compiled for the widest vectors the machine has. Everything hot in it must be inlined.
+/// Runs `work` compiled for the widest vectors of the machine. All hot code in it must be inlined.
 #[inline]
 pub(crate) fn vectorise<R>(work: impl FnOnce() -> R) -> R {
     if is_portable() { work() } else { pulp::Arch::new().dispatch(work) }
@@ -25,7 +25,7 @@ pub(crate) fn v1() -> Option<pulp::x86::V1> {
     if is_portable() { None } else { pulp::x86::V1::try_new() }
 }
 
-/// Whether this thread does without vector instructions: only in the tests, see [`portably`].
+/// Whether vector instructions are disabled on this thread: only in the tests, see [`portably`].
 #[cfg(not(test))]
 #[inline]
 const fn is_portable() -> bool {
@@ -51,13 +51,13 @@ pub(crate) fn portably<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// As [`vectorise`], for work that names vectors itself: their type is an argument of [`WithSimd::with_simd`].
+/// As [`vectorise`], for work that uses vector types itself: their type is an argument of [`WithSimd::with_simd`].
 #[inline]
 pub(crate) fn with_vectors<W: WithSimd>(work: W) -> W::Output {
     pulp::Arch::new().dispatch(work)
 }
 
-/// As [`with_vectors`], with vectors of 256 bits even where wider ones are: the tests compare both.
+/// As [`with_vectors`], with vectors of 256 bits even if wider ones are available: the tests compare both.
 #[cfg(test)]
 pub(crate) fn with_256_bits<W: WithSimd>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
@@ -76,7 +76,7 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// xᵀy in eight strands of fixed shape, so that it vectorises and is the same everywhere.
+/// xᵀy as eight partial sums in a fixed order, so that it vectorises and gives the same bits everywhere.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {

@@ -1,7 +1,7 @@
 //! Vector instructions: the only module with `cfg(target_arch)` and with `unsafe` code.
 //!
 //! Everything here has a portable twin that gives the same result. The tests run both on every machine:
-//! `portably` takes the portable one.
+//! `portably` selects the portable one.
 
 pub(crate) mod compare;
 mod dispatch;

@@ -2,8 +2,8 @@
 
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 
-/// Codes of numbered points in one dimension: that of point k lies at `first` + k · `stride`, and another code follows,
-/// which a gather of four bytes may read.
+/// Codes of numbered points in one dimension: that of point k is at `first` + k · `stride`, followed by another code,
+/// because a gather reads four bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column<'a> {
     pub(crate) codes: &'a [u16],
@@ -17,7 +17,7 @@ impl Column<'_> {
         self.codes[number as usize * self.stride + self.first]
     }
 
-    /// Whether a number stands for a point below a cut with this code; where theirs is the same, as `exact` says.
+    /// Whether the point of a number is below a cut with this code; if the codes are equal, `exact` decides.
     #[inline]
     pub(crate) fn below(self, cut: u16, exact: impl Fn(u32) -> bool) -> impl Fn(u32) -> bool {
         move |number| match self.code_of(number) {
@@ -27,11 +27,11 @@ impl Column<'_> {
     }
 }
 
-/// Smaller arrays are partitioned by swaps: a call to move memory would take longer than they do.
+/// Smaller arrays are partitioned by swaps, which is faster than a call to move memory.
 const SWAP_BELOW: usize = 32;
 
-/// Moves what `is_below` to the front; how many those are. Large arrays keep their order, which keeps memory that is
-/// read through them in order too. `scratch` is room to use again.
+/// Moves the numbers that satisfy `is_below` to the front and returns their count. Large arrays keep their order, so
+/// that memory indexed by them is read in order too. `scratch` is a reusable buffer.
 #[inline]
 pub(crate) fn partition(numbers: &mut [u32], scratch: &mut Vec<u32>, is_below: impl Fn(u32) -> bool) -> usize {
     if numbers.len() < SWAP_BELOW {
@@ -46,7 +46,7 @@ pub(crate) fn partition_stable(numbers: &mut [u32], scratch: &mut Vec<u32>, is_b
     finish(numbers, room(scratch, numbers.len()), 0, 0, is_below)
 }
 
-/// As [`partition`] by the codes in a column that are below a cut's; where they agree, `exact` decides.
+/// As [`partition`] by the codes in a column that are below the code of a cut; if they are equal, `exact` decides.
 #[inline]
 pub(crate) fn partition_by_codes(
     numbers: &mut [u32],
@@ -69,7 +69,7 @@ pub(crate) fn partition_by_codes(
     partition(numbers, scratch, column.below(cut, exact))
 }
 
-/// As much of `scratch` as so many numbers need.
+/// The part of `scratch` needed for this many numbers.
 fn room(scratch: &mut Vec<u32>, n: usize) -> &mut [u32] {
     if scratch.len() < n {
         scratch.resize(n, 0);
@@ -77,7 +77,7 @@ fn room(scratch: &mut Vec<u32>, n: usize) -> &mut [u32] {
     &mut scratch[..n]
 }
 
-/// Parts the numbers from `start` on. Of those before, `n_below` are in front and the others in `scratch`.
+/// Partitions the numbers from `start` on. Of the earlier ones, `n_below` are at the front and the others in `scratch`.
 #[inline(always)]
 pub(crate) fn finish(
     numbers: &mut [u32],
@@ -99,7 +99,7 @@ pub(crate) fn finish(
     n_below
 }
 
-/// As [`partition`], without room and without branches; the order changes.
+/// As [`partition`], without a buffer and without branches; the order changes.
 #[inline]
 pub(crate) fn partition_by_swaps(numbers: &mut [u32], is_below: impl Fn(u32) -> bool) -> usize {
     let mut n_below = 0;

@@ -1,7 +1,7 @@
 //! Partition of numbers by their codes, eight at a time, with AVX2.
 //!
-//! An instruction that looks up several places takes a pointer, so no safe function does it. One look after the other,
-//! points are partitioned at half the speed: 1.75 instead of 0.95 ns per point, and a forest is fitted in 29 instead of
+//! The gather instruction takes a pointer, so there is no safe function for it. With scalar loads points are
+//! partitioned at half the speed: 1.75 instead of 0.95 ns per point, and a forest is fitted in 29 instead of
 //! 23 ms per tree (docs/benchmarks/tree.md).
 
 #![expect(unsafe_code, reason = "nothing safe looks up several places at once; measured, see above")]
@@ -13,7 +13,7 @@ use pulp::x86::V3;
 
 use crate::simd::partition::{Column, finish};
 
-/// Whether all places of a column are numbers that a gather takes.
+/// Whether all offsets of a column are within the range of a gather.
 pub(crate) fn can_gather(column: Column<'_>) -> bool {
     i32::try_from(column.codes.len()).is_ok()
 }
@@ -39,7 +39,7 @@ const fn lanes() -> [[u8; 8]; 256] {
 }
 
 /// As [`partition`](crate::simd::partition::partition) by codes below a cut's, in a column that a gather
-/// [takes](can_gather); where they agree, `exact` decides.
+/// [supports](can_gather); if they are equal, `exact` decides.
 #[inline(always)]
 pub(crate) fn partition_avx2(
     v3: V3,
@@ -70,7 +70,7 @@ pub(crate) fn partition_avx2(
             let order = avx2._mm256_cvtepu8_epi32(pulp::cast([u64::from_le_bytes(LANES[usize::from(set as u8)]), 0]));
             pulp::cast(avx2._mm256_permutevar8x32_epi32(lanes, order))
         };
-        // What follows the picked ones is overwritten, or was read already.
+        // The lanes after the selected ones are overwritten later, or were read already.
         numbers[n_below..n_below + 8].copy_from_slice(&picked(below));
         scratch[n_above..n_above + 8].copy_from_slice(&picked(!below));
         n_below += below.count_ones() as usize;
@@ -79,16 +79,16 @@ pub(crate) fn partition_avx2(
     finish(numbers, scratch, whole, n_below, column.below(cut, exact))
 }
 
-/// Those of a set that lie below.
+/// The lanes of a set that are below.
 #[cold]
 fn decide(eight: [u32; 8], set: u32, exact: impl Fn(u32) -> bool) -> u32 {
     (0..8).filter(|lane| set >> lane & 1 == 1).map(|lane| u32::from(exact(eight[lane])) << lane).sum()
 }
 
-/// The codes at eight places, each followed by another one in the upper half: all places but the last.
+/// The codes at eight offsets, each with the following code in the upper half; valid for all offsets but the last.
 ///
 /// # Panics
-/// If a place is not among them.
+/// If an offset is out of range.
 #[inline(always)]
 pub(crate) fn gather(v3: V3, codes: &[u16], places: __m256i) -> __m256i {
     let n_places = codes.len().saturating_sub(1).min(i32::MAX as usize);

@@ -1,17 +1,18 @@
-//! Asking for memory some time before it is read.
+//! Prefetching of memory before it is read.
 //!
-//! A way down a tree waits at every node for memory, and what it does next depends on what it reads there, so that the processor cannot
-//! look ahead. Several ways that go on in turns, each asking for its next node before it is another's turn, hardly wait at all.
+//! A descent of a tree waits for memory at every node, and its next step depends on the value read there, so the
+//! processor cannot look ahead. Several descents that are interleaved, each prefetching its next node before the next
+//! descent continues, hardly wait at all.
 
 #![cfg_attr(
     target_arch = "x86_64",
-    expect(unsafe_code, reason = "no safe function asks for memory; it reads nothing and cannot fail")
+    expect(unsafe_code, reason = "there is no safe prefetch function; it reads nothing and cannot fail")
 )]
 
-/// Asks for an item; for the first where there is no such item.
+/// Prefetches an item; the first one if the index is out of range.
 #[inline]
 pub(crate) fn prefetch<T>(items: &[T], at: usize) {
-    // Without a branch: which items are asked for cannot be predicted.
+    // Without a branch: the indices are unpredictable.
     let at = if at < items.len() { at } else { 0 };
     #[cfg(target_arch = "x86_64")]
     {

@@ -1,6 +1,6 @@
 //! Transposes codes of points to one row per dimension.
 
-/// Points whose codes are turned at a time, and dimensions.
+/// Number of points, and of dimensions, that are transposed at once.
 pub(crate) const EIGHT: usize = 8;
 
 /// Eight codes of eight points, point by point, dimension by dimension.

@@ -1,11 +1,11 @@
-//! The page of a Mondrian grid: how the search for its lifetimes went, held-out rows, inputs.
+//! The page of a Mondrian grid: the search for its lifetimes, held-out rows, inputs.
 
 use mondrian::GridRidge;
 use serde_json::{Map, Value, json};
 
 use super::models::{Judged, judged_by};
 use super::tree::relevance_section;
-use super::{Curve, Found, Plan};
+use super::{Curve, ModelReport, Plan};
 use crate::failure::Outcome;
 use crate::model::grid as grid_model;
 use crate::prepare::Inputs;
@@ -15,7 +15,7 @@ use crate::report::{Block, Mark, Series};
 const RELEVANCE: &str = "The lifetime of each input times its mean absolute deviation: how many cuts a typical distance along it meets. \
                          A search cut by cut may leave an irrelevant input a small lifetime.";
 
-pub(super) fn numbers(plan: &Plan<'_>) -> Outcome<Found> {
+pub(super) fn numbers(plan: &Plan<'_>) -> Outcome<ModelReport> {
     let preparation = plan.training.preparation;
     let split = &plan.split;
     let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
@@ -33,7 +33,7 @@ pub(super) fn numbers(plan: &Plan<'_>) -> Outcome<Found> {
     let predict = |rows: Inputs<'_>| -> Outcome<Vec<f64>> { Ok(model.predict(rows.points()?)?) };
     sections.extend(dependence_section(preparation, split.train.inputs(preparation), &order, predict)?);
     let curve = search_curve(&model, rmse(truth, &mean));
-    Ok(Found {
+    Ok(ModelReport {
         curve,
         sections,
         headline,
@@ -42,7 +42,7 @@ pub(super) fn numbers(plan: &Plan<'_>) -> Outcome<Found> {
     })
 }
 
-/// The error of every configuration that the search has recorded, and the least so far.
+/// The error of every configuration recorded by the search, and the smallest so far.
 fn search_curve(model: &GridRidge, held_out: f64) -> Curve {
     let steps = model.trajectory();
     let errors: Vec<f64> = steps.iter().map(|step| step.error).collect();
@@ -61,7 +61,7 @@ fn search_curve(model: &GridRidge, held_out: f64) -> Curve {
     object.insert("best_evaluation".to_owned(), json!(best.map(|at| at + 1)));
     object.insert("best_validation".to_owned(), json!(best.map(|at| errors[at])));
     let text = if steps.is_empty() {
-        vec!["The lifetimes were given: nothing was searched for.".to_owned()]
+        vec!["The lifetimes were given: there was no search.".to_owned()]
     } else {
         vec![
             format!(
@@ -69,7 +69,7 @@ fn search_curve(model: &GridRidge, held_out: f64) -> Curve {
                  error on those at each of {} configurations, one after the other, and the least so far.",
                 count(steps.len() as u64)
             ),
-            "Marked: the configuration that was taken, and fitted to all training rows.".to_owned(),
+            "Marked: the chosen configuration, fitted to all training rows.".to_owned(),
         ]
     };
     Curve {

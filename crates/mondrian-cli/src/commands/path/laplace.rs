@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::models::{FACTOR_ROWS, Factors, Judged, factor_curve_of, factors, judged_by};
 use super::tree::relevance_section;
-use super::{Curve, Found, Plan};
+use super::{Curve, ModelReport, Plan};
 use crate::failure::Outcome;
 use crate::model::{Answer, laplace as laplace_model, ranked};
 use crate::prepare::Inputs;
@@ -18,11 +18,11 @@ use crate::scores::{Scores, most_probable};
 
 const RELEVANCE: &str = "What permuting an input does to the leave-one-out error, as a share of the largest. A lifetime is \
                          something else: how rough the target is along the input.";
-/// Inputs of a metric that is drawn.
+/// Largest number of inputs of a metric that is drawn.
 const MOST_DRAWN: usize = 60;
 
 /// The page of a regression.
-pub(super) fn numbers(plan: &Plan<'_>) -> Outcome<Found> {
+pub(super) fn numbers(plan: &Plan<'_>) -> Outcome<ModelReport> {
     let preparation = plan.training.preparation;
     let split = &plan.split;
     let (train, held_out) = (split.train.inputs(preparation), split.held_out.inputs(preparation));
@@ -34,10 +34,10 @@ pub(super) fn numbers(plan: &Plan<'_>) -> Outcome<Found> {
     let sections = interval_sections(truth, &found.mean, &intervals);
     let Judged { mut headline, mut figures, mut sections } = judged_by(truth, &found.mean, Some(held), sections);
     let names = preparation.features();
-    if let Some(worth) = model.leave_one_out().first() {
+    if let Some(leave_one_out) = model.leave_one_out().first() {
         let note = format!("RMSE on all {} training rows", split.train.rows.len());
-        headline.push(("Leave-one-out error", crate::report::parts::figure(worth.rmse), note));
-        figures.push(("leave_one_out_rmse", json!(worth.rmse)));
+        headline.push(("Leave-one-out error", crate::report::parts::figure(leave_one_out.rmse), note));
+        figures.push(("leave_one_out_rmse", json!(leave_one_out.rmse)));
     }
     let (lifetimes, ranks) = (model.lifetimes(), model.rank_lifetimes());
     figures.push(("inputs", laplace_model::inputs(model.importances(), &lifetimes, &ranks, &names)));
@@ -49,15 +49,15 @@ pub(super) fn numbers(plan: &Plan<'_>) -> Outcome<Found> {
     sections.extend(dependence_section(preparation, train, &ranked(model.importances()), predict)?);
     let errors = |factor: f64| -> Outcome<(f64, f64)> {
         let scaled = model.at_factor(factor, FACTOR_ROWS, laplace_model::threads())?;
-        let left_out = scaled.leave_one_out().first().map_or(f64::NAN, |worth| worth.rmse);
+        let left_out = scaled.leave_one_out().first().map_or(f64::NAN, |leave_one_out| leave_one_out.rmse);
         Ok((left_out, rmse(truth, &scaled.predict(held_out.cells()?)?)))
     };
     let curve = curve(plan, "rmse", model.n_rows(), errors)?;
-    Ok(Found { curve, sections, headline, figures, n_trees: None })
+    Ok(ModelReport { curve, sections, headline, figures, n_trees: None })
 }
 
 /// The page of a classifier.
-pub(super) fn classes(plan: &Plan<'_>) -> Outcome<Found> {
+pub(super) fn classes(plan: &Plan<'_>) -> Outcome<ModelReport> {
     let preparation = plan.training.preparation;
     let classes = preparation.target.as_ref().and_then(|t| t.classes.clone()).unwrap_or_default();
     let split = &plan.split;
@@ -73,12 +73,12 @@ pub(super) fn classes(plan: &Plan<'_>) -> Outcome<Found> {
     let mut sections = vec![
         Section::new(
             "Truth and prediction",
-            &["Held-out rows by their class and the one predicted; the darker, the larger the share of the class."],
+            &["Held-out rows by class and predicted class; darker cells are larger shares of the class."],
             vec![confusion_block(&classes, &truth, &predicted)],
         ),
         Section::new(
             "Calibration",
-            &["Rows grouped by how sure the model was, against how often it was right."],
+            &["Rows grouped by the confidence of the model, against its accuracy."],
             vec![reliability_block(&confidence, &right)],
         ),
         relevance_section(preparation, model.importances(), RELEVANCE),
@@ -87,7 +87,7 @@ pub(super) fn classes(plan: &Plan<'_>) -> Outcome<Found> {
     let mut scores = Scores::default();
     scores.add(&Answer::Classes(probabilities), &split.held_out.y, false);
     let (wrong, most_frequent) = (1.0 - scores.accuracy(), 1.0 - scores.majority());
-    let worth = model.leave_one_out();
+    let leave_one_out = model.leave_one_out();
     let headline = vec![
         (
             "Wrong on held-out rows",
@@ -96,15 +96,15 @@ pub(super) fn classes(plan: &Plan<'_>) -> Outcome<Found> {
         ),
         (
             "Leave-one-out log loss",
-            crate::report::parts::figure(worth.log_loss),
-            format!("predicting shares: {}", crate::report::parts::figure(worth.log_loss_of_shares)),
+            crate::report::parts::figure(leave_one_out.log_loss),
+            format!("predicting shares: {}", crate::report::parts::figure(leave_one_out.log_loss_of_shares)),
         ),
     ];
     let (lifetimes, ranks) = (model.lifetimes(), model.rank_lifetimes());
     let figures = vec![
         ("error_rate", json!(wrong)),
         ("baseline_error_rate", json!(most_frequent)),
-        ("leave_one_out_log_loss", json!(worth.log_loss)),
+        ("leave_one_out_log_loss", json!(leave_one_out.log_loss)),
         ("inputs", laplace_model::inputs(model.importances(), &lifetimes, &ranks, &names)),
     ];
     let errors = |factor: f64| -> Outcome<(f64, f64)> {
@@ -112,7 +112,7 @@ pub(super) fn classes(plan: &Plan<'_>) -> Outcome<Found> {
         Ok((scaled.leave_one_out().log_loss, log_loss(&scaled.predict_proba(held_out.cells()?)?, &truth)))
     };
     let curve = curve(plan, "log_loss", model.n_rows(), errors)?;
-    Ok(Found { curve, sections, headline, figures, n_trees: None })
+    Ok(ModelReport { curve, sections, headline, figures, n_trees: None })
 }
 
 fn log_loss(probabilities: &[f64], truth: &[u32]) -> f64 {

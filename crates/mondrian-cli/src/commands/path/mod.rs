@@ -23,32 +23,32 @@ use crate::screen::Screen;
 /// Values of a curve in the JSON object, at most.
 const JSON_POINTS: usize = 2000;
 
-/// Rows to learn from and rows to judge by.
+/// Training rows and held-out rows.
 struct Split {
     train: Prepared,
     held_out: Prepared,
 }
 
-/// A curve of error, for the page, for machines and in words.
+/// A curve of errors, for the page, for JSON and as text.
 struct Curve {
     block: Block,
-    /// What the section says about it.
+    /// The text of its section.
     text: Vec<String>,
     /// "lifetime", "factor on the lifetimes", or "configuration" of a search.
     what: &'static str,
     loss: &'static str,
-    /// Where the model of the page is, and how it was found among what.
+    /// The position of the model of the page, and how it was chosen.
     chosen: f64,
     tried: String,
     value: f64,
     n_values: usize,
     object: Map<String, Value>,
-    /// A lifetime to look at further on, where the error has not turned.
+    /// A larger lifetime to try, if the error has not turned.
     further: Option<f64>,
 }
 
-/// What is known about a model: the curve, the page's other sections, and figures.
-struct Found {
+/// The content of the page about a model: the curve, the other sections, and figures.
+struct ModelReport {
     curve: Curve,
     sections: Vec<Section>,
     headline: Vec<(&'static str, String, String)>,
@@ -56,7 +56,7 @@ struct Found {
     n_trees: Option<usize>,
 }
 
-/// What a page is about.
+/// The input of a page.
 struct Plan<'a> {
     kind: ModelKind,
     params: &'a ModelArgs,
@@ -79,7 +79,8 @@ pub(crate) fn run(args: &PathArgs, screen: Screen) -> Outcome<()> {
     screen.result(&args.out.display().to_string(), &object)
 }
 
-/// Fits a model of the table's kind to three quarters of the rows, judges it by the others, and writes a page about it.
+/// Fits a model of the table's kind to three quarters of the rows, evaluates it on the rest, and writes a page about
+/// it.
 pub(crate) fn write_report(
     params: &ModelArgs,
     opened: &Opened,
@@ -91,7 +92,7 @@ pub(crate) fn write_report(
     let training = opened.training();
     let split = Split::new(&training, params.seed)?;
     let plan = Plan { kind, params, training, split, method, screen };
-    let found = match (kind, opened.preparation.task()) {
+    let model_report = match (kind, opened.preparation.task()) {
         (ModelKind::Grid, _) => grid::numbers(&plan)?,
         (ModelKind::Density, _) => models::density(&plan)?,
         (ModelKind::Laplace, Some(Task::Classification)) => laplace::classes(&plan)?,
@@ -101,9 +102,9 @@ pub(crate) fn write_report(
         (ModelKind::Forest, Some(Task::Classification)) => models::classifier(&plan)?,
         (ModelKind::Forest, _) => models::forest(&plan)?,
     };
-    crate::save::write_file(out, page(&plan, opened, &found).to_html()?.as_bytes())?;
-    let curve = &found.curve;
-    screen.say(format!(
+    crate::save::write_file(out, page(&plan, opened, &model_report).to_html()?.as_bytes())?;
+    let curve = &model_report.curve;
+    screen.message(format!(
         "{}: held-out {} {} at {} {}",
         kind.name(),
         curve.loss,
@@ -113,9 +114,9 @@ pub(crate) fn write_report(
     ));
     if let Some(further) = curve.further {
         let further = short(further);
-        screen.say(format!("the error has not turned at the end of the curve: --lifetime {further} looks further"));
+        screen.message(format!("the error has no minimum before the end of the curve: try --lifetime {further}"));
     }
-    screen.say(format!("wrote {}", out.display()));
+    screen.message(format!("wrote {}", out.display()));
     let mut object = json!({
         "model": kind.name(),
         "loss": curve.loss,
@@ -126,7 +127,7 @@ pub(crate) fn write_report(
     for (name, value) in curve.object.clone() {
         object[name] = value;
     }
-    for (name, value) in found.figures {
+    for (name, value) in model_report.figures {
         object[name] = value;
     }
     Ok(object)
@@ -179,7 +180,8 @@ impl Curve {
     }
 }
 
-/// Where to end a curve whose error has not turned. A forest's own end is where all rows are separated: nothing follows it.
+/// The end of a curve whose error has not turned. The curve of a forest ends where all rows are separated: nothing
+/// changes after it.
 fn further(path: &RegularizationPath, plan: &Plan<'_>) -> Option<f64> {
     let end = match plan.params.lifetime {
         LifetimeArg::Auto if plan.kind == ModelKind::Forest => return None,
@@ -208,8 +210,8 @@ impl Split {
     }
 }
 
-fn page(plan: &Plan<'_>, opened: &Opened, found: &Found) -> Report {
-    let Found { curve, .. } = found;
+fn page(plan: &Plan<'_>, opened: &Opened, model_report: &ModelReport) -> Report {
+    let ModelReport { curve, .. } = model_report;
     let target = opened.preparation.target.as_ref().map(|t| t.name.clone());
     let title = match (&target, plan.kind) {
         (_, ModelKind::Density) | (None, _) => "A density at every lifetime".to_owned(),
@@ -231,7 +233,7 @@ fn page(plan: &Plan<'_>, opened: &Opened, found: &Found) -> Report {
         sections: Vec::new(),
     };
     report.headline(&format!("Chosen {}", curve.what), figure(curve.chosen), curve.tried.clone());
-    for (label, value, note) in &found.headline {
+    for (label, value, note) in &model_report.headline {
         report.headline(label, value.clone(), note.clone());
     }
     let held_out = count(plan.split.held_out.rows.len() as u64);
@@ -246,7 +248,7 @@ fn page(plan: &Plan<'_>, opened: &Opened, found: &Found) -> Report {
         text: curve.text.clone(),
         blocks: vec![curve.block.clone()],
     });
-    report.sections.extend(found.sections.iter().cloned());
+    report.sections.extend(model_report.sections.iter().cloned());
     report.sections.push(data_section(
         opened.source.place(),
         &opened.source.describe(),
@@ -254,7 +256,7 @@ fn page(plan: &Plan<'_>, opened: &Opened, found: &Found) -> Report {
         &opened.preparation,
     ));
     let mut items = vec![("model".to_owned(), json!(plan.kind.name()))];
-    items.extend(found.n_trees.map(|n| ("trees".to_owned(), json!(n))));
+    items.extend(model_report.n_trees.map(|n| ("trees".to_owned(), json!(n))));
     items.extend([
         ("seed".to_owned(), json!(plan.params.seed)),
         ("scaling of inputs".to_owned(), json!(opened.preparation.scaling)),
@@ -265,7 +267,7 @@ fn page(plan: &Plan<'_>, opened: &Opened, found: &Found) -> Report {
     report
 }
 
-/// The command as it was given, but for the folders of absolute paths: a page that is passed on should not tell them.
+/// The command as given, without the folders of absolute paths: a shared page should not disclose them.
 fn command_line() -> String {
     let mut words = vec!["mondrian".to_owned()];
     for word in std::env::args().skip(1) {

@@ -1,4 +1,4 @@
-//! What a page says about each kind of model: its curve, its predictions of held-out rows, its inputs.
+//! The page of each kind of model: its curve, its predictions of held-out rows, its inputs.
 
 use mondrian::internals::laplace::LaplaceKernelRidge;
 use mondrian::{FitOptions, LifetimeChoice, Prediction};
@@ -6,7 +6,7 @@ use mondrian::{Lifetime, Points};
 use serde_json::{Map, Value, json};
 
 use super::tree::{correlations, relevance_section, tree_section};
-use super::{Curve, Found, Plan};
+use super::{Curve, ModelReport, Plan};
 use crate::args::LifetimeArg;
 use crate::failure::Outcome;
 use crate::model::{Answer, classifier as class_model, density as density_model, forest as forest_model};
@@ -19,14 +19,15 @@ use crate::report::parts::{
 use crate::report::{Block, Mark, Section, Series};
 use crate::scores::Scores;
 
-/// Training rows on which the errors at factors of the lifetimes are computed, at most: each factor is a solve of its own.
+/// Training rows on which the errors at factors of the lifetimes are computed, at most: each factor needs a separate
+/// solve.
 pub(super) const FACTOR_ROWS: usize = 2000;
 /// Halves of a power of two on both sides of the chosen lifetimes.
 const FACTOR_STEPS: i32 = 10;
 
 const RELEVANCE: &str = "The share of error that the cuts of each input remove, over all trees.";
 
-/// Predictions of the held-out rows: figures at the top, for machines, and the sections about them.
+/// Predictions of the held-out rows: figures at the top, for JSON, and the sections about them.
 pub(super) struct Judged {
     pub(super) headline: Vec<(&'static str, String, String)>,
     pub(super) figures: Vec<(&'static str, Value)>,
@@ -37,8 +38,8 @@ fn judged(truth: &[f64], mean: &[f64], std: &[f64]) -> Judged {
     judged_by(truth, mean, Some(coverage(truth, mean, std, 0.9)), prediction_sections(truth, mean, std))
 }
 
-/// The same where intervals have been looked at already: the share that those of 90 % hold, if the model has any, and the sections
-/// about them, or about the predictions alone.
+/// The same for intervals that have been evaluated already: the coverage of the 90 % intervals, if the model has any,
+/// and the sections about them, or about the predictions alone.
 pub(super) fn judged_by(truth: &[f64], mean: &[f64], held: Option<f64>, mut sections: Vec<Section>) -> Judged {
     let mut scores = Scores::default();
     scores.add(&Answer::Mean(mean.to_vec()), truth, false);
@@ -60,7 +61,7 @@ pub(super) fn judged_by(truth: &[f64], mean: &[f64], held: Option<f64>, mut sect
     Judged { headline, figures, sections }
 }
 
-pub(super) fn forest(plan: &Plan<'_>) -> Outcome<Found> {
+pub(super) fn forest(plan: &Plan<'_>) -> Outcome<ModelReport> {
     let preparation = plan.training.preparation;
     let mut params = forest_model::params(&plan.training, plan.params)?;
     if params.forest.lifetime == LifetimeChoice::Auto {
@@ -89,10 +90,10 @@ pub(super) fn forest(plan: &Plan<'_>) -> Outcome<Found> {
     let predict = |rows: Inputs<'_>| -> Outcome<Vec<f64>> { Ok(model.predict(rows.points()?)?) };
     sections.extend(dependence_section(preparation, split.train.inputs(preparation), &order, predict)?);
     let curve = Curve::of_path(&path, CurveKind::Exact, plan);
-    Ok(Found { curve, sections, headline, figures, n_trees: Some(model.forest().n_trees()) })
+    Ok(ModelReport { curve, sections, headline, figures, n_trees: Some(model.forest().n_trees()) })
 }
 
-pub(super) fn classifier(plan: &Plan<'_>) -> Outcome<Found> {
+pub(super) fn classifier(plan: &Plan<'_>) -> Outcome<ModelReport> {
     let preparation = plan.training.preparation;
     let classes = preparation.target.as_ref().and_then(|t| t.classes.clone()).unwrap_or_default();
     let mut params = class_model::params(&plan.training, plan.params)?;
@@ -119,18 +120,18 @@ pub(super) fn classifier(plan: &Plan<'_>) -> Outcome<Found> {
     let sections = vec![
         Section::new(
             "Share of wrong classes",
-            &["The same models judged by the class they call most probable. Marked: the lifetime chosen by log loss."],
+            &["The same models evaluated by their most probable class. Marked: the lifetime chosen by log loss."],
             vec![path_block(found.error(), CurveKind::Sampled, Some(lifetime.get()))],
         ),
         tree_section(plan, bounds, train, Some(&split.train.y), &relevance, lifetime)?,
         Section::new(
             "Truth and prediction",
-            &["Held-out rows by their class and the one predicted; the darker, the larger the share of the class."],
+            &["Held-out rows by class and predicted class; darker cells are larger shares of the class."],
             vec![confusion_block(&classes, &truth, &predicted)],
         ),
         Section::new(
             "Calibration",
-            &["Rows grouped by how sure the forest was, against how often it was right."],
+            &["Rows grouped by the confidence of the forest, against its accuracy."],
             vec![reliability_block(&confidence, &right)],
         ),
         relevance_section(preparation, &relevance, RELEVANCE),
@@ -146,10 +147,10 @@ pub(super) fn classifier(plan: &Plan<'_>) -> Outcome<Found> {
     )];
     let figures = vec![("error_rate", json!(wrong)), ("baseline_error_rate", json!(most_frequent))];
     let curve = Curve::of_path(&path, CurveKind::Sampled, plan);
-    Ok(Found { curve, sections, headline, figures, n_trees: Some(model.forest().n_trees()) })
+    Ok(ModelReport { curve, sections, headline, figures, n_trees: Some(model.forest().n_trees()) })
 }
 
-pub(super) fn kernel(plan: &Plan<'_>) -> Outcome<Found> {
+pub(super) fn kernel(plan: &Plan<'_>) -> Outcome<ModelReport> {
     let preparation = plan.training.preparation;
     let split = &plan.split;
     let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
@@ -171,10 +172,10 @@ pub(super) fn kernel(plan: &Plan<'_>) -> Outcome<Found> {
     let predict = |rows: Inputs<'_>| -> Outcome<Vec<f64>> { Ok(model.predict(rows.points()?)?.column(0).to_vec()) };
     sections.extend(dependence_section(preparation, split.train.inputs(preparation), &ranked(&relevance), predict)?);
     let curve = Curve::of_path(&path, kind, plan);
-    Ok(Found { curve, sections, headline, figures, n_trees: Some(model.features().n_trees()) })
+    Ok(ModelReport { curve, sections, headline, figures, n_trees: Some(model.features().n_trees()) })
 }
 
-pub(super) fn density(plan: &Plan<'_>) -> Outcome<Found> {
+pub(super) fn density(plan: &Plan<'_>) -> Outcome<ModelReport> {
     let preparation = plan.training.preparation;
     let params = density_model::params(&plan.training, plan.params)?;
     let split = &plan.split;
@@ -189,15 +190,15 @@ pub(super) fn density(plan: &Plan<'_>) -> Outcome<Found> {
     let outside = path.n_outside().first().copied().unwrap_or(0);
     let headline = vec![("Held-out rows outside the box", outside.to_string(), "their density is zero".to_owned())];
     let figures = vec![("outside_the_box", json!(outside)), ("gamma", json!(model.gamma()))];
-    // No input matters more than another to a density: the first two are shown, shaded by how close together rows lie.
+    // A density has no relevance of inputs: the first two are shown, shaded by the density of rows.
     let relevance = vec![1.0; train.n_columns()];
     let bounds = model.forest().domain().first_box();
     let section = tree_section(plan, bounds, train, None, &relevance, path.best_lifetime())?;
     let curve = Curve::of_path(&path, CurveKind::Exact, plan);
-    Ok(Found { curve, sections: vec![section], headline, figures, n_trees: Some(model.forest().n_trees()) })
+    Ok(ModelReport { curve, sections: vec![section], headline, figures, n_trees: Some(model.forest().n_trees()) })
 }
 
-pub(super) fn laplace(plan: &Plan<'_>) -> Outcome<Found> {
+pub(super) fn laplace(plan: &Plan<'_>) -> Outcome<ModelReport> {
     let preparation = plan.training.preparation;
     let split = &plan.split;
     let (train, held_out) = (split.train.points(preparation)?, split.held_out.points(preparation)?);
@@ -217,12 +218,12 @@ pub(super) fn laplace(plan: &Plan<'_>) -> Outcome<Found> {
     sections.push(relevance_section(
         preparation,
         &importances,
-        "The importance of each input as the fitted kernel has it; an input whose lifetime is zero is ignored.",
+        "The importance of each input in the fitted kernel; an input whose lifetime is zero is ignored.",
     ));
     let predict = |rows: Inputs<'_>| -> Outcome<Vec<f64>> { Ok(model.predict(rows.points()?)?) };
     sections.extend(dependence_section(preparation, split.train.inputs(preparation), &order, predict)?);
     let curve = factor_curve(plan, &model, train, held_out)?;
-    Ok(Found { curve, sections, headline, figures, n_trees: None })
+    Ok(ModelReport { curve, sections, headline, figures, n_trees: None })
 }
 
 /// The error where all lifetimes are multiplied by a common factor: the kernel's own path, through the tuned lifetimes.
@@ -260,7 +261,7 @@ fn factor_curve(
 /// Errors at factors on all lifetimes.
 pub(super) struct Factors {
     pub(super) factors: Vec<f64>,
-    /// Another curve beside the held-out one: its name on the page and for machines.
+    /// A second curve besides the held-out one: its name on the page and in JSON.
     pub(super) first: (&'static str, &'static str, Vec<f64>),
     pub(super) held: Vec<f64>,
     /// Training rows of each solve.
@@ -268,7 +269,7 @@ pub(super) struct Factors {
     pub(super) loss: &'static str,
 }
 
-/// The factors that are looked at.
+/// The evaluated factors.
 pub(super) fn factors() -> Vec<f64> {
     (-FACTOR_STEPS..=FACTOR_STEPS).map(|step| 2.0_f64.powf(f64::from(step) / 2.0)).collect()
 }
@@ -290,9 +291,9 @@ pub(super) fn factor_curve_of(found: Factors, n_train: usize) -> Curve {
         dots(Series::new("held out", factors.clone(), held.clone())),
     ];
     let mut text = vec![
-        "All lifetimes of the fitted kernel multiplied by one factor, α as fitted. Each value is a solve of its own."
+        "All lifetimes of the fitted kernel multiplied by one factor, α as fitted. Each value needs a separate solve."
             .to_owned(),
-        format!("Marked: factor 1, the fitted lifetimes. The least held-out error is at {}.", figure(factors[best])),
+        format!("Marked: factor 1, the fitted lifetimes. The smallest held-out error is at {}.", figure(factors[best])),
     ];
     if rows < n_train {
         text.push(format!("The curve is computed on {rows} of the {n_train} training rows."));

@@ -38,19 +38,19 @@ pub(super) fn tree_section(
     let name = target.map(|t| t.name.clone()).unwrap_or_default();
     let classes = target.and_then(|t| t.classes.clone());
     let colours = match (target, &classes) {
-        (None, _) => "The closer together training rows lie above a cell, the darker it is.",
-        (Some(_), None) => "Colours are means of the training rows that lie above a cell.",
-        (Some(_), Some(_)) => "Colours are the classes of most training rows above a cell.",
+        (None, _) => "Darker cells have a higher density of training rows.",
+        (Some(_), None) => "Colours are means of the training rows projected onto a cell.",
+        (Some(_), Some(_)) => "Colours are the most frequent classes of the training rows projected onto a cell.",
     };
     let plane = if target.is_some() {
-        "The first tree in the plane of the two inputs that matter most, all others held at their medians."
+        "The first tree in the plane of the two most relevant inputs, with all others at their medians."
     } else {
-        "The first tree in the plane of the first two inputs, all others held at their medians."
+        "The first tree in the plane of the first two inputs, with all others at their medians."
     };
     let same = vec![0.0; if y.is_none() { points.n_rows() } else { 0 }];
     let drawn = Drawn { points, values: y.unwrap_or(&same), name, classes };
     let tree = partition_block(&process, axes, dims, &middle, lifetime.get(), Some(drawn))?;
-    let text = [plane, colours, "Move the slider: a longer lifetime only refines."];
+    let text = [plane, colours, "Move the slider: a longer lifetime only refines the cells."];
     let mut section = Section::new("One tree of the model", &text, vec![tree.block]);
     section.text.extend(tree.note);
     Ok(section)
@@ -61,7 +61,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// The inputs by how much they matter; `text` says what that means for this model.
+/// The inputs by relevance; `text` explains its meaning for this model.
 pub(super) fn relevance_section(preparation: &Preparation, relevance: &[f64], text: &str) -> Section {
     let names = preparation.features();
     let order: Vec<usize> = ranked(relevance).into_iter().take(20).collect();
@@ -73,7 +73,7 @@ pub(super) fn relevance_section(preparation: &Preparation, relevance: &[f64], te
     Section::new("Which inputs matter", &[text], vec![bars])
 }
 
-/// How much each input goes with the target: the size of their correlation, for models that have no measure of their own.
+/// The absolute correlation of each input with the target, for models without a measure of relevance.
 pub(super) fn correlations(points: Points<'_>, y: &[f64]) -> Vec<f64> {
     let n = y.len().max(1) as f64;
     let centred = |values: Vec<f64>| -> Vec<f64> {

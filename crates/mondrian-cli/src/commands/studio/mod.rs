@@ -1,5 +1,5 @@
-//! `mondrian studio`: the local page. Tables are read as every command reads them; what is taken away is made by the
-//! commands themselves, run as processes of their own, so that it is what they write, byte for byte.
+//! `mondrian studio`: the local page. Tables are read as in every command; downloads are made by the commands
+//! themselves, run as separate processes, so that they are identical byte for byte.
 
 mod model_file;
 
@@ -36,10 +36,10 @@ const FEW: usize = 12;
 pub(crate) fn run(args: &StudioArgs, screen: Screen) -> Outcome<()> {
     let options = Options { port: args.port, files: args.files.clone(), ..Options::default() };
     let tables = Arc::new(Files::default());
-    // The studio hears the first signal itself: fits are ended and uploads removed.
+    // The studio handles the first signal itself: fits are cancelled and uploads removed.
     crate::interrupt::on_stop(|| {});
     let outcome = mondrian_studio::run(tables, &options, |address| {
-        screen.say("the studio is open until Ctrl-C, on this machine only; the address is a key, keep it to yourself");
+        screen.message("the studio runs until Ctrl-C, on this machine only; keep the address secret");
         let _ = screen.result(address, &json!({ "address": address }));
         if !args.no_open {
             open_browser(address);
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &StudioArgs, screen: Screen) -> Outcome<()> {
     })
 }
 
-/// Opens the system's browser; the address is printed too, so that failing is fine.
+/// Opens the system's browser; failure is ignored, since the address is printed too.
 fn open_browser(address: &str) {
     let (program, first) = if cfg!(target_os = "macos") {
         ("open", None)
@@ -97,7 +97,7 @@ impl Tables for Files {
     }
 }
 
-/// A table in a file. Reads share the file's position, so they take turns.
+/// A table in a file. Reads share the file's position, so they are serialised.
 struct File {
     source: Mutex<Source>,
     path: PathBuf,
@@ -118,14 +118,14 @@ impl File {
         (folder, name.map_or(String::new(), |n| n.to_string_lossy().into_owned()))
     }
 
-    /// Runs this program on the table and reads what it wrote.
-    fn run(&self, words: &[String]) -> Result<Vec<u8>, Problem> {
+    /// Runs this program on the table and reads its output.
+    fn run(&self, arguments: &[String]) -> Result<Vec<u8>, Problem> {
         let failed = |e: io::Error| Problem::new(format!("the command cannot be run: {e}"));
         let out = tempfile::NamedTempFile::new().map_err(failed)?;
         let program = std::env::current_exe().map_err(failed)?;
         let mut child = Command::new(program)
             .current_dir(self.place().0)
-            .args(words)
+            .args(arguments)
             .arg("--quiet")
             .arg("--out")
             .arg(out.path())
@@ -146,11 +146,11 @@ impl File {
         if status.success() {
             return std::fs::read(out.path()).map_err(failed);
         }
-        let mut said = String::new();
+        let mut output = String::new();
         if let Some(mut stderr) = child.stderr.take() {
-            let _ = io::Read::read_to_string(&mut stderr, &mut said);
+            let _ = io::Read::read_to_string(&mut stderr, &mut output);
         }
-        let line = said.lines().last().unwrap_or("it was ended").trim_start_matches("error: ");
+        let line = output.lines().last().unwrap_or("it was ended").trim_start_matches("error: ");
         Err(Problem::new(format!("the command failed: {line}")))
     }
 }
@@ -163,7 +163,7 @@ impl Table for File {
             .iter()
             .map(|c| ColumnInfo { name: c.name.clone(), is_category: c.kind == Cells::Text, ..ColumnInfo::default() })
             .collect();
-        // A column that cannot be read is named, left out, and the rest looked at again.
+        // A column that cannot be read is reported and excluded, and the rest is read again.
         let mut exclude: Vec<String> = Vec::new();
         let summary = loop {
             let choice = ColumnChoice { exclude: exclude.clone(), ..ColumnChoice::default() };
@@ -198,29 +198,29 @@ impl Table for File {
     }
 
     fn model_file(&self, choice: &Choice, recipe: &Recipe) -> Result<Vec<u8>, Problem> {
-        self.run(&self.words("fit", choice, recipe))
+        self.run(&self.arguments("fit", choice, recipe))
     }
 
     fn report(&self, choice: &Choice, recipe: &Recipe) -> Result<Vec<u8>, Problem> {
         if recipe.kind == Kind::Grid {
-            return Err(Problem::with_hint("a grid has no path and so no report", "take another model's"));
+            return Err(Problem::with_hint("a grid has no path and so no report", "choose another model"));
         }
-        self.run(&self.words("path", choice, &Recipe { lifetime: None, lifetimes: None, ..recipe.clone() }))
+        self.run(&self.arguments("path", choice, &Recipe { lifetime: None, lifetimes: None, ..recipe.clone() }))
     }
 
     fn lines(&self, choice: &Choice, recipe: &Recipe) -> Lines {
-        let mut words = vec!["mondrian".to_owned()];
-        words.extend(self.words("fit", choice, recipe));
-        words.push("--out=model.mondrian".to_owned());
-        let command = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-        Lines { python: self.python(choice, recipe, &words), command }
+        let mut arguments = vec!["mondrian".to_owned()];
+        arguments.extend(self.arguments("fit", choice, recipe));
+        arguments.push("--out=model.mondrian".to_owned());
+        let command = arguments.iter().map(|argument| quoted(argument)).collect::<Vec<_>>().join(" ");
+        Lines { python: self.python(choice, recipe, &arguments), command }
     }
 }
 
 impl File {
-    /// The estimator itself where the program hands it the table as it is: the tuned kernel on numbers without gaps. Other
-    /// models learn from scaled rows and belong to the command.
-    fn python(&self, choice: &Choice, recipe: &Recipe, words: &[String]) -> String {
+    /// The estimator itself if the program does not prepare the table: the tuned kernel on numbers without missing
+    /// cells. Other models need the preparation of the command.
+    fn python(&self, choice: &Choice, recipe: &Recipe, arguments: &[String]) -> String {
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
         let columns = || source.columns().iter().filter(|c| !choice.exclude.contains(&c.name));
         let plain = columns().all(|c| c.kind == Cells::Number) && choice.categorical.is_empty();
@@ -238,60 +238,60 @@ impl File {
                 );
             }
         }
-        let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+        let arguments: Vec<String> = arguments.iter().map(|argument| format!("{argument:?}")).collect();
         format!(
             "import subprocess\nimport mondrian\n\nsubprocess.run([{}], check=True)\nmodel = mondrian.load(\"model.mondrian\")",
-            words.join(", ")
+            arguments.join(", ")
         )
     }
 
-    /// The command's words, without its output.
-    fn words(&self, command: &str, choice: &Choice, recipe: &Recipe) -> Vec<String> {
-        let mut words = vec![command.to_owned(), self.place().1];
+    /// The command's arguments, without its output.
+    fn arguments(&self, command: &str, choice: &Choice, recipe: &Recipe) -> Vec<String> {
+        let mut arguments = vec![command.to_owned(), self.place().1];
         let density = recipe.kind == Kind::Density;
-        words.push(format!("--model={}", recipe.kind.name()));
+        arguments.push(format!("--model={}", recipe.kind.name()));
         let mut exclude = choice.exclude.clone();
         match &choice.target {
-            // A density has no target, and its column is no input of the models that do.
+            // A density has no target; the target column is not an input of the other models.
             Some(target) if density => exclude.push(target.clone()),
-            Some(target) => words.push(format!("--target={target}")),
+            Some(target) => arguments.push(format!("--target={target}")),
             None => {}
         }
         if let (Some(task), false) = (choice.task, density) {
             let name = if task == api::Task::Regression { "regression" } else { "classification" };
-            words.push(format!("--task={name}"));
+            arguments.push(format!("--task={name}"));
         }
         match choice.missing {
             api::Missing::Refuse => {}
-            api::Missing::Drop => words.push("--missing=drop".to_owned()),
-            api::Missing::Mean => words.push("--missing=mean".to_owned()),
+            api::Missing::Drop => arguments.push("--missing=drop".to_owned()),
+            api::Missing::Mean => arguments.push("--missing=mean".to_owned()),
         }
         if !exclude.is_empty() {
-            words.push(format!("--exclude={}", exclude.join(",")));
+            arguments.push(format!("--exclude={}", exclude.join(",")));
         }
         if !choice.categorical.is_empty() {
-            words.push(format!("--categorical={}", choice.categorical.join(",")));
+            arguments.push(format!("--categorical={}", choice.categorical.join(",")));
         }
         if let Some(lifetimes) = &recipe.lifetimes {
             let numbers: Vec<String> = lifetimes.iter().map(f64::to_string).collect();
-            words.push(format!("--lifetimes={}", numbers.join(",")));
+            arguments.push(format!("--lifetimes={}", numbers.join(",")));
         } else if let Some(lifetime) = recipe.lifetime {
-            words.push(format!("--lifetime={lifetime}"));
+            arguments.push(format!("--lifetime={lifetime}"));
         }
         if let Some(trees) = recipe.trees {
-            words.push(format!("--trees={trees}"));
+            arguments.push(format!("--trees={trees}"));
         }
         if recipe.seed != 0 {
-            words.push(format!("--seed={}", recipe.seed));
+            arguments.push(format!("--seed={}", recipe.seed));
         }
-        words
+        arguments
     }
 }
 
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=,:+@%".contains(c));
-    if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+/// An argument, quoted for a shell.
+fn quoted(argument: &str) -> String {
+    let plain = !argument.is_empty() && argument.chars().all(|c| c.is_alphanumeric() || "-_./=,:+@%".contains(c));
+    if plain { argument.to_owned() } else { format!("'{}'", argument.replace('\'', "'\\''")) }
 }
 
 fn fill(column: &mut ColumnInfo, found: &ColumnSummary) {
@@ -345,7 +345,7 @@ fn prepared(source: &Source, choice: &Choice) -> Outcome<Data> {
     // Read once and split once: two copies at a time.
     let bytes = 16.0 * summary.n_used as f64 * preparation.n_features() as f64;
     if mondrian::internals::memory::max_memory().is_some_and(|most| bytes > most as f64) {
-        let what = format!("the table needs {:.1} GB of memory, more than there may be", bytes / 1e9);
+        let what = format!("the table needs {:.1} GB of memory, more than the limit", bytes / 1e9);
         return Err(Failure::input(what, "leave columns out, or start the studio with a larger --max-memory"));
     }
     let rows = PreparedRows::new(source, &preparation, missing, &Besides::learning())?.all()?;
@@ -375,7 +375,7 @@ fn prepared(source: &Source, choice: &Choice) -> Outcome<Data> {
     })
 }
 
-/// A task in the page's words.
+/// A task as the page names it.
 fn in_page(task: Task) -> api::Task {
     match task {
         Task::Regression => api::Task::Regression,
@@ -452,7 +452,7 @@ impl Encoder for Prepares {
     }
 }
 
-/// A failure for the page: its column found, its hint in the page's words.
+/// A failure for the page: its column found, its hint in terms of the page.
 fn problem(failure: &Failure, columns: &[&str], path: &Path) -> Problem {
     let (message, hint) = match failure {
         Failure::Input { what, hint } => (what.clone(), Some(hint.as_str())),
@@ -462,13 +462,13 @@ fn problem(failure: &Failure, columns: &[&str], path: &Path) -> Problem {
         .iter()
         .find(|name| [format!("column {name:?}"), format!("target {name:?}")].iter().any(|n| message.contains(n)))
         .map(|name| (*name).to_owned());
-    // The page shows a table's name, not where the server keeps it.
+    // The page shows the name of a table, not its path on the server.
     let folder = path.parent().map_or(String::new(), |f| format!("{}/", f.display()));
     let message = if path.is_absolute() { message.replace(&folder, "") } else { message };
     let hint = match hint {
         Some(h) if h.contains("--missing") => Some("choose to drop rows with missing cells or to fill them in"),
-        Some(h) if h.contains("--exclude") => Some("correct it, leave the column out, or take it as categories"),
-        Some(h) if h.contains("--task") => Some("say that the target is a class, or choose another"),
+        Some(h) if h.contains("--exclude") => Some("correct it, exclude the column, or treat it as categories"),
+        Some(h) if h.contains("--task") => Some("declare the target a class, or choose another"),
         Some(h) if h.contains("--delimiter") => Some("correct that line"),
         Some(h) if h.contains("--") => None,
         other => other,

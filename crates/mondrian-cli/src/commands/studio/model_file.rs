@@ -1,5 +1,5 @@
-//! A model file for the studio: the model, its inputs with their ranges, the rows that it holds, and how a table's rows
-//! become the model's.
+//! A model file for the studio: the model, its inputs with their ranges, the rows that it contains, and the preparation
+//! of rows of a table.
 
 use std::fs::File;
 use std::io::Read;
@@ -24,7 +24,7 @@ use crate::table::{ReadOptions, Source};
 
 /// Facts that the page lists at most.
 const LISTED: usize = 8;
-/// Where an input lies, in standard deviations about its mean, when nothing is known but those.
+/// The assumed range of an input, in standard deviations about its mean, if only those are known.
 const USUAL: f64 = 2.0;
 
 /// Lower ends, upper ends and middles of the model's inputs.
@@ -90,7 +90,7 @@ fn kind(kind: ModelKind) -> Kind {
     }
 }
 
-/// A fact in the page's words; lists are shown in sections of their own.
+/// A fact for the page; lists are shown in separate sections.
 fn fact(name: &str, value: &Value) -> Option<(String, String)> {
     let text = match value {
         Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), short),
@@ -114,7 +114,8 @@ fn saved(model: Model) -> SavedModel {
     }
 }
 
-/// The rows that a model holds, in its scale; trees hold theirs, of the kernels only the report's does.
+/// The rows that a model contains, in its scale; models with trees contain theirs, of the kernels only the report's
+/// does.
 fn held_rows(model: &Model) -> Part {
     let (mut x, mut y) = (Vec::new(), Vec::new());
     let mut add = |measure: &BuiltInMeasure, coordinates: &[f64]| {
@@ -148,8 +149,8 @@ fn held_rows(model: &Model) -> Part {
     Part { x, y, rows: (1..=n_rows).collect() }
 }
 
-/// Where the inputs lie, in the model's scale: the box of trees, the ranks of the tuned kernel, the rows of the report's;
-/// otherwise what the preparation knows.
+/// The ranges of the inputs, in the model's scale: the box of trees, the ranks of the tuned kernel, the rows of the
+/// report's kernel; otherwise those of the preparation.
 fn ranges(model: &Model, preparation: &Preparation, train: &Part, path: &Path) -> Outcome<Ranges> {
     let of_trees = |domain: &Domain, measure: &BuiltInMeasure| -> Ranges {
         let bounds = domain.first_box();
@@ -193,7 +194,7 @@ fn unzipped(ranges: impl Iterator<Item = (f64, f64, f64)>) -> Ranges {
     all
 }
 
-/// Least, largest and median.
+/// Smallest, largest and median.
 fn spread(mut values: Vec<f64>) -> (f64, f64, f64) {
     values.sort_unstable_by(f64::total_cmp);
     let at = |i: usize| values.get(i).copied().unwrap_or(0.0);
@@ -216,7 +217,7 @@ fn of_kernel(columns: &Value, preparation: &Preparation) -> Ranges {
     (lower, upper, middle)
 }
 
-/// What the preparation of rows alone tells.
+/// The ranges from the preparation of rows alone.
 fn usual(preparation: &Preparation) -> Ranges {
     let of_input = |input: &crate::prepare::Input| match &input.encoding {
         Encoding::Number { fill, map } => {
@@ -249,7 +250,7 @@ fn inputs(preparation: &Preparation, lower: &[f64], upper: &[f64], middle: &[f64
     preparation.inputs.iter().map(of_input).collect()
 }
 
-/// All rows of a table whose target the model knows.
+/// All rows of a table whose target is known to the model.
 fn judging_rows(preparation: &Preparation, is_density: bool, table: &Path) -> Outcome<Part> {
     let source = Source::open(table, ReadOptions { selectable: true, ..ReadOptions::default() })?;
     if let (false, Some(target)) = (is_density, &preparation.target) {
@@ -268,7 +269,7 @@ fn judging_rows(preparation: &Preparation, is_density: bool, table: &Path) -> Ou
         }
     }
     if part.rows.is_empty() {
-        let what = format!("{}: no row has a target that the model knows", source.place());
+        let what = format!("{}: no row has a target known to the model", source.place());
         return Err(Failure::input(what, "give a table with the target's column filled in"));
     }
     Ok(part)

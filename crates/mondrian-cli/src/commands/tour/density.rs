@@ -23,11 +23,11 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     tour.report.sections.push(Section::new(
         "A density, left out one by one",
         &[
-            "Where on the map the rows lie. Every row's density without that row costs nothing extra, so no rows have to be held out to choose the lifetime: compare the two curves.",
+            "The density of the rows on the map. Leave-one-out densities have no extra cost, so no rows have to be held out to choose the lifetime: compare the two curves.",
         ],
         vec![path_block(&found, CurveKind::Exact, None)],
     ));
-    tour.say(
+    tour.message(
         "density path",
         format!(
             "{} lifetimes; best λ = {:.3}, γ = {}; {} held-out rows outside the box",

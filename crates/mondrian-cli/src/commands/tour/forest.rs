@@ -40,16 +40,16 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     tour.report.sections.push(Section::new(
         "A forest at every lifetime",
         &[
-            "A hundred trees, grown once. Cut by cut, the errors of all of them follow: the curve is exact at every lifetime, not sampled.",
+            "A hundred trees, grown once. The errors are updated cut by cut over all trees: the curve is exact at every lifetime, not sampled.",
         ],
         vec![path_block(&path, CurveKind::Exact, None)],
     ));
     tour.report.sections.push(Section::new(
         "One tree of the forest",
-        &["The first tree in the plane of the two inputs that matter most. Colours are means of the training rows above a cell."],
+        &["The first tree in the plane of the two most relevant inputs. Colours are means of the training rows projected onto a cell."],
         vec![tree.block],
     ));
-    tour.say(
+    tour.message(
         "forest path",
         format!("{} lifetimes from one fit; RMSE {error:.3} at the best, λ = {:.3}", path.len(), best.get()),
     );

@@ -43,7 +43,8 @@ fn drawings(seed: u64, data: &Data, lifetimes: &[f64], order: &[usize]) -> Outco
     let (lower, upper) = ([least(0), least(1)], [most(0), most(1)]);
     let figure = |factor: f64, what: &str| -> Outcome<Figure> {
         let at = [factor * lifetimes[across], factor * lifetimes[up]];
-        let caption = format!("One grid in {} and {}, {what}: every cut goes through.", names[across], names[up]);
+        let caption =
+            format!("One grid in {} and {}, {what}: every cut crosses the whole box.", names[across], names[up]);
         Ok(Figure { svg: grid.svg(0, [across, up], lower, upper, at, 300.0)?, caption })
     };
     Ok(vec![figure(1.0 / 3.0, "at a third of the lifetimes")?, figure(1.0, "at the lifetimes found")?])
@@ -68,8 +69,8 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     tour.report.sections.push(Section::new(
         "A grid with a lifetime for every input",
         &[
-            "Ridge regression on a Mondrian grid, one lifetime per input. Shown is what the default search found: it tunes the exact kernel, which it factorises again at each evaluation, and then tries common factors on the grid. The coin's lifetime stays low.",
-            "The greedy searches move from cut to cut instead: what the error would be after the next cut of each input follows from the solution at hand, without a refit, and the best cut is made. Look-ahead tries several cuts in one direction before it decides. All errors below are on the same held-out fifth of the training rows.",
+            "Ridge regression on a Mondrian grid, one lifetime per input. The lifetimes shown are those of the default search, which tunes the exact kernel, with one factorisation per evaluation, and then tries common factors on the grid. The coin's lifetime stays low.",
+            "The greedy searches add one cut at a time: the error after the next cut of each input is computed from the current solution, without a refit, and the best cut is added. Look-ahead tries several cuts in one direction before it decides. All errors below are on the same held-out fifth of the training rows.",
         ],
         vec![
             Block::Bars {
@@ -103,7 +104,10 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
         ],
     ));
     let shown: Vec<String> = order.iter().map(|&d| format!("{} {:.3}", names[d], model.lifetimes()[d])).collect();
-    tour.say("grid search", format!("{} evaluations; lifetimes {}; RMSE {error:.3}", steps.len(), shown.join(", ")));
+    tour.message(
+        "grid search",
+        format!("{} evaluations; lifetimes {}; RMSE {error:.3}", steps.len(), shown.join(", ")),
+    );
     tour.compared.push(("Mondrian grid, searched".to_owned(), error, format!("{} evaluations", steps.len())));
     tour.figures.insert("grid_rmse".to_owned(), error.into());
     Ok(())

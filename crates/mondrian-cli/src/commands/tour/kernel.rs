@@ -19,10 +19,10 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     let error = path.value_at(best);
     tour.report.sections.push(Section::new(
         "The kernel at every lifetime",
-        &["Ridge regression on the cells of thirty trees approximates the Laplace kernel. Removing one cut after the other, the solution follows exactly by a rank-two update each."],
+        &["Ridge regression on the cells of thirty trees approximates the Laplace kernel. Cuts are removed one after the other, and each is an exact rank-two update of the solution."],
         vec![path_block(path, CurveKind::Exact, None)],
     ));
-    tour.say(
+    tour.message(
         "kernel path",
         format!(
             "{} features, {} lifetimes; RMSE {error:.3} at λ = {:.3}",

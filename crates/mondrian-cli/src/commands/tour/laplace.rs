@@ -28,7 +28,7 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     tour.report.sections.push(Section::new(
         "Which inputs matter",
         &[
-            "The tuned Laplace kernel: each input as it is and as its rank, with a lifetime each, and a learned metric. Everything follows derivatives of the exact leave-one-out error. Shown is what permuting an input does to that error.",
+            "The tuned Laplace kernel: each input by its value and by its rank, with separate lifetimes, and a learned metric. All parameters are tuned by gradients of the exact leave-one-out error. The bars show the increase of that error when an input is permuted.",
         ],
         vec![Block::Bars {
             names: order.iter().map(|&d| names[d].clone()).collect(),
@@ -38,10 +38,10 @@ pub(super) fn chapter(tour: &mut Tour, data: &Data) -> Outcome<()> {
     ));
     tour.report.sections.extend(interval_sections(truth, &found.mean, &intervals));
     let held = nominal.iter().position(|c| *c == 0.9).map_or(0.0, |k| share_held(truth, &intervals[k]));
-    tour.say(
+    tour.message(
         "tuned Laplace kernel",
         format!(
-            "RMSE {error:.3}; 90 % intervals hold {:.1} %; most relevant: {}",
+            "RMSE {error:.3}; 90 % intervals cover {:.1} %; most relevant: {}",
             100.0 * held,
             order.iter().take(2).map(|&d| names[d].as_str()).collect::<Vec<_>>().join(", ")
         ),

@@ -25,7 +25,7 @@ use crate::report::{Block, Report, Section};
 use crate::screen::Screen;
 use crate::table::Source;
 
-/// 640 generated rows: `height` over a map (`east`, `north`) with a cliff, and a `coin` that says nothing.
+/// 640 generated rows: `height` over a map (`east`, `north`) with a cliff, and a `coin` without information.
 pub(crate) const TABLE: &str = include_str!("tour.csv");
 /// The share of rows held out.
 const HELD_OUT: f64 = 0.25;
@@ -53,7 +53,7 @@ impl Part {
     }
 }
 
-/// What the tour has seen so far.
+/// The results of the tour so far.
 pub(crate) struct Tour {
     pub(crate) report: Report,
     /// Lines of the summary.
@@ -66,10 +66,10 @@ pub(crate) struct Tour {
 }
 
 impl Tour {
-    /// A line of the summary, said at once.
-    pub(crate) fn say(&mut self, title: &str, line: impl AsRef<str>) {
+    /// Adds a line of the summary and prints it.
+    pub(crate) fn message(&mut self, title: &str, line: impl AsRef<str>) {
         let line = format!("{title:<22} {}", line.as_ref());
-        self.screen.say(&line);
+        self.screen.message(&line);
         self.said.push(line);
     }
 }
@@ -99,9 +99,9 @@ pub(crate) fn run(args: &TourArgs, screen: Screen) -> Outcome<()> {
     finish(&mut tour, &data);
     let path = args.out.join("report.html");
     crate::save::write_file(&path, tour.report.to_html()?.as_bytes())?;
-    screen.say(format!("{:.1} s in all", started.elapsed().as_secs_f64()));
+    screen.message(format!("{:.1} s in all", started.elapsed().as_secs_f64()));
     if cfg!(feature = "studio") {
-        screen.say("to drag the lifetime yourself, on this data or your own, open the studio: mondrian studio");
+        screen.message("to drag the lifetime yourself, on this data or your own, open the studio: mondrian studio");
     }
     let shown = path.display().to_string();
     let object = json!({ "report": shown, "seed": args.seed, "figures": tour.figures });
@@ -138,7 +138,7 @@ impl Data {
     }
 }
 
-/// A row is held out by its number and the seed alone.
+/// Whether a row is held out depends on its number and the seed alone.
 pub(crate) fn is_held_out(seed: u64, row: u64) -> bool {
     NodeKey::root(seed, row).fork(8).draw(0).uniform() < HELD_OUT
 }
@@ -155,7 +155,7 @@ fn compare(tour: &mut Tour, data: &Data) {
     });
     if let Some(best) = best {
         let (name, error, _) = tour.compared[best].clone();
-        tour.say("side by side", format!("{name} predicts best: RMSE {error:.3} on held-out rows"));
+        tour.message("side by side", format!("{name} predicts best: RMSE {error:.3} on held-out rows"));
         tour.report.headline("Best on held-out rows", format!("{error:.3}"), format!("RMSE, {name}"));
     }
 }

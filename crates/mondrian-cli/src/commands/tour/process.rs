@@ -1,4 +1,4 @@
-//! The process itself: a sample that can be moved through time.
+//! The process itself: a sample viewed at different times.
 
 use mondrian::Lifetime;
 use mondrian::process::{Bounds, Mondrian, NodeKey, Picture};
@@ -18,16 +18,16 @@ pub(super) fn chapter(tour: &mut Tour) -> Outcome<()> {
     tour.report.sections.push(Section::new(
         "A Mondrian process",
         &[
-            "Every box waits an exponential time, with a rate of its total side length, and is then cut uniformly along its sides. Move the slider: a longer lifetime only refines what is there.",
-            "The whole picture is a function of one seed. Nothing changes with threads, order or how far anybody looked before.",
+            "Every box waits an exponential time, with a rate equal to its total side length, and is then cut uniformly along its sides. Move the slider: a longer lifetime only refines the partition.",
+            "The whole picture is a function of one seed. It does not depend on threads, the order of queries or earlier lifetimes.",
         ],
         vec![block.block],
     ));
-    tour.say("a Mondrian process", format!("{} cells at lifetime {LIFETIME} on the unit square", sample.n_cells()));
+    tour.message("a Mondrian process", format!("{} cells at lifetime {LIFETIME} on the unit square", sample.n_cells()));
     let window = sample.restrict(&[0.2, 0.3], &[0.7, 0.8])?;
     let outer = sample.extend(&[-0.5, -0.5], &[1.5, 1.5], None)?;
     let same = outer.restrict(&[0.2, 0.3], &[0.7, 0.8])?.is_same_sample(&window);
-    tour.say(
+    tour.message(
         "restrict, extend",
         format!(
             "a window has {} cells, the extension to twice the width {}; back in the window, cut for cut: {}",
@@ -41,12 +41,12 @@ pub(super) fn chapter(tour: &mut Tour) -> Outcome<()> {
     let drawn = [
         ("The sample, painted.", small.clone().paint(true).svg(&sample)?),
         ("Restricted to a window: the cuts that cross it, at their times.", small.clone().times(true).svg(&window)?),
-        ("Extended to twice the width: the old cuts go on, new ones come.", small.svg(&outer)?),
+        ("Extended to twice the width: the old cuts continue, and new ones are added.", small.svg(&outer)?),
     ];
     let figures = drawn.into_iter().map(|(caption, svg)| Figure { svg, caption: caption.to_owned() }).collect();
     tour.report.sections.push(Section::new(
         "Restriction and extension",
-        &["A window on a Mondrian process is a Mondrian process, and every one can be extended around what is known. Learning online rests on it."],
+        &["A window on a Mondrian process is a Mondrian process, and every sample can be extended to a larger box. Online learning is based on this."],
         vec![Block::Figures { figures }],
     ));
     tour.figures.insert("cells".to_owned(), sample.n_cells().into());

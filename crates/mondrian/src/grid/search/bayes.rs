@@ -1,7 +1,7 @@
 //! Gaussian-process optimisation in log-lifetimes by expected improvement (report, chapter 5, "Further work").
 //!
-//! The process is our own and exact: a few hundred observations at most. Kernel Matérn 5/2 on logarithms in units of
-//! the inputs' spreads, observations ln error, standardised, with noise.
+//! The Gaussian process is exact, with a few hundred observations at most. Its kernel is Matérn 5/2 on log-lifetimes in
+//! units of the inputs' spreads; the observations are ln error, standardised, with noise.
 
 use crate::Result;
 use crate::grid::search::{Bench, Optimizer};
@@ -10,17 +10,17 @@ use crate::process::NodeKey;
 
 /// The box that is searched, in ln(lifetime · spread · D).
 const BOX: (f64, f64) = (-7.0, 4.0);
-/// Candidates a step: half anywhere in the box, half around the best.
+/// Candidates per step: half anywhere in the box, half around the best.
 const CANDIDATES: u32 = 512;
 /// Correlation length of the observations, per √D, and the noise's share of the variance.
 const LENGTH: f64 = 2.5;
 const NOISE: f64 = 1e-3;
 
-/// Models the error as a Gaussian process and goes where improvement is most expected.
+/// Models the error as a Gaussian process and evaluates the candidate of largest expected improvement.
 #[derive(Debug, Clone)]
 pub struct Bayes {
     key: NodeKey,
-    /// What was tried, in logarithms, and ln error.
+    /// Evaluated log-lifetimes, and ln error.
     tried: Vec<(Vec<f64>, f64)>,
 }
 
@@ -35,7 +35,7 @@ impl Bayes {
         (draw.uniform(), draw.normal())
     }
 
-    /// The first few: all inputs alike from coarse to fine, then anywhere.
+    /// The first candidates: equal for all inputs from coarse to fine, then anywhere.
     fn opening(&self, n_dims: usize) -> Option<Vec<f64>> {
         let at = self.tried.len();
         match [0.0, -2.0, 2.0].get(at) {

@@ -6,7 +6,7 @@ use crate::grid::search::{Bench, Optimizer};
 
 const FACTORS: [f64; 3] = [2.5, 0.4, 0.0];
 
-/// One lifetime after the other, as long as a sweep brings anything.
+/// One lifetime after the other, as long as a sweep lowers the error.
 #[derive(Debug, Clone, Default)]
 pub struct Coordinate {
     best: Option<(Vec<f64>, f64)>,
@@ -26,7 +26,7 @@ impl Optimizer for Coordinate {
         let typical = bench.state().start()[self.dim];
         let mut trial = lifetimes.clone();
         let old = trial[self.dim];
-        // A lifetime that was set to zero may come back small.
+        // A lifetime that was set to zero may become small and positive again.
         trial[self.dim] = if old == 0.0 { 0.1 * typical * FACTORS[self.factor] } else { old * FACTORS[self.factor] };
         let mut taken = false;
         if trial[self.dim] != old && typical > 0.0 {
@@ -37,7 +37,7 @@ impl Optimizer for Coordinate {
             }
         }
         self.factor += 1;
-        // A factor that helped is tried again before the next dimension's turn.
+        // A factor that lowered the error is tried again before the next dimension.
         if taken && self.factor < FACTORS.len() {
             self.factor -= 1;
         } else if taken || self.factor == FACTORS.len() {

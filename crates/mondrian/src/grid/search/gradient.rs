@@ -1,4 +1,5 @@
-//! Quasi-Newton descent on the exact kernel, whose expectation the grid's is (docs/design.md, "The Mondrian grid").
+//! Quasi-Newton descent on the exact kernel, which is the expectation of the grid's (docs/design.md, "The Mondrian
+//! grid").
 
 use std::ops::ControlFlow;
 
@@ -9,8 +10,9 @@ use crate::progress::{Progress, Report};
 
 /// Tunes the exact Laplace kernel on the training rows, then finds the best common factor on the grid.
 ///
-/// Every evaluation of the exact kernel factorises its matrix again: this search refits, unlike those that move from cut to cut.
-/// Its trajectory holds the grid's own errors; those of the exact kernel, by leave-one-out, go to the callback only.
+/// Every evaluation of the exact kernel factorises its matrix again: this search refits, unlike those that change one
+/// cut at a time. Its trajectory contains the errors of the grid; those of the exact kernel, by leave-one-out, are only
+/// reported to the callback.
 ///
 /// The factor is needed because M grids are not the exact kernel: at small lifetimes most grids have no cut at all,
 /// while the exact kernel still distinguishes points.
@@ -42,7 +44,7 @@ impl Optimizer for Gradient {
             let (points, targets) = bench.state.training_rows();
             let tuned = tune(points, &targets, &params, &mut Progress::new(&mut watch))?;
             if stopped {
-                // Nothing is kept of it: a resumed search tunes again, and finds the same.
+                // Its state is not kept: a resumed search tunes again, with the same result.
                 bench.stopped = true;
                 return Ok(true);
             }
@@ -55,8 +57,8 @@ impl Optimizer for Gradient {
         let factor = if self.halving { 0.5 } else { 2.0 };
         let trial: Vec<f64> = lifetimes.iter().map(|lifetime| lifetime * factor).collect();
         let error = bench.evaluate(&trial)?;
-        // With fewer cuts than grids the error says little yet, and a few cuts may be worse than none: an exact kernel that is nearly
-        // constant is tuned to such lifetimes.
+        // With fewer cuts than grids the error is not informative yet, and a few cuts may be worse than none: a nearly
+        // constant exact kernel is tuned to such lifetimes.
         let is_sparse = !self.halving && lifetimes.iter().any(|l| *l > 0.0) && bench.state.is_sparse(&trial)?;
         if error < *least || is_sparse {
             (*lifetimes, *least) = (trial, error);

@@ -4,22 +4,22 @@ use crate::Result;
 use crate::grid::Move;
 use crate::grid::search::{Bench, Optimizer};
 
-/// The best neighbour, again and again.
+/// Moves to the best neighbour repeatedly.
 ///
-/// Increasing only, it takes the best cut even if that raises the error, as the report's does, and is
-/// ended by patience. Both ways, it stops where no neighbour is better: easily in a local minimum.
+/// If it only adds cuts, it takes the best cut even if that raises the error, as in the report, and is ended by
+/// patience. If it also removes cuts, it stops when no neighbour is better, which is often a local minimum.
 #[derive(Debug, Clone, Copy)]
 pub struct Greedy {
     both: bool,
 }
 
 impl Greedy {
-    /// Adds cuts only.
+    /// Only adds cuts.
     pub fn increase() -> Self {
         Self { both: false }
     }
 
-    /// Adds or removes.
+    /// Adds or removes cuts.
     pub fn both() -> Self {
         Self { both: true }
     }

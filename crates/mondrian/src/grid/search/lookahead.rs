@@ -1,10 +1,10 @@
-//! Looking several cuts ahead in each direction before deciding (report, chapter 5, "Further work").
+//! Look-ahead search: several cuts in each direction before deciding (report, chapter 5, "Further work").
 
 use crate::Result;
 use crate::grid::Move;
 use crate::grid::search::{Bench, Optimizer};
 
-/// Walks up to `depth` cuts in each of the 2·D directions, doubling the depth when nothing better is in sight.
+/// Evaluates up to `depth` cuts in each of the 2·D directions, doubling the depth when none is better.
 #[derive(Debug, Clone, Copy)]
 pub struct Lookahead {
     depth: usize,
@@ -18,7 +18,7 @@ impl Lookahead {
     }
 }
 
-/// The least error within `depth` cuts in one direction and how many cuts away it is; the state comes back.
+/// The smallest error within `depth` cuts in one direction and its number of cuts; the state is restored.
 fn explore(bench: &mut Bench<'_>, step: Move, depth: usize) -> Result<Option<(f64, usize)>> {
     let mut best: Option<(f64, usize)> = None;
     let mut made = 0;

@@ -25,7 +25,7 @@ use crate::{Error, Result};
 
 /// One way of choosing the next configuration.
 pub trait Optimizer: std::fmt::Debug + Send {
-    /// Makes the next step; false when there is nothing left to try.
+    /// Makes the next step; false when there are no candidates left.
     ///
     /// # Errors
     /// Those of the evaluations.
@@ -35,16 +35,16 @@ pub trait Optimizer: std::fmt::Debug + Send {
 /// Which optimizer; the names of the Python package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SearchKind {
-    /// The gradient, which finds the best model for the time.
+    /// The gradient, which gives the best model for the time.
     #[default]
     Auto,
-    /// Always the best next cut.
+    /// Always add the best next cut.
     Greedy,
-    /// The best cut to add or to remove, while that helps.
+    /// Add or remove the best cut, while that lowers the error.
     GreedyBoth,
     /// Several cuts in one direction before deciding.
     Lookahead,
-    /// One lifetime after the other, by factors.
+    /// One lifetime after the other, multiplied by factors.
     Coordinate,
     /// Quasi-Newton descent on the exact kernel.
     Gradient,
@@ -89,7 +89,7 @@ impl SearchKind {
 pub struct SearchLimits {
     /// Evaluations in all: configurations whose validation error was computed, what-ifs included.
     pub budget: usize,
-    /// Steps without a new least error after which it ends.
+    /// Steps without a new smallest error after which it ends.
     pub patience: usize,
 }
 
@@ -99,20 +99,20 @@ impl Default for SearchLimits {
     }
 }
 
-/// Why a run came back.
+/// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The optimizer had nothing left to try.
+    /// The optimizer had no candidates left.
     Finished,
-    /// The budget is spent; a larger one resumes.
+    /// The budget is used up; a run with a larger one resumes.
     Budget,
-    /// No new least error for as many steps as patience allows.
+    /// No new smallest error for as many steps as patience allows.
     Patience,
     /// The callback stopped it; another run resumes.
     Stopped,
 }
 
-/// What optimizers work on.
+/// The interface of optimizers to the state.
 pub struct Bench<'a> {
     state: &'a mut GridState,
     trajectory: &'a mut Trajectory,
@@ -124,7 +124,7 @@ pub struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// The state as it is.
+    /// The current state.
     pub fn state(&self) -> &GridState {
         self.state
     }
@@ -181,7 +181,7 @@ impl Bench<'_> {
     }
 }
 
-/// A search in progress: a state, an optimizer and everything seen.
+/// A search in progress: a state, an optimizer and the trajectory.
 ///
 /// ```
 /// use mondrian::{Points, Progress};
@@ -212,12 +212,12 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search that has not begun. The state's configuration is where greedy searches start.
+    /// A new search. Greedy searches start at the state's configuration.
     pub fn new(state: GridState, optimizer: Box<dyn Optimizer>) -> Self {
         Self { state, optimizer, trajectory: Trajectory::default(), evaluations: 0, finished: false }
     }
 
-    /// Runs, or resumes, until a limit is met. The budget counts from the first run.
+    /// Runs or resumes the search until a limit is reached. The budget counts from the first run.
     ///
     /// # Errors
     /// Those of the evaluations; a state too large for them ends the search instead.
@@ -245,7 +245,7 @@ impl Search {
             self.optimizer = optimizer;
             self.finished = match more {
                 Ok(more) => !more,
-                // Finer partitions than memory holds are no candidates.
+                // Partitions that are too fine for the memory limit are not candidates.
                 Err(Error::TooLarge { .. }) => true,
                 Err(error) => return Err(error),
             };
@@ -255,7 +255,8 @@ impl Search {
         }
     }
 
-    /// The validation error after each of these moves, made alone from where the search is; counted as evaluations.
+    /// The validation error after each of these moves, made alone from the current configuration; counted as
+    /// evaluations.
     ///
     /// # Errors
     /// Those of [`GridState::what_if`].
@@ -263,7 +264,8 @@ impl Search {
         self.bench(SearchLimits::default(), Progress::none()).what_if(moves)
     }
 
-    /// Makes a move by hand: the next run goes on from there. The new error, or none where there is no such cut.
+    /// Makes a move manually; the next run continues from there. Returns the new error, or none if there is no such
+    /// cut.
     ///
     /// # Errors
     /// Those of [`GridState::apply`].
@@ -275,7 +277,7 @@ impl Search {
         Ok(made)
     }
 
-    /// Goes to a configuration by hand: the next run goes on from there. Its error.
+    /// Moves to a configuration manually; the next run continues from there. Returns its error.
     ///
     /// # Errors
     /// Those of [`GridState::jump`].
@@ -289,8 +291,8 @@ impl Search {
         Ok(error)
     }
 
-    /// Moves α where the error was least, by factors of the root of ten, while that lowers it. The next run goes on from there, with the
-    /// α found. Every α is a solve from scratch.
+    /// Tunes α at the best configuration, by factors of the square root of ten while the error decreases. The next run
+    /// continues from there with this α. Every α needs a fresh solve.
     ///
     /// # Errors
     /// Those of [`GridState::jump`] and [`GridState::set_alpha`].
@@ -358,12 +360,12 @@ impl Search {
         steps.len().saturating_sub(best.1 + 1)
     }
 
-    /// Everything evaluated and kept.
+    /// The recorded evaluations.
     pub fn trajectory(&self) -> &Trajectory {
         &self.trajectory
     }
 
-    /// The least validation error seen.
+    /// The step of smallest validation error.
     pub fn best(&self) -> Option<&Step> {
         self.trajectory.best()
     }
@@ -373,7 +375,7 @@ impl Search {
         self.evaluations
     }
 
-    /// The state where the search is.
+    /// The current state of the search.
     pub fn state(&self) -> &GridState {
         &self.state
     }

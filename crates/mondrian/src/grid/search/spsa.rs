@@ -14,7 +14,7 @@ pub struct Spsa {
 }
 
 /// Gains: a_k = A0/(k + 1 + STABILITY)^0.602 and c_k = C0/(k + 1)^0.101, the exponents usual for finite runs. Errors
-/// enter by their logarithm, so that the gains need no unit.
+/// enter by their logarithm, so that the gains are dimensionless.
 const A0: f64 = 6.0;
 const C0: f64 = 0.4;
 const STABILITY: f64 = 10.0;

@@ -1,4 +1,5 @@
-//! One dimension: time to the right, location upwards, a line from every cut on (report, "Mondrian process in 1D").
+//! One dimension: time to the right, location upwards, and a line starting at every cut (report, "Mondrian process in
+//! 1D").
 
 use crate::process::picture::drawing::{Align, Colour, Drawing, Taken};
 use crate::process::picture::lettering::{self, number};
@@ -9,7 +10,7 @@ use crate::process::{Measure, Partition};
 const GREY: Colour = Colour(0x8a, 0x8f, 0x98);
 const ACCENT: Colour = Colour(0xc8, 0x10, 0x2e);
 
-/// The page: where time and location lie on it.
+/// The page: the positions of time and location on it.
 struct Page {
     left: f64,
     top: f64,
@@ -115,7 +116,7 @@ fn label_axes(drawing: &mut Drawing, page: &Page, cuts: &[PoissonPoint]) {
     let end = page.left - 11.0;
     drawing.text((end, bottom), &number(page.lo), 10.0, Align::Right, INK);
     drawing.text((end, top), &number(page.hi), 10.0, Align::Right, INK);
-    // Locations that would run into a neighbour keep their tick only.
+    // Locations whose label would overlap a neighbour have only a tick.
     let mut last = bottom;
     for cut in cuts {
         let y = page.y(cut.location);

@@ -1,4 +1,4 @@
-//! A drawing: the few shapes that the pictures need, for a writer of SVG or a painter of pixels.
+//! A drawing: the few shapes used by pictures, for output as SVG or as pixels.
 
 use std::fmt::{self, Write};
 
@@ -22,7 +22,7 @@ pub enum Shape {
     Rect {
         /// Left, top, width, height.
         place: [f64; 4],
-        /// What it is filled with.
+        /// The fill colour.
         fill: Colour,
     },
     /// The outline of a rectangle.
@@ -51,7 +51,7 @@ pub enum Shape {
         centre: (f64, f64),
         /// Its radius.
         radius: f64,
-        /// What it is filled with.
+        /// The fill colour.
         fill: Colour,
     },
     /// A line of letters.
@@ -85,7 +85,7 @@ impl Text {
         [(self.halo, HALO * self.size), (self.stroke, STROKE * self.size)]
     }
 
-    /// The strokes, a path a letter.
+    /// The strokes, one path per letter.
     pub fn strokes(&self) -> impl Iterator<Item = Vec<PathStep>> + '_ {
         let place = move |offset: f64| move |(x, y)| (self.left + offset + self.size * x, self.top + self.size * y);
         lettering::strokes(&self.text, self.size).map(move |(path, offset)| {
@@ -111,12 +111,12 @@ pub(crate) enum Align {
     Right,
 }
 
-/// Occupied places, so that labels do not overlap: left, top, right, bottom.
+/// Occupied rectangles, so that labels do not overlap: left, top, right, bottom.
 #[derive(Default)]
 pub(crate) struct Taken(Vec<[f64; 4]>);
 
 impl Taken {
-    /// Takes a place, if it is free.
+    /// Occupies a rectangle, if it is free.
     pub(crate) fn take(&mut self, place: [f64; 4]) -> bool {
         let apart = |other: &[f64; 4]| {
             place[0] >= other[2] || place[2] <= other[0] || place[1] >= other[3] || place[3] <= other[1]
@@ -128,7 +128,7 @@ impl Taken {
         free
     }
 
-    /// Takes a place, free or not.
+    /// Occupies a rectangle, free or not.
     pub(crate) fn block(&mut self, place: [f64; 4]) {
         self.0.push(place);
     }
@@ -161,7 +161,7 @@ impl Drawing {
         self.height
     }
 
-    /// What it shows, in a line.
+    /// A description in one line.
     pub fn title(&self) -> &str {
         &self.title
     }

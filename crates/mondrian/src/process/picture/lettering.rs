@@ -47,7 +47,7 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
     size * (letters - TRACKING).max(0.0)
 }
 
-/// The letters with their places, from the left: strokes in units of the size, and the offset in pixels.
+/// The letters with their positions, from the left: strokes in units of the size, and the offset in pixels.
 pub(crate) fn strokes(text: &str, size: f64) -> impl Iterator<Item = (&'static str, f64)> + '_ {
     text.chars().scan(0.0, move |x, letter| {
         let (path, advance) = glyph(letter);
@@ -60,9 +60,9 @@ pub(crate) fn strokes(text: &str, size: f64) -> impl Iterator<Item = (&'static s
 /// One step of a pen along a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PathStep {
-    /// To here, without a line.
+    /// Move to this point, without a line.
     Move((f64, f64)),
-    /// A straight line to here.
+    /// A straight line to this point.
     Line((f64, f64)),
     /// A cubic Bézier curve: two control points and the end.
     Cubic((f64, f64), (f64, f64), (f64, f64)),
@@ -120,7 +120,7 @@ fn arc(steps: &mut Vec<PathStep>, from: (f64, f64), radii: (f64, f64), (large, s
     // On the circle of radius 1 about the middle of the chord.
     let half = ((from.0 - to.0) / 2.0 / radii.0, (from.1 - to.1) / 2.0 / radii.1);
     let squared = half.0 * half.0 + half.1 * half.1;
-    // Radii too small for the chord grow until they fit.
+    // Radii that are too small for the chord are enlarged.
     let grown = squared.sqrt().max(1.0);
     let (rx, ry) = (radii.0 * grown, radii.1 * grown);
     let away = (1.0 / squared - 1.0).max(0.0).sqrt() * if large == sweep { -1.0 } else { 1.0 };

@@ -51,28 +51,28 @@ impl Picture {
         self
     }
 
-    /// Writes its birth time on every cut that has space for it.
+    /// Labels every cut that has space for it with its birth time.
     #[must_use]
     pub fn times(mut self, times: bool) -> Self {
         self.times = times;
         self
     }
 
-    /// Fills the cells in the style of Piet Mondrian; which cells get a colour follows from the sample's key.
+    /// Fills the cells in the style of Piet Mondrian; the coloured cells are a function of the sample's key.
     #[must_use]
     pub fn paint(mut self, paint: bool) -> Self {
         self.paint = paint;
         self
     }
 
-    /// The two dimensions to show, across and up. Without it, the first two that have a length.
+    /// The two dimensions to show, horizontal and vertical. Default: the first two of positive length.
     #[must_use]
     pub fn axes(mut self, across: usize, up: usize) -> Self {
         self.axes = Some((across, up));
         self
     }
 
-    /// A point that the slice of a higher dimension goes through. Without it, the centre of the box.
+    /// A point in the slice, for more than two dimensions. Default: the centre of the box.
     #[must_use]
     pub fn through(mut self, point: &[f64]) -> Self {
         self.through = Some(point.to_vec());
@@ -156,14 +156,14 @@ impl Picture {
     }
 }
 
-/// What a picture shows.
+/// The content of a picture.
 enum Shown {
     Line(usize),
     Plane(usize, usize),
 }
 
 impl<M: Measure + Clone> Partition<M> {
-    /// The plain picture of the partition; [`Picture`] has the choices.
+    /// The default picture of the partition; [`Picture`] has options.
     ///
     /// # Errors
     /// Those of [`Picture::svg`].

@@ -9,7 +9,7 @@ const BLUE: Colour = Colour(0x1c, 0x45, 0x96);
 const YELLOW: Colour = Colour(0xf2, 0xc3, 0x18);
 const GREY: Colour = Colour(0xd3, 0xd3, 0xcd);
 const BLACK: Colour = Colour(0x14, 0x14, 0x12);
-/// In the order in which they are laid: primaries first.
+/// In the order in which they are used: primaries first.
 const COLOURS: [Colour; 8] = [RED, BLUE, YELLOW, GREY, BLUE, YELLOW, GREY, BLACK];
 const WHITES: [Colour; 3] = [Colour(0xf6, 0xf3, 0xea), Colour(0xf2, 0xef, 0xe6), Colour(0xf8, 0xf6, 0xef)];
 
@@ -19,7 +19,7 @@ pub(crate) fn draw<M: Measure + Clone>(plane: &Plane, partition: &Partition<M>) 
     let fills = choose_colours(&plane.cells, plane.width * plane.height, key);
     let mut drawing = Drawing::new(plane.width, plane.height, plane.title());
     for (cell, fill) in plane.cells.iter().zip(&fills) {
-        // Half a pixel over, so that no paper shows between neighbours.
+        // Half a pixel larger, so that there are no gaps between neighbours.
         drawing.rect((cell.left - 0.5, cell.top - 0.5), (cell.right + 0.5, cell.bottom + 0.5), *fill);
     }
     // The oldest on top: younger, thinner lines end inside them.
@@ -29,7 +29,7 @@ pub(crate) fn draw<M: Measure + Clone>(plane: &Plane, partition: &Partition<M>) 
     drawing
 }
 
-/// Older lines are heavier, by chance more or less so, and never fill the cell beside them.
+/// Older lines are heavier, with random variation, and never fill the adjacent cell.
 fn weight(plane: &Plane, cut: &Segment, key: NodeKey) -> f64 {
     let unit = plane.width.max(plane.height) / 720.0;
     let age = plane.age(cut);
@@ -37,7 +37,7 @@ fn weight(plane: &Plane, cut: &Segment, key: NodeKey) -> f64 {
     (natural * unit).min(0.9 * cut.room).max(1.2 * unit)
 }
 
-/// A colour for every cell. One large plane sets the tone, the others answer it in smaller ones.
+/// A colour for every cell: one large cell, then smaller ones.
 fn choose_colours(cells: &[Rect], area: f64, key: NodeKey) -> Vec<Colour> {
     let draw = |cell: usize| key.fork(cell as u64).draw(1);
     let mut fills: Vec<Colour> = (0..cells.len()).map(|cell| WHITES[(3.0 * draw(cell).uniform()) as usize]).collect();
@@ -49,7 +49,7 @@ fn choose_colours(cells: &[Rect], area: f64, key: NodeKey) -> Vec<Colour> {
     if n == 0 {
         return fills;
     }
-    // The tone: one of the three largest, in a primary colour, rather red.
+    // The first: one of the three largest, in a primary colour, preferably red.
     let first = [0, 0, 1, 2][palette.chance(1, 4)];
     let tone = palette.pick(&candidates[..n.min(3)], 0);
     palette.lay(tone, first);
@@ -64,7 +64,7 @@ fn choose_colours(cells: &[Rect], area: f64, key: NodeKey) -> Vec<Colour> {
     fills
 }
 
-/// Colours being laid on cells.
+/// The assignment of colours to cells.
 struct Palette<'a> {
     key: NodeKey,
     cells: &'a [Rect],
@@ -73,12 +73,12 @@ struct Palette<'a> {
 }
 
 impl Palette<'_> {
-    /// A number below `n`, by chance.
+    /// A random number below `n`.
     fn chance(&self, purpose: u32, n: usize) -> usize {
         (n as f64 * self.key.draw(100 + purpose).uniform()) as usize
     }
 
-    /// One of the cells, rather one that touches no colour yet.
+    /// One of the cells, preferably one without a coloured neighbour.
     fn pick(&self, among: &[usize], purpose: u64) -> usize {
         let score = |cell: usize| {
             let touches = self.coloured.iter().filter(|other| touch(&self.cells[cell], &self.cells[**other])).count();
@@ -88,8 +88,8 @@ impl Palette<'_> {
         among.iter().copied().min_by_key(|cell| score(*cell)).expect("cells to choose from")
     }
 
-    /// Lays the colour of this number, or the next one that no neighbour has: two fields of one colour side by side
-    /// would read as one.
+    /// Assigns the colour of this number, or the next one that no neighbour has: adjacent cells of one colour would
+    /// look like one.
     fn lay(&mut self, cell: usize, number: usize) {
         if self.coloured.contains(&cell) {
             return;

@@ -1,4 +1,4 @@
-//! A two-dimensional partition on paper: where its cells and cuts lie, and the line drawing.
+//! A two-dimensional partition on the page: positions of its cells and cuts, and the line drawing.
 
 use crate::process::picture::drawing::{Align, Colour, Drawing, Taken};
 use crate::process::picture::lettering::{self, number};
@@ -156,10 +156,10 @@ fn shade(age: f64) -> Colour {
     Colour(mix(27.0, 120.0), mix(26.0, 128.0), mix(23.0, 140.0))
 }
 
-/// Where along a cut its label may be placed, the best place first.
+/// Positions of a label along its cut, the preferred one first.
 const PLACES: [f64; 7] = [0.5, 0.38, 0.62, 0.26, 0.74, 0.14, 0.86];
 
-/// The time of a cut on a patch of paper, near its middle, where it has space and no other label is.
+/// The time of a cut as a label near its middle, where there is space.
 fn label(drawing: &mut Drawing, cut: &Segment, shift: impl Fn((f64, f64)) -> (f64, f64), taken: &mut Taken) {
     let text = number(cut.time);
     let natural: f64 = 9.0;

@@ -1,6 +1,7 @@
-//! Up from lifetime 0: each cut splits a feature into two, by plain updates of the inverse or of the factor.
+//! In increasing order from lifetime 0: each cut splits a feature into two, by plain updates of the inverse or of the
+//! factor.
 //!
-//! One O(C²) update at a time, as the report has it: slower than removal in blocks, and its obvious twin.
+//! One O(C²) update at a time, as in the report: slower than removal in blocks, and its simple twin in the tests.
 
 use crate::Result;
 use crate::linalg::{Factor, Inverse, Matrix, Threads};
@@ -10,17 +11,17 @@ use crate::ridge::path::schedule::Schedule;
 use crate::ridge::path::{Collector, Measured};
 use crate::ridge::{CellArray, UNSEEN};
 
-/// A matrix A = ZᵀZ + δ²I that can lose and gain features, and be solved with.
+/// A matrix A = ZᵀZ + δ²I with removal and insertion of features, and a solver.
 pub(crate) trait Updatable {
-    /// Takes feature `i` out; `swaps` gives the feature that took its place, counted from zero.
+    /// Removes feature `i`; `swaps` gives the feature that moved into its position, counted from zero.
     fn remove(&mut self, i: usize) -> Result<()>;
-    /// Whether the last feature takes the place of a removed one (else all later ones move up).
+    /// Whether the last feature moves into the position of a removed one (else all later ones shift).
     fn swaps(&self) -> bool;
     /// Appends a feature: its products with the others, and its own square with δ².
     fn append(&mut self, b: &[f64], d: f64) -> Result<()>;
     /// A⁻¹b.
     fn solve(&self, b: &[f64]) -> Result<Vec<f64>>;
-    /// How often it was computed anew.
+    /// How often it was recomputed.
     fn refreshes(&self) -> usize;
 }
 
@@ -129,7 +130,8 @@ pub(crate) fn run(
 }
 
 impl State {
-    /// One feature per tree. Validation rows (*riders*) are in it too, until they leave the training rows.
+    /// One feature per tree. Validation rows (*riders*) are in it too, until a cut separates them from the training
+    /// rows.
     fn new(schedule: Schedule, start: impl Fn(Matrix, Threads) -> Result<Box<dyn Updatable>>) -> Result<Self> {
         let m = schedule.n_trees;
         let n = schedule.sets[0].n_rows as f64;
@@ -150,8 +152,8 @@ impl State {
     }
 
     fn split(&mut self, keep: u32, gone: u32, end: u32) -> Result<()> {
-        // Riders that left before the terminal lifetime have no cell of their own there: they follow the training
-        // rows of the cell they left.
+        // Riders separated before the terminal lifetime have no cell there: they are renamed with the training rows of
+        // the cell they were separated from.
         let split = &self.schedule;
         let goes = |terminal: u32| gone <= terminal && terminal < end;
         let mut follow: Vec<Vec<(usize, u32)>> = Vec::new();
@@ -253,7 +255,7 @@ impl State {
     }
 }
 
-/// Rows in the cell of a name; a name belongs to one tree.
+/// Rows in the cell with a name; a name belongs to one tree.
 fn rows_of(cells: &[u32], n_rows: usize, name: u32) -> impl Iterator<Item = (usize, usize)> + '_ {
     cells.iter().enumerate().filter(move |(_, c)| **c == name).map(move |(at, _)| (at % n_rows, at / n_rows))
 }

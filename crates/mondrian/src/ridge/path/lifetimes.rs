@@ -16,7 +16,8 @@ pub(crate) fn run(
     let mut builder = Collector::new(schedule.sets.len());
     let mut drift = PathDrift::default();
     let n_targets = schedule.sets[0].targets.n_columns();
-    // The solution before, by terminal cell: cells of a finer partition start from that of the cell they were in.
+    // The previous solution, by terminal cell: cells of a finer partition start from the value of the cell that
+    // contained them.
     let mut before: Vec<Vec<f64>> = vec![vec![0.0; schedule.n_cells]; n_targets];
     for (at, lifetime) in lifetimes.iter().enumerate() {
         progress.report(at as f64 / lifetimes.len() as f64)?;
@@ -27,7 +28,7 @@ pub(crate) fn run(
         let cells: Vec<Vec<u32>> = sets
             .map(|(index, set)| {
                 let mut cells = set.cells.clone();
-                // Validation rows that leave later than this lifetime are still in their cell.
+                // Validation rows separated later than this lifetime are still in their cell.
                 for p in schedule.separations.iter().filter(|p| p.set as usize == index && p.time > *lifetime) {
                     cells[p.tree as usize * set.n_rows + p.row as usize] = p.cell;
                 }
@@ -68,7 +69,7 @@ pub(crate) fn run(
 /// The name at a lifetime of every terminal cell: merges above it are done.
 fn names_at(schedule: &Schedule, lifetime: f64) -> Vec<u32> {
     let mut names: Vec<u32> = (0..schedule.n_cells as u32).collect();
-    // From the earliest of them on: a cell's successor has its final name before it is needed.
+    // In increasing order of time: a cell's successor has its final name before it is needed.
     for merge in schedule.merges.iter().filter(|m| m.time > lifetime).rev() {
         names[merge.gone as usize] = names[merge.keep as usize];
     }

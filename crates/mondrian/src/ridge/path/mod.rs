@@ -2,9 +2,9 @@
 //! (report, chapter 4; docs/design.md, "The path, exact at every cut").
 //!
 //! Removing a cut merges two features. From the terminal lifetime down, [`removal`] merges them one by one with
-//! deferred updates of the inverse; [`addition`] goes up instead, splitting features, with either the inverse
-//! or the Cholesky factor of appendix D; [`grid`] solves by warm-started conjugate gradients at chosen lifetimes,
-//! where C² numbers would not fit.
+//! deferred updates of the inverse; [`addition`] proceeds in increasing order, splitting features, with either the
+//! inverse or the Cholesky factor of appendix D; [`grid`] solves by warm-started conjugate gradients at chosen
+//! lifetimes, where C² numbers would not fit.
 
 mod addition;
 mod lifetimes;
@@ -22,8 +22,8 @@ use crate::{Error, Points, Result};
 /// How a kernel path is computed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum PathMethod {
-    /// From the terminal lifetime down by merging features, updates of the inverse applied in blocks: the fast way. Where its
-    /// matrices do not fit the memory, conjugate gradients at some lifetimes.
+    /// From the terminal lifetime down by merging features, updates of the inverse applied in blocks: the fastest
+    /// method. If its matrices exceed the memory limit, conjugate gradients at some lifetimes.
     #[default]
     Removal,
     /// From lifetime 0 up by splitting features, updating the inverse one at a time.
@@ -32,7 +32,8 @@ pub enum PathMethod {
     Cholesky,
     /// Conjugate gradients at these lifetimes, ascending, each started from the solution before it.
     ConjugateGradients {
-        /// Where to solve; lifetime 0 is always added. None at all stands for quantiles of the times at which features part.
+        /// The lifetimes to solve at; lifetime 0 is always added. An empty list means quantiles of the times at which
+        /// features split.
         lifetimes: Vec<f64>,
         /// Each solve stops at ‖b − Aθ‖ ≤ `tolerance`·‖b‖.
         tolerance: f64,
@@ -52,7 +53,7 @@ pub type ValidationSet<'a> = (Points<'a>, &'a [f64]);
 impl KernelRidge {
     /// Root mean squared errors on training and validation rows at every lifetime up to the model's.
     ///
-    /// The root box is first widened to hold all rows; the path equals a refit on that box at every lifetime.
+    /// The root box is first widened to contain all rows; the path equals a refit on that box at every lifetime.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::NotFinite`], [`Error::TooLarge`], [`Error::Cancelled`],
@@ -66,7 +67,7 @@ impl KernelRidge {
         self.path_with(self.model().alpha(), validation, method, progress)
     }
 
-    /// The same for another α: the features do not know it.
+    /// The same for another α: the features do not depend on it.
     pub(crate) fn path_with(
         &self,
         alpha: f64,
@@ -105,12 +106,12 @@ impl KernelRidge {
     }
 }
 
-/// Beyond this no path keeps its matrices, whatever the budget.
+/// Beyond this number of features no path stores its matrices, for any memory limit.
 const MOST_BYTES: f64 = 16e9;
-/// Lifetimes at which a path is solved whose matrices do not fit.
+/// Number of lifetimes at which a path is solved if its matrices do not fit.
 const SOME_LIFETIMES: usize = 64;
 
-/// Lifetime 0, and quantiles of the times at which features part.
+/// Lifetime 0, and quantiles of the times at which features split.
 fn some_lifetimes(schedule: &schedule::Schedule) -> Vec<f64> {
     let mut times: Vec<f64> = schedule.merges.iter().map(|merge| merge.time).collect();
     times.sort_unstable_by(f64::total_cmp);
@@ -182,7 +183,7 @@ impl Collector {
     }
 }
 
-/// Loss of a set whose cells are places in θ.
+/// Loss of a set whose cells are indices into θ.
 fn loss(set: &schedule::Set, places: &[u32], theta: &[Vec<f64>], scale: f64) -> Measured {
     let (mut squares, mut fourths) = (0.0, 0.0);
     for (target, theta) in theta.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Down from the terminal lifetime: each cut removed merges two features, with deferred updates of the inverse.
+//! In decreasing order from the terminal lifetime: each removed cut merges two features, with deferred updates of the
+//! inverse.
 //!
 //! A block of cuts is processed together: their solutions θ are stored contiguously per cell, so that the
 //! predictions of all rows for all of them are one pass over the cells with contiguous reads.
@@ -11,22 +12,22 @@ use crate::ridge::path::{Collector, Measured};
 use crate::ridge::{CellArray, Design, UNSEEN};
 use crate::{Error, Result};
 
-/// Cuts a block.
+/// Cuts per block.
 const BLOCK: usize = 32;
-/// Update vectors gathered before they are applied; a cut brings two.
+/// Update vectors buffered before they are applied; a cut adds two.
 const PENDING: usize = 96;
-/// A solution whose residual is above this is refined, and if that does not help, solved anew.
+/// A solution whose residual is above this is refined, and recomputed if that is not enough.
 const REFINE_ABOVE: f64 = 1e-12;
 const REFRESH_ABOVE: f64 = 1e-10;
 
-/// What happens at one time.
+/// An event of the path.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Merge { keep: u32, gone: u32 },
     Return { set: u32, row: u32, tree: u32, cell: u32 },
 }
 
-/// The moving model: solution and inverse by position, positions by cell.
+/// The current model: solution and inverse by position, positions by cell.
 struct State {
     schedule: Schedule,
     inverse: DeferredInverse,
@@ -35,7 +36,7 @@ struct State {
     moment: Vec<Vec<f64>>,
     position: Vec<u32>,
     cell_at: Vec<u32>,
-    /// The cell that a cell was merged into, itself while it lives.
+    /// The cell that a cell was merged into, or itself if it was not merged.
     successor: Vec<u32>,
     drift: PathDrift,
     scale: f64,
@@ -98,7 +99,7 @@ impl State {
         Ok(state)
     }
 
-    /// The living cell that a cell is part of now. Rows are renamed at the end of each block, so the chain is short.
+    /// The current cell that contains a cell. Rows are renamed at the end of each block, so the chain is short.
     fn living(&self, mut cell: u32) -> u32 {
         while self.successor[cell as usize] != cell {
             cell = self.successor[cell as usize];
@@ -128,7 +129,7 @@ impl State {
         let (k, n_targets) = (block.len(), self.theta.len());
         let n_sets = self.schedule.sets.len();
         let mut squares = vec![vec![(0.0, 0.0); k]; n_sets];
-        // θ by cell then event, a table a target.
+        // θ by cell, then by event; one table per target.
         let mut tables = vec![vec![0.0; self.schedule.n_cells * k]; n_targets];
         for (at, (_, event)) in block.iter().enumerate() {
             for (table, theta) in tables.iter_mut().zip(&self.theta) {
@@ -212,7 +213,8 @@ impl State {
                 self.theta.iter_mut().for_each(|theta| merge.apply(theta));
                 true
             }
-            // The inverse has lost its definiteness to rounding: start from the matrix again, after this cut.
+            // The inverse is no longer positive definite because of rounding: recompute it from the matrix after this
+            // cut.
             Err(Error::NotPositiveDefinite { .. }) => false,
             Err(error) => return Err(error),
         };
@@ -231,7 +233,7 @@ impl State {
         Ok(())
     }
 
-    /// Measures how far the solution is from exact; refines it, or solves anew.
+    /// Measures the residual of the solution; refines or recomputes it.
     fn update(&mut self) -> Result<()> {
         let design = self.design()?;
         let residual = self.residual(&design);
@@ -286,7 +288,7 @@ impl State {
     }
 }
 
-/// Fills in the solution of cells that went during a block: from then on it is that of their successor.
+/// Fills in the solution of cells that were merged during a block: from then on it is that of their successor.
 fn alias(table: &mut [f64], block: &[(f64, Event)]) {
     let k = block.len();
     for (at, (_, event)) in block.iter().enumerate().rev() {

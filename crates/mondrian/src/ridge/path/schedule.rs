@@ -1,4 +1,4 @@
-//! What happens on a path, and when: merges of cells, and validation rows that part from the training rows.
+//! The events of a path and their times: merges of cells, and validation rows separated from the training rows.
 
 use crate::parallel::prelude::*;
 
@@ -10,16 +10,16 @@ use crate::ridge::path::ValidationSet;
 use crate::tree::{Child, Kind, Landing, Locator, NodeId, Tree};
 use crate::{Error, Result};
 
-/// A cut that separates training rows, as the cells of the terminal lifetime see it.
+/// A cut that separates training rows, in terms of the cells of the terminal lifetime.
 ///
-/// Cells are numbered depth first, tree after tree, so every node is a range of cells; what is on one side of its cut
-/// keeps the range's first number as its name.
+/// Cells are numbered depth first, tree after tree, so every node is a range of cells; each side of its cut is named by
+/// the first number of its range.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Merge {
     pub(crate) time: f64,
     /// First cell below the cut: the name of the merged cell.
     pub(crate) keep: u32,
-    /// First cell above the cut: the name that goes.
+    /// First cell above the cut: the name that is removed.
     pub(crate) gone: u32,
     /// One past the last cell above the cut.
     pub(crate) end: u32,
@@ -32,11 +32,11 @@ pub(crate) struct Separation {
     pub(crate) set: u32,
     pub(crate) row: u32,
     pub(crate) tree: u32,
-    /// The cell that it was in before.
+    /// The cell that contained it before.
     pub(crate) cell: u32,
 }
 
-/// Rows of one set: their cells at the terminal lifetime, by tree then row, and their targets less the intercept.
+/// Rows of one set: their cells at the terminal lifetime, by tree then row, and their targets minus the intercept.
 #[derive(Debug, Clone)]
 pub(crate) struct Set {
     pub(crate) n_rows: usize,
@@ -45,7 +45,7 @@ pub(crate) struct Set {
     pub(crate) targets: Matrix,
 }
 
-/// Everything that a path needs to know.
+/// The input of a path.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     pub(crate) n_trees: usize,
@@ -194,7 +194,7 @@ impl TreePart {
                 if cell.is_none() && node.time() <= lifetime {
                     todo.extend([Visit::Enter(above, None), Visit::Middle(id), Visit::Enter(below, None)]);
                 } else {
-                    // Not cut within the lifetime: one cell with all that lies below.
+                    // Not cut within the lifetime: one cell with the whole subtree.
                     let cell = cell.unwrap_or_else(|| self.new_cell());
                     todo.extend([Visit::Enter(above, Some(cell)), Visit::Enter(below, Some(cell))]);
                 }
@@ -214,7 +214,7 @@ impl TreePart {
         self.n_cells - 1
     }
 
-    /// The cells of validation rows in a tree, and when those without one left the training rows.
+    /// The cells of validation rows in a tree, and the times at which the others were separated from the training rows.
     fn locate(
         &self,
         forest: &Forest,
@@ -262,7 +262,7 @@ enum Visit {
     Done(NodeId, u32),
 }
 
-/// Puts a visit below the one on top of the stack, so that it comes right after it and all it leads to.
+/// Inserts a visit below the top of the stack, so that it is executed after the top and its whole subtree.
 trait InsertAfter {
     fn insert_after(&mut self, visit: Visit);
 }
