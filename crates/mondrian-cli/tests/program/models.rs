@@ -473,7 +473,10 @@ fn a_path_says_when_it_ends_too_soon() {
     let path = "path t.csv --target target --model forest --trees 10 --out r.html --lifetime";
     assert!(place.run(&format!("{path} 0.01")).succeeded().stderr.contains("has no minimum before the end"));
     for whole in ["auto", "inf"] {
-        assert!(!place.run(&format!("{path} {whole}")).succeeded().stderr.contains("has no minimum before the end"), "{whole}");
+        assert!(
+            !place.run(&format!("{path} {whole}")).succeeded().stderr.contains("has no minimum before the end"),
+            "{whole}"
+        );
     }
     place.run("path t.csv --target target --model kernel --lifetime 0.1 --out k.html").succeeded();
     assert!(place.read("k.html").contains(r#"["trees",50]"#), "the page tells the number of trees there are");
