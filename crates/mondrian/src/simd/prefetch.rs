@@ -8,6 +8,14 @@
     expect(unsafe_code, reason = "no safe function asks for memory; it reads nothing and cannot fail")
 )]
 
+/// Asks for up to 16 numbers from a place on. They start anywhere in a line of memory, so the last is asked for too.
+#[inline]
+pub(crate) fn prefetch_row(numbers: &[f64], start: usize, n: usize) {
+    for at in [0, 8, n.clamp(1, 16) - 1] {
+        prefetch(numbers, start + at);
+    }
+}
+
 /// Asks for an item; for the first where there is no such item.
 #[inline]
 pub(crate) fn prefetch<T>(items: &[T], at: usize) {
