@@ -21,14 +21,14 @@ pub(crate) fn survival(rate: f64, duration: f64) -> f64 {
 /// e^x for x ≤ 0: the steps of [`libm::exp`], and so its bits, without its branches, most of which are mispredicted here.
 #[inline]
 pub(crate) fn exp_of_negative(x: f64) -> f64 {
-    const LN2_HIGH: f64 = 6.931_471_803_691_238_164_90e-01;
-    const LN2_LOW: f64 = 1.908_214_929_270_587_700_02e-10;
+    const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
+    const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     const P: [f64; 5] = [
-        1.666_666_666_666_660_190_37e-01,
-        -2.777_777_777_701_559_338_42e-03,
-        6.613_756_321_437_934_361_17e-05,
-        -1.653_390_220_546_525_153_90e-06,
-        4.138_136_797_057_238_460_39e-08,
+        1.666_666_666_666_660_2e-1,
+        -2.777_777_777_701_559_3e-3,
+        6.613_756_321_437_934e-5,
+        -1.653_390_220_546_525_2e-6,
+        4.138_136_797_057_238_5e-8,
     ];
     // Results that are not normal numbers, and 1 + x for x near 0.
     if !(x > -708.0 && x < -1e-8) {
