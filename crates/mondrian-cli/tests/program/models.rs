@@ -90,31 +90,6 @@ fn lifetimes_per_input_are_taken_as_given() {
     place.run(&format!("{fit} grid --lifetimes 1,2,3 --lifetime 2")).refused(2, &["--lifetime"]);
 }
 
-/// As root, a rename over `/dev/full` or a named pipe would succeed and destroy it.
-#[cfg(unix)]
-#[test]
-fn pipes_and_devices_are_written_to_and_not_replaced() {
-    use std::os::unix::fs::FileTypeExt;
-    let place = Place::new();
-    place.write("t.csv", table(40));
-    place.run("fit t.csv --target target --out m --quiet").succeeded();
-    let pipe = place.path("pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
-    let reader = std::thread::spawn({
-        let pipe = pipe.clone();
-        move || std::fs::read_to_string(pipe).expect("a readable pipe")
-    });
-    place.run("predict m t.csv --out pipe --quiet").succeeded();
-    assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo(), "the pipe is still there");
-    assert_eq!(reader.join().unwrap().lines().count(), 41);
-    let full = std::path::Path::new("/dev/full");
-    if std::fs::metadata(full).is_ok_and(|there| there.file_type().is_char_device()) {
-        place.run("predict m t.csv --out /dev/full --quiet").refused(1, &["/dev/full"]);
-        place.run("fit t.csv --target target --out /dev/full --quiet").refused(1, &["/dev/full"]);
-        assert!(std::fs::metadata(full).unwrap().file_type().is_char_device());
-    }
-}
-
 #[test]
 fn a_fit_says_where_time_and_memory_went() {
     let place = Place::new();
@@ -253,55 +228,6 @@ fn columns_are_chosen_by_name() {
 }
 
 #[test]
-fn outputs_that_cannot_be_written_leave_everything_as_it_was() {
-    let place = Place::new();
-    place.write("t.csv", table(30));
-    std::fs::create_dir(place.path("folder")).unwrap();
-    place.run("fit t.csv --target target --out folder").refused(2, &["is a folder"]);
-    place.run("fit t.csv --target target --out nowhere/m").refused(2, &["folder does not exist"]);
-    // Before anything is read: the work would be lost.
-    for command in
-        ["fit absent.csv --target t", "path absent.csv --target t", "update absent t.csv", "merge absent absent"]
-    {
-        place.run(&format!("{command} --out nowhere/m")).refused(2, &["folder does not exist"]);
-    }
-    place.run("fit t.csv --target target --lifetime -3 --out m").refused(2, &["give a number ≥ 0"]);
-    place.run("fit t.csv --target target --out m --quiet").succeeded();
-    let before = std::fs::read(place.path("m")).unwrap();
-    // A fit that fails on its way leaves the old model alone.
-    place.write("bad.csv", "x,target\n1,2\n2,\n");
-    place.run("fit bad.csv --target target --out m").refused(2, &["row 2"]);
-    place.run("predict m t.csv --out nowhere/p.csv").refused(2, &["folder does not exist"]);
-    place.run("predict m t.csv --coverage 2").refused(2, &["--coverage 2"]);
-    place.run("predict m t.csv --json").refused(2, &["standard output"]);
-    assert_eq!(std::fs::read(place.path("m")).unwrap(), before);
-    assert_eq!(place.files(), ["bad.csv", "folder", "m", "t.csv"], "no temporary file is left");
-}
-
-/// A disk that is full while the model is written: a limit on file size stands in for it.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_full_disk_keeps_the_old_model() {
-    let place = Place::new();
-    place.write("t.csv", table(30));
-    place.run("fit t.csv --target target --out m --quiet").succeeded();
-    let before = std::fs::read(place.path("m")).unwrap();
-    place.write("longer.csv", table(90));
-    // 1 block of 512 or 1024 bytes: less than any model. SIGXFSZ is ignored, so that write() fails instead.
-    let script = format!(
-        "trap '' XFSZ; ulimit -f 1; exec {} fit longer.csv --target target --out m --quiet",
-        env!("CARGO_BIN_EXE_mondrian")
-    );
-    let output =
-        std::process::Command::new("sh").args(["-c", &script]).current_dir(place.path(".")).output().expect("a shell");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.starts_with("error: ") && said.contains("cannot be written"), "{said}");
-    assert_eq!(std::fs::read(place.path("m")).unwrap(), before, "the old model is whole");
-    assert_eq!(place.files(), ["longer.csv", "m", "t.csv"]);
-}
-
-#[test]
 fn forests_learn_in_any_pieces() {
     let place = Place::new();
     let whole = table(90);
@@ -350,44 +276,6 @@ fn forests_choose_their_lifetime_and_know_their_uncertainty() {
         place.read(name).lines().map(|l| l.split(',').next().unwrap().to_owned()).collect()
     };
     assert_eq!(first("mean.csv"), first("p.csv"));
-}
-
-#[test]
-fn paths_write_a_report_and_tell_the_curve() {
-    let place = Place::new();
-    place.write("t.csv", table(150));
-    let ran = place.run("path t.csv --target target --model forest --trees 10 --json --out report.html");
-    ran.succeeded();
-    let told = ran.json();
-    let list = |name: &str| told[name].as_array().cloned().unwrap_or_default();
-    assert_eq!((list("lifetimes")[0].as_f64(), list("train").len()), (Some(0.0), list("lifetimes").len()));
-    assert_eq!(list("validation").len(), list("lifetimes").len());
-    let least = list("validation").iter().filter_map(serde_json::Value::as_f64).fold(f64::INFINITY, f64::min);
-    assert_eq!(told["best_validation"].as_f64(), Some(least), "the best lifetime has the least error");
-    assert_eq!(told["rows"]["train"].as_u64().unwrap() + told["rows"]["held_out"].as_u64().unwrap(), 150);
-    let page = place.read("report.html");
-    for part in [
-        "Error against lifetime",
-        "One tree of the model",
-        "Calibration",
-        "Residuals",
-        "Which inputs matter",
-        "Predictions against inputs",
-        "gives the whole curve, exactly",
-    ] {
-        assert!(page.contains(part), "{part}");
-    }
-    place
-        .run("path t.csv --target target --model forest --trees 10 --out again.html --quiet --json --threads 1")
-        .succeeded();
-    let told = place.run("path t.csv --model density --exclude colour --trees 10 --json --out density.html");
-    assert_eq!(told.succeeded().json()["loss"], "neg_log_density");
-    assert!(place.read("density.html").contains("One tree of the model"));
-    place.run("path t.csv --target target --model kernel --trees 5 --out kernel.html --quiet").succeeded();
-    assert!(place.read("kernel.html").contains("One tree of the model"));
-    assert!(told.json()["leave_one_out"].as_array().is_some_and(|v| !v.is_empty()));
-    place.run("path t.csv --out r.html").refused(2, &["--target is missing"]);
-    place.run("path t.csv --target target --out nowhere/r.html --trees 2").refused(2, &["folder does not exist"]);
 }
 
 #[test]
@@ -463,23 +351,6 @@ fn classes_from_table_to_predictions() {
     let asked = place.run("fit digits.csv --target label --task classification --trees 2 --out d --json --quiet");
     assert_eq!(asked.succeeded().json()["classes"], 2);
     assert!(place.run("fit digits.csv --target label --out d").stderr.contains("--task classification"));
-}
-
-/// A curve that ends before its error has turned says so; a forest's whole path cannot go on.
-#[test]
-fn a_path_says_when_it_ends_too_soon() {
-    let place = Place::new();
-    place.write("t.csv", table(150));
-    let path = "path t.csv --target target --model forest --trees 10 --out r.html --lifetime";
-    assert!(place.run(&format!("{path} 0.01")).succeeded().stderr.contains("has no minimum before the end"));
-    for whole in ["auto", "inf"] {
-        assert!(
-            !place.run(&format!("{path} {whole}")).succeeded().stderr.contains("has no minimum before the end"),
-            "{whole}"
-        );
-    }
-    place.run("path t.csv --target target --model kernel --lifetime 0.1 --out k.html").succeeded();
-    assert!(place.read("k.html").contains(r#"["trees",50]"#), "the page tells the number of trees there are");
 }
 
 #[test]
@@ -562,182 +433,6 @@ fn new_classes_are_refused_or_learned_and_forgotten_rows_leave_nothing() {
     place.write("f", &whole);
     place.run("predict f t.csv --out before.csv --quiet").succeeded();
     assert_eq!(place.read("after.csv"), place.read("before.csv"), "as if they had never been learned");
-}
-
-/// Every figure computed again here, from the predictions that `predict` writes.
-#[test]
-fn evaluate_says_what_predictions_are_worth() {
-    let place = Place::new();
-    let whole = table(160);
-    let lines: Vec<&str> = whole.lines().collect();
-    let part = |rows: &[&str]| format!("{}\n{}\n", lines[0], rows.join("\n"));
-    place.write("train.csv", part(&lines[1..120]));
-    place.write("test.csv", part(&lines[120..]));
-    for (model, rest) in [("forest", "--trees 10 --lifetime 5"), ("laplace", ""), ("grid", "--trees 5")] {
-        place.run(&format!("fit train.csv --target target --model {model} {rest} --out m --quiet")).succeeded();
-        let found = place.run("evaluate m test.csv --json").succeeded().json();
-        place.run("predict m test.csv --out p.csv --quiet").succeeded();
-        let predicted: Vec<Vec<f64>> = place
-            .read("p.csv")
-            .lines()
-            .skip(1)
-            .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect())
-            .collect();
-        let truth: Vec<f64> = lines[120..].iter().map(|l| l.rsplit(',').next().unwrap().parse().unwrap()).collect();
-        let n = truth.len() as f64;
-        let mean = truth.iter().sum::<f64>() / n;
-        let sum = |f: &dyn Fn(usize) -> f64| (0..truth.len()).map(f).sum::<f64>();
-        let squared = sum(&|i| (truth[i] - predicted[i][0]).powi(2));
-        let total = sum(&|i| (truth[i] - mean).powi(2));
-        let near = |name: &str, expected: f64| {
-            let value = found[name].as_f64().unwrap_or(f64::NAN);
-            assert!((value - expected).abs() < 1e-9 * expected.abs().max(1.0), "{model} {name}: {value}, {expected}");
-        };
-        assert_eq!(found["rows"].as_u64(), Some(truth.len() as u64));
-        near("rmse", (squared / n).sqrt());
-        near("mae", sum(&|i| (truth[i] - predicted[i][0]).abs()) / n);
-        near("r2", 1.0 - squared / total);
-        near("baseline_rmse", (total / n).sqrt());
-        if model == "grid" {
-            assert!(found["coverage"].is_null());
-        } else {
-            let held = |i: usize| f64::from(u8::from(predicted[i][2] <= truth[i] && truth[i] <= predicted[i][3]));
-            near("coverage", sum(&held) / n);
-            assert_eq!(found["coverages"].as_array().map(Vec::len), Some(4));
-        }
-        // Out of sample, better than the mean by a wide margin.
-        assert!(found["r2"].as_f64().unwrap() > 0.6, "{model}: {found}");
-    }
-    let said = place.run("predict m test.csv --out p.csv").stderr;
-    assert!(said.contains("40 rows: RMSE") || said.contains("41 rows: RMSE"), "{said}");
-    place.run("fit train.csv --target colour --trees 5 --lifetime 3 --out c --quiet").succeeded();
-    let found = place.run("evaluate c test.csv --json").succeeded().json();
-    let confusion = found["confusion"].as_array().unwrap();
-    let right: u64 = (0..3).map(|i| confusion[i][i].as_u64().unwrap()).sum();
-    assert_eq!(found["accuracy"].as_f64(), Some(right as f64 / found["rows"].as_f64().unwrap()));
-    assert!(found["log_loss"].as_f64().is_some_and(|loss| loss > 0.0));
-    place.run("fit train.csv --columns x,y --model density --trees 5 --lifetime 2 --out d --quiet").succeeded();
-    assert!(place.run("evaluate d test.csv --json").succeeded().json()["mean_log_density"].as_f64().is_some());
-    place.write("bare.csv", "x,y,noise,colour\n0.1,0.2,0.3,red\n");
-    place.run("evaluate m bare.csv").refused(2, &["no column \"target\""]);
-    assert!(!place.run("predict m bare.csv").succeeded().stderr.contains("RMSE"));
-}
-
-#[test]
-fn identifiers_pass_through_predictions() {
-    let place = Place::new();
-    place.write("t.csv", table(30));
-    place
-        .run("fit t.csv --target target --model forest --trees 3 --lifetime 2 --missing drop --out m --quiet")
-        .succeeded();
-    place.write("new.csv", "id,x,y,noise,colour,when\n007,0.1,0.2,0.3,red,\"a, b\"\nb,,0.2,0.3,red,2024-01-02\n");
-    let lines: Vec<String> =
-        place.run("predict m new.csv --keep id,when --quiet").succeeded().stdout.lines().map(str::to_owned).collect();
-    assert_eq!(lines[0], "id,when,prediction,std,lower,upper");
-    assert!(lines[1].starts_with("007,\"a, b\",") && lines[1].matches(',').count() == 6, "{}", lines[1]);
-    assert_eq!(lines[2], "b,2024-01-02,,,,");
-    place.run("predict m new.csv --keep nothing").refused(2, &["no column \"nothing\""]);
-    // A text where a number is expected: the hint names only what `predict` has.
-    place.write("text.csv", "x,y,noise,colour\n0.1,0.2,0.3,red\nlow,0.2,0.3,red\n");
-    let ran = place.run("predict m text.csv");
-    ran.refused(2, &["row 2, column \"x\": \"low\" is not a number"]);
-    assert!(!ran.stderr.contains("--exclude"), "{}", ran.stderr);
-}
-
-/// One default for both commands, and reports of it.
-#[test]
-fn path_and_fit_have_one_default_model_and_fit_writes_its_report() {
-    let place = Place::new();
-    place.write("t.csv", table(100));
-    let fitted = place.run("fit t.csv --target target --out m --json --quiet --report fit.html").succeeded().json();
-    let told = place.run("path t.csv --target target --out path.html --json --quiet").succeeded().json();
-    assert_eq!((&fitted["model"], &told["model"]), (&"laplace".into(), &"laplace".into()));
-    let list = |name: &str| told[name].as_array().cloned().unwrap_or_default();
-    assert_eq!((list("factors").len(), list("validation").len()), (21, 21));
-    assert_eq!(list("factors")[10], 1.0);
-    // At factor 1 the curve is the fitted model itself: all training rows fit into it here.
-    let (at_one, error) = (list("validation")[10].as_f64().unwrap(), told["rmse"].as_f64().unwrap());
-    assert!((at_one - error).abs() < 1e-9 * error, "{at_one}, {error}");
-    assert!(told["r2"].as_f64().unwrap() > 0.5 && told["mae"].as_f64().unwrap() < error * 1.001);
-    for name in ["fit.html", "path.html"] {
-        let page = place.read(name);
-        for part in
-            ["Error against lifetimes", "factor on all lifetimes", "Residuals", "Predictions against inputs", "R²"]
-        {
-            assert!(page.contains(part), "{part} in {name}");
-        }
-    }
-    for model in ["forest", "kernel"] {
-        let fit = format!(
-            "fit t.csv --target target --model {model} --trees 5 --lifetime 1 --out m --quiet --report {model}.html"
-        );
-        place.run(&fit).succeeded();
-        assert!(place.read(&format!("{model}.html")).contains("Residuals"));
-    }
-    for command in ["fit t.csv --out g --report", "path t.csv --json --out"] {
-        for options in ["--search greedy --budget 40", "--lifetime 2"] {
-            place
-                .run(&format!("{command} g.html --target target --model grid --trees 5 {options} --quiet"))
-                .succeeded();
-            let page = place.read("g.html");
-            for part in ["The search for lifetimes", "by a Mondrian grid", "Residuals", "Which inputs matter", "R²"] {
-                assert!(page.contains(part), "{part} of {command} {options}");
-            }
-            assert_eq!(page.contains("there was no search"), options.contains("--lifetime"));
-        }
-    }
-    place.run("fit t.csv --target target --out m --report t.csv").refused(2, &["is also an input"]);
-}
-
-/// A page that is passed on does not tell where files are kept.
-#[test]
-fn reports_hold_no_absolute_path() {
-    let place = Place::new();
-    let table = place.write("t.csv", table(60));
-    let report = place.path("r.html");
-    let arguments =
-        ["path", table.to_str().unwrap(), "--target", "target", "--model", "forest", "--trees", "3", "--quiet"];
-    let output = place.command(arguments).arg("--out").arg(&report).output().unwrap();
-    assert!(output.status.success());
-    let page = place.read("r.html");
-    let folder = place.path("");
-    assert!(page.contains("t.csv") && !page.contains(folder.to_str().unwrap().trim_end_matches('/')), "only names");
-}
-
-/// Three ways to a curve at every cut agree; a curve at some lifetimes lies on it; each says which it is.
-#[test]
-fn the_method_of_a_kernel_path_is_chosen_as_asked() {
-    let place = Place::new();
-    place.write("t.csv", table(80));
-    let path = "path t.csv --target target --model kernel --trees 6 --lifetime 1 --out r.html --json --quiet";
-    let curve = |method: &str| place.run(&format!("{path} --method {method}")).succeeded().json();
-    let numbers = |told: &serde_json::Value, name: &str| -> Vec<f64> {
-        told[name].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-    };
-    let exact = curve("auto");
-    assert_eq!(exact["exact"], true);
-    let (lifetimes, losses) = (numbers(&exact, "lifetimes"), numbers(&exact, "validation"));
-    for method in ["addition", "cholesky"] {
-        let other = curve(method);
-        assert_eq!(numbers(&other, "lifetimes"), lifetimes, "{method}");
-        let worst = numbers(&other, "validation").iter().zip(&losses).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        assert!(worst < 1e-8, "{method}: {worst}");
-    }
-    let some = curve("cg");
-    assert_eq!(some["exact"], false);
-    assert!(place.read("r.html").contains("One fit, viewed at"));
-    for (lifetime, loss) in numbers(&some, "lifetimes").iter().zip(numbers(&some, "validation")) {
-        let at = lifetimes.partition_point(|l| l <= lifetime) - 1;
-        assert!((loss - losses[at]).abs() < 1e-6, "{lifetime}: {loss} {}", losses[at]);
-    }
-    // What does not fit is computed by conjugate gradients unasked, and refused where a method is named.
-    let large = "path t.csv --target target --model kernel --trees 60 --lifetime inf --out r.html --json --quiet";
-    let small = format!("{large} --max-memory 20MB");
-    assert_eq!(place.run(&small).succeeded().json()["exact"], false);
-    place.run(&format!("{small} --method cholesky")).refused(2, &["bytes of the path's matrices"]);
-    place
-        .run("path t.csv --target target --model forest --method cg")
-        .refused(2, &["--method is for --model kernel", "forest"]);
 }
 
 /// More rows than the budget holds: one line, status 2 and no file.

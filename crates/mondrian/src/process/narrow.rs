@@ -85,15 +85,15 @@ impl NarrowCell {
         self.sum_lengths();
     }
 
-    /// Makes it the cell with these bounds and this clock.
+    /// Makes it the cell with these bounds and this clock; [`NarrowCell::sum_lengths`] must follow.
     #[inline(always)]
     pub(crate) fn set_to(&mut self, bounds: &NarrowBounds, clock: Clock) {
         (self.bounds, self.clock) = (*bounds, clock);
-        self.sum_lengths();
     }
 
+    /// Finds the lengths of all sides from the bounds, and their sums.
     #[inline(always)]
-    fn sum_lengths(&mut self) {
+    pub(crate) fn sum_lengths(&mut self) {
         for dim in 0..FAN {
             let (lower, upper) = self.bounds.interval(dim);
             self.sums[FAN + dim] = whole(lower, upper);

@@ -9,6 +9,14 @@
     expect(unsafe_code, reason = "there is no safe prefetch function; it reads nothing and cannot fail")
 )]
 
+/// Prefetches up to 16 numbers that start at an index. They may begin anywhere in a cache line, so the last one is prefetched too.
+#[inline]
+pub(crate) fn prefetch_row(numbers: &[f64], start: usize, n: usize) {
+    for at in [0, 8, n.clamp(1, 16) - 1] {
+        prefetch(numbers, start + at);
+    }
+}
+
 /// Prefetches an item; the first one if the index is out of range.
 #[inline]
 pub(crate) fn prefetch<T>(items: &[T], at: usize) {

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use hashbrown::HashTable;
 
 use crate::points::first_not_finite;
-use crate::simd::prefetch::prefetch;
+use crate::simd::prefetch::prefetch_row;
 use crate::tree::Child;
 use crate::tree::repeats::{hash, repeats};
 use crate::{Error, Result};
@@ -71,8 +71,7 @@ impl PointStore {
     #[inline]
     pub(crate) fn prefetch(&self, cell: Child) {
         let start = cell.single_or(0) as usize * self.n_dims;
-        prefetch(&self.coordinates, start);
-        prefetch(&self.coordinates, start + 8);
+        prefetch_row(&self.coordinates, start, self.n_dims);
     }
 
     /// All coordinates, row-major by slot.

@@ -38,10 +38,11 @@ use crate::forest::retention::{Rule, first_rows, refuse_weights};
 use crate::forest::{Forest, LifetimeChoice};
 use crate::progress::{FitOptions, Progress};
 use crate::select::split::gather;
+use crate::simd::prefetch::prefetch;
 use crate::{Error, Lifetime, Points, Result};
 use gamma::FromSample;
 pub(in crate::forest) use masks::{PointClasses, check_labels};
-use predict::{ClassModel, Rows};
+use predict::{ClassModel, Rows, Sums};
 
 /// Trees with their points' classes: what views and clones of a model share.
 #[derive(Debug, Clone)]
@@ -308,13 +309,35 @@ fn rows_per_chunk(n_rows: usize, numbers_per_row: usize) -> usize {
     n_rows.div_ceil(8).clamp(64, 4096).min(fits.max(64))
 }
 
+/// By row, lifetime and class.
+struct SumsOfRows<'a> {
+    n_classes: usize,
+    n_lifetimes: usize,
+    sums: &'a mut [f64],
+}
+
+#[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+impl Sums for SumsOfRows<'_> {
+    #[inline(always)]
+    fn add(&mut self, row: usize, number: usize, weight: f64, distribution: &[f64]) {
+        let sum = &mut self.sums[(row * self.n_lifetimes + number) * self.n_classes..][..self.n_classes];
+        sum.iter_mut().zip(distribution).for_each(|(s, p)| *s += weight * p);
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, row: usize) {
+        // Of few classes all, of many the first: hardware asks for what follows.
+        let start = row * self.n_lifetimes * self.n_classes;
+        for at in [0, 8, 16, 24] {
+            prefetch(self.sums, start + at);
+        }
+    }
+}
+
 /// The mean over trees, taken in tree order, of each row's distribution at each lifetime: row, lifetime, class.
 fn sum_over_trees(model: &ClassModel<'_>, rows: &Rows, lifetimes: &[f64], sums: &mut [f64]) {
     let (n_classes, n_lifetimes) = (model.classes.n_classes(), lifetimes.len());
-    model.predict(rows, lifetimes, |row, number, weight, distribution| {
-        let sum = &mut sums[(row * n_lifetimes + number) * n_classes..][..n_classes];
-        sum.iter_mut().zip(distribution).for_each(|(s, p)| *s += weight * p);
-    });
+    model.predict(rows, lifetimes, &mut SumsOfRows { n_classes, n_lifetimes, sums });
     let scale = 1.0 / model.forest.n_trees() as f64;
     sums.iter_mut().for_each(|s| *s *= scale);
 }

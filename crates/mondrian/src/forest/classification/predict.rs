@@ -41,16 +41,37 @@ impl Rows {
     }
 }
 
+/// Where the distributions of rows are added up.
+pub(crate) trait Sums {
+    /// Adds a distribution, times a weight, to a row's at the lifetime of a number.
+    fn add(&mut self, row: usize, number: usize, weight: f64, distribution: &[f64]);
+
+    /// Asks for the memory of a row's sums.
+    fn prefetch(&self, row: usize);
+}
+
+impl<T: Sums> Sums for &mut T {
+    #[inline(always)]
+    fn add(&mut self, row: usize, number: usize, weight: f64, distribution: &[f64]) {
+        (**self).add(row, number, weight, distribution);
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, row: usize) {
+        (**self).prefetch(row);
+    }
+}
+
 impl ClassModel<'_> {
     /// Computes the distributions of rows in each tree in turn, for ascending lifetimes, none above the domain's;
-    /// `add(row, number of the lifetime, weight, distribution)` receives what to sum up.
-    pub(crate) fn predict(&self, rows: &Rows, lifetimes: &[f64], mut add: impl FnMut(usize, usize, f64, &[f64])) {
+    /// `sums` receives what to sum up.
+    pub(crate) fn predict(&self, rows: &Rows, lifetimes: &[f64], sums: &mut impl Sums) {
         let Some(&lifetime) = lifetimes.last() else { return };
         let (domain, store) = (self.forest.domain(), self.forest.store());
         let coded = CodedRows::new(domain, &rows.inside);
         for (tree, masks) in self.forest.trees() {
             let traversal = Traversal { tree, domain, store, rows: &coded, lifetime, draws_cuts: true };
-            let mut predictor = Predictor::new(*self, (tree, masks), (rows, &coded), lifetimes, &mut add);
+            let mut predictor = Predictor::new(*self, (tree, masks), (rows, &coded), lifetimes, &mut *sums);
             let root = BlockState { child: tree.root(), cut_by: None, birth: 0.0, parent: SLOTS as u32 };
             for (group, are_outside) in rows.groups.iter().zip([false, true]) {
                 if group.is_empty() {
@@ -97,7 +118,7 @@ struct Predictor<'a, F> {
     counts: Option<Vec<u32>>,
     root_classes: Vec<u64>,
     out: Vec<f64>,
-    add: F,
+    sums: F,
 }
 
 /// Distributions of one block as a leaf at the lifetimes from number `first` on, as far as `known`.
@@ -110,13 +131,13 @@ struct LeafCache {
     todo: Vec<Child>,
 }
 
-impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
+impl<'a, F: Sums> Predictor<'a, F> {
     fn new(
         model: ClassModel<'a>,
         (tree, masks): (&'a Tree, &'a ClassMasks),
         (rows, coded): (&'a Rows, &'a CodedRows<'a>),
         lifetimes: &'a [f64],
-        add: F,
+        sums: F,
     ) -> Self {
         let (n_classes, n_words) = (model.classes.n_classes(), model.classes.n_words());
         let mut root_classes = vec![0; n_words];
@@ -143,7 +164,7 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
             leaf,
             root_classes,
             out: vec![0.0; n_classes],
-            add,
+            sums,
         }
     }
 
@@ -179,7 +200,7 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
         exit_into(classes, discount(self.model.gamma, exit - block.birth), parent, &mut self.out);
         let weight = arrives * survival(rate, exit - block.birth);
         for number in seen..self.lifetimes.len() {
-            (self.add)(row as usize, number, weight, &self.out);
+            self.sums.add(row as usize, number, weight, &self.out);
         }
         self.add_leaving(row, seen..self.lifetimes.len(), arrives, rate, exit, block);
     }
@@ -190,7 +211,7 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
         self.compute_leaf(number, block);
         let leaf = &self.leaf.distributions[(number - self.leaf.first) * n_classes..][..n_classes];
         let until = self.lifetimes[number];
-        (self.add)(row as usize, number, arrives * survival(rate, until - block.birth), leaf);
+        self.sums.add(row as usize, number, arrives * survival(rate, until - block.birth), leaf);
         self.add_leaving(row, number..number + 1, arrives, rate, until, block);
     }
 
@@ -213,8 +234,8 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
         let parent = &self.above[block.parent as usize * n_classes..][..n_classes];
         exit_into(block.classes(self.masks, &self.root_classes), 0.0, parent, &mut self.out);
         for number in numbers {
-            (self.add)(row as usize, number, arrives * to_parent, parent);
-            (self.add)(row as usize, number, arrives * to_classes, &self.out);
+            self.sums.add(row as usize, number, arrives * to_parent, parent);
+            self.sums.add(row as usize, number, arrives * to_classes, &self.out);
         }
     }
 
@@ -266,7 +287,7 @@ impl<'a, F: FnMut(usize, usize, f64, &[f64])> Predictor<'a, F> {
     }
 }
 
-impl<F: FnMut(usize, usize, f64, &[f64])> Visitor for Predictor<'_, F> {
+impl<F: Sums> Visitor for Predictor<'_, F> {
     type State = BlockState;
 
     fn exits(&self, _: BlockState) -> Exits {
@@ -307,7 +328,7 @@ impl<F: FnMut(usize, usize, f64, &[f64])> Visitor for Predictor<'_, F> {
             let n_classes = self.out.len();
             for row in rows {
                 for number in 0..self.lifetimes.len() {
-                    (self.add)(*row as usize, number, 1.0, &self.above[..n_classes]);
+                    self.sums.add(*row as usize, number, 1.0, &self.above[..n_classes]);
                 }
             }
             return;
@@ -324,7 +345,7 @@ impl<F: FnMut(usize, usize, f64, &[f64])> Visitor for Predictor<'_, F> {
         exit_into(classes, discount(self.model.gamma, exit.time - block.birth), parent, &mut self.out);
         for row in rows {
             for number in seen..self.lifetimes.len() {
-                (self.add)(*row as usize, number, 1.0, &self.out);
+                self.sums.add(*row as usize, number, 1.0, &self.out);
             }
         }
     }
@@ -354,7 +375,8 @@ impl<F: FnMut(usize, usize, f64, &[f64])> Visitor for Predictor<'_, F> {
     }
 
     #[inline]
-    fn put_aside(&mut self, block: BlockState, slot: usize) -> BlockState {
+    fn put_aside(&mut self, rows: &[u32], block: BlockState, slot: usize) -> BlockState {
+        self.sums.prefetch(rows[0] as usize);
         let n_classes = self.out.len();
         let from = block.parent as usize * n_classes;
         self.above.copy_within(from..from + n_classes, slot * n_classes);

@@ -10,8 +10,8 @@
 
 use crate::Lifetime;
 use crate::forest::Forest;
-use crate::forest::density::polya::{Split, shares};
-use crate::process::BuiltInMeasure;
+use crate::forest::density::polya::{CutOff, Split, share, shares};
+use crate::process::{BuiltInMeasure, Side};
 use crate::tree::{self, Child, CodedRows, Exit, Exits, PointStore, Traversal, Visitor};
 
 /// Places of points in their order: `start..end` are in a cell, `start..middle` of them below its cut.
@@ -31,6 +31,14 @@ pub(crate) trait Follower {
 
     /// A cut of a cell that holds points and training rows: the values of both sides.
     fn split(&mut self, split: &Split, range: SplitRange, value: Self::Value) -> [Self::Value; 2];
+
+    /// As [`Follower::split`] where all rows are on one side, if nothing else matters about it: the values of the side that
+    /// has the rows and of the other.
+    #[inline(always)]
+    fn cut_off(&mut self, cut: CutOff, value: Self::Value) -> Option<[Self::Value; 2]> {
+        let _ = (cut, value);
+        None
+    }
 
     /// The points of a cell that is not cut any more, or that no training rows are in.
     fn rest(&mut self, value: Self::Value, points: &[u32]);
@@ -104,7 +112,21 @@ impl<F: Follower> Visitor for DensityVisitor<'_, F> {
         let share = shares(self.measure, cut.dim as usize, interval);
         let range = SplitRange { start, middle: start + split.n_below as u32, end: start + split.rows.len() as u32 };
         let split = Split { time: cut.time, depth, rows: split.counts, share };
-        self.follower.split(&split, range, value).map(|value| Level { value, depth: depth + 1 })
+        let [below, above] = self.follower.split(&split, range, value);
+        [Level { value: below, depth: depth + 1 }, Level { value: above, depth: depth + 1 }]
+    }
+
+    #[inline(always)]
+    fn cut_off(&mut self, split: &tree::Split<'_>, full: Side, level: Self::State) -> [Self::State; 2] {
+        let (cut, Level { value, depth }) = (&split.cut, level);
+        let interval = (split.interval.0, cut.location, split.interval.1);
+        let share = share(self.measure, cut.dim as usize, interval, full);
+        let rows = split.counts[0] + split.counts[1];
+        let Some([stays, leaves]) = self.follower.cut_off(CutOff { depth, rows, share }, value) else {
+            let states = self.cut(split, level);
+            return [states[full.index()], states[full.other().index()]];
+        };
+        [Level { value: stays, depth: depth + 1 }, Level { value: leaves, depth: depth + 1 }]
     }
 
     #[inline]

@@ -1,11 +1,13 @@
 //! Log densities of many rows at once: the forest's average, tree by tree.
 
+#![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+
 use crate::parallel::prelude::*;
 
 use crate::Lifetime;
 use crate::forest::Forest;
 use crate::forest::density::descent::{Descent, Follower, SplitRange};
-use crate::forest::density::polya::{Polya, Split};
+use crate::forest::density::polya::{CutOff, Polya, Split};
 use crate::forest::density::wide::Wide;
 
 /// Rows evaluated at once: the more, the fewer nodes a row has to itself. Their values in all trees are held.
@@ -32,11 +34,20 @@ impl Follower for Values<'_> {
 
     #[inline]
     fn split(&mut self, split: &Split, _: SplitRange, value: Wide) -> [Wide; 2] {
-        let growth = match self.counting {
+        let [below, above] = match self.counting {
             Counting::Present => self.polya.growth(split),
             Counting::LeftOut => self.polya.growth_without_one(split),
         };
-        growth.map(|factor| value.times(factor))
+        [value.times(below), value.times(above)]
+    }
+
+    #[inline(always)]
+    fn cut_off(&mut self, cut: CutOff, value: Wide) -> Option<[Wide; 2]> {
+        let [stays, leaves] = match self.counting {
+            Counting::Present => self.polya.growth_of_cut_off(cut),
+            Counting::LeftOut => return None,
+        };
+        Some([value.times(stays), value.times(leaves)])
     }
 
     #[inline]

@@ -13,7 +13,9 @@
 //! the factor is 1 however it is cut, so empty regions are never instantiated. And if one of the rows of side 1 is left
 //! out, n₁ and n become n₁ − 1 and n − 1 at every cut above it: all rows of a cell share one leave-one-out product.
 
-use crate::process::{BuiltInMeasure, Measure};
+use std::hint::select_unpredictable;
+
+use crate::process::{BuiltInMeasure, Measure, Side};
 
 /// A cut as a density sees it.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +30,17 @@ pub(crate) struct Split {
     pub(crate) share: [f64; 2],
 }
 
+/// A cut with all rows of the cell on one side.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CutOff {
+    /// Cuts above this one.
+    pub(crate) depth: usize,
+    /// Rows of the cell.
+    pub(crate) rows: u32,
+    /// Share of the cell's volume on the side that has them.
+    pub(crate) share: f64,
+}
+
 /// The prior of all masses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Polya {
@@ -37,14 +50,14 @@ pub(crate) struct Polya {
 impl Polya {
     /// γ (d+1)²: the rows that the prior is worth.
     #[inline]
-    fn strength(self, split: &Split) -> f64 {
-        let level = (split.depth + 1) as f64;
+    fn strength(self, depth: usize) -> f64 {
+        let level = (depth + 1) as f64;
         self.gamma * level * level
     }
 
     /// The expected shares of the cell's mass that its sides get.
     pub(crate) fn masses(self, split: &Split) -> [f64; 2] {
-        let strength = self.strength(split);
+        let strength = self.strength(split.depth);
         let total = strength + n_rows(split);
         [0, 1].map(|side| (strength * split.share[side] + f64::from(split.rows[side])) / total)
     }
@@ -52,15 +65,24 @@ impl Polya {
     /// What the cut multiplies the density with on each side.
     #[inline]
     pub(crate) fn growth(self, split: &Split) -> [f64; 2] {
-        let strength = self.strength(split);
+        let strength = self.strength(split.depth);
         let total = strength + n_rows(split);
-        [0, 1].map(|side| (strength + crowding(split.rows[side], split.share[side])) / total)
+        let of_side = |side: usize| (strength + crowding(split.rows[side], split.share[side])) / total;
+        [of_side(0), of_side(1)]
+    }
+
+    /// [`Polya::growth`] of the side that has the rows, and of the other.
+    #[inline]
+    pub(crate) fn growth_of_cut_off(self, CutOff { depth, rows, share }: CutOff) -> [f64; 2] {
+        let strength = self.strength(depth);
+        let total = strength + f64::from(rows);
+        [(strength + crowding(rows, share)) / total, strength / total]
     }
 
     /// The same without one of the rows of that side; 1 for a side that has none to leave out.
     #[inline]
     pub(crate) fn growth_without_one(self, split: &Split) -> [f64; 2] {
-        let strength = self.strength(split);
+        let strength = self.strength(split.depth);
         // In this order: a cell of one row then gives exactly 1.
         let total = strength + (n_rows(split) - 1.0);
         [0, 1].map(|side| match split.rows[side] {
@@ -81,19 +103,35 @@ fn crowding(rows: u32, share: f64) -> f64 {
 }
 
 /// The shares of the volume on both sides of a cut, given the cell's interval along its dimension.
+#[inline]
+pub(crate) fn shares(measure: &BuiltInMeasure, dim: usize, interval: (f64, f64, f64)) -> [f64; 2] {
+    let (lower, cut, upper) = proportional(measure, dim, interval);
+    [(cut - lower) / (upper - lower), (upper - cut) / (upper - lower)]
+}
+
+/// The share on one side.
+#[inline]
+pub(crate) fn share(measure: &BuiltInMeasure, dim: usize, interval: (f64, f64, f64), side: Side) -> f64 {
+    let (lower, cut, upper) = proportional(measure, dim, interval);
+    // Which side it is cannot be predicted.
+    select_unpredictable(side == Side::Below, cut - lower, upper - cut) / (upper - lower)
+}
+
+/// An interval and a cut of it in coordinates whose differences are proportional to volumes.
 ///
 /// Volumes are in raw units. A weight scales numerator and denominator alike; a quantile measure does not, so there the
 /// three places are looked up.
 #[inline]
-pub(crate) fn shares(measure: &BuiltInMeasure, dim: usize, (lower, cut, upper): (f64, f64, f64)) -> [f64; 2] {
+fn proportional(measure: &BuiltInMeasure, dim: usize, interval: (f64, f64, f64)) -> (f64, f64, f64) {
     if let BuiltInMeasure::Quantile(_) = measure {
+        let (lower, cut, upper) = interval;
         let (a, c, b) = (measure.place(dim, lower), measure.place(dim, cut), measure.place(dim, upper));
         // Where rounding makes two places equal, the measure coordinates still distinguish them.
         if a < c && c < b {
-            return [(c - a) / (b - a), (b - c) / (b - a)];
+            return (a, c, b);
         }
     }
-    [(cut - lower) / (upper - lower), (upper - cut) / (upper - lower)]
+    interval
 }
 
 #[cfg(test)]
@@ -113,6 +151,28 @@ mod tests {
         }
         let fewer = Split { rows: [4, 2], ..split };
         assert_eq!(polya.growth_without_one(&split)[0], polya.growth(&fewer)[0]);
+    }
+
+    #[test]
+    fn a_cut_off_has_the_bits_of_a_split() {
+        let draw = |i: u64| crate::process::NodeKey::root(9, i).draw(0);
+        for i in 0..10_000 {
+            let (lower, upper) = (draw(3 * i).uniform() - 0.5, draw(3 * i).second_uniform() + 0.6);
+            let cut = lower + draw(3 * i + 1).uniform() * (upper - lower);
+            let (rows, depth) = ((draw(3 * i + 2).exponential() * 40.0) as u32, (i % 90) as usize);
+            let polya = Polya { gamma: draw(3 * i + 1).exponential() };
+            let interval = (lower, cut, upper);
+            let both = shares(&BuiltInMeasure::Uniform, 0, interval);
+            for full in Side::BOTH {
+                let share = share(&BuiltInMeasure::Uniform, 0, interval, full);
+                let mut counts = [0; 2];
+                counts[full.index()] = rows;
+                let growth = polya.growth(&Split { time: 0.0, depth, rows: counts, share: both });
+                let found = polya.growth_of_cut_off(CutOff { depth, rows, share });
+                let expected = [growth[full.index()], growth[full.other().index()]];
+                assert_eq!(found.map(f64::to_bits), expected.map(f64::to_bits));
+            }
+        }
     }
 
     #[test]

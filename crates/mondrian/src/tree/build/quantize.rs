@@ -9,6 +9,7 @@
 
 use crate::process::NarrowCell;
 use crate::simd::partition::{Column, partition, partition_by_codes, partition_stable};
+use crate::simd::prefetch::prefetch_row;
 use crate::tree::{Domain, PointStore};
 
 /// The codes of all points of a store, for trees on one domain.
@@ -179,6 +180,12 @@ impl<'a> CodedRows<'a> {
     #[inline]
     pub(crate) fn row(&self, row: u32) -> &'a [f64] {
         &self.rows[row as usize * self.n_dims..][..self.n_dims]
+    }
+
+    /// Asks for the memory of a row.
+    #[inline]
+    pub(crate) fn prefetch(&self, row: u32) {
+        prefetch_row(self.rows, row as usize * self.n_dims, self.n_dims);
     }
 
     /// Whether a row lies below a cut.

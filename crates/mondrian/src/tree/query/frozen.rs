@@ -63,16 +63,14 @@ impl<S: Copy> Resumed<S> {
             let mut counts = [0; 2];
             counts[side.index()] = self.count;
             let split = Split { cut, node: None, rows: &order[start..end], n_below, start, counts, interval };
-            let states = visitor.cut(&split, self.state);
-            let middle = start + n_below;
-            let left = match side {
-                Side::Below => middle..std::mem::replace(&mut self.end, middle),
-                Side::Above => std::mem::replace(&mut self.start, middle)..middle,
-            };
+            let [stays, leaves] = visitor.cut_off(&split, side, self.state);
+            // By places in an array: which side it is cannot be predicted, so a branch would cost more.
+            let (ends, at) = ([start, start + n_below, end], side.index());
+            let left = ends[1 - at]..ends[2 - at];
             if !left.is_empty() {
-                visitor.leave(&order[left], exit, states[side.other().index()]);
+                visitor.leave(&order[left], exit, leaves);
             }
-            self.state = states[side.index()];
+            (self.start, self.end, self.state) = (ends[at], ends[at + 1], stays);
             return side;
         }
         let order = &mut order[start..end];
@@ -94,12 +92,23 @@ impl<S: Copy> Resumed<S> {
     }
 }
 
+/// What a cell follows that is put aside.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Target<'a, 'c> {
+    /// A training point, whose memory was asked for.
+    Point(&'a [f64]),
+    /// A corner of the cell that a chain ends in.
+    Corner(&'c [f64]),
+}
+
 /// Cells that wait for their cuts to be drawn together.
 #[derive(Debug)]
-pub(crate) struct Waiting<S> {
+pub(crate) struct Waiting<'a, S> {
     resumed: Vec<(usize, Resumed<S>)>,
     /// Slots of no cell.
     free: Vec<usize>,
+    /// Slots of cells from which no cut was drawn yet, with the points that are still to be read.
+    new: Vec<(usize, Option<&'a [f64]>)>,
     /// By slot: the cells, and what they follow.
     cells: Vec<NarrowCell>,
     targets: Vec<[f64; NarrowCell::MOST_DIMS]>,
@@ -107,11 +116,12 @@ pub(crate) struct Waiting<S> {
     scratch: Vec<u32>,
 }
 
-impl<S: Copy> Waiting<S> {
+impl<'a, S: Copy> Waiting<'a, S> {
     pub(crate) fn new() -> Self {
         Self {
             resumed: Vec::with_capacity(SLOTS),
             free: (0..SLOTS).collect(),
+            new: Vec::with_capacity(SLOTS),
             cells: vec![NarrowCell::default(); SLOTS],
             targets: vec![[0.0; NarrowCell::MOST_DIMS]; SLOTS],
             cuts: Cuts::default(),
@@ -123,7 +133,7 @@ impl<S: Copy> Waiting<S> {
         self.free.is_empty()
     }
 
-    /// Puts a cell aside, with its rows and what it follows.
+    /// Puts a cell aside, with its rows and what it follows. A point is read later, when its memory has come.
     ///
     /// # Panics
     /// If it [is full](Waiting::is_full).
@@ -132,15 +142,33 @@ impl<S: Copy> Waiting<S> {
         &mut self,
         bounds: &NarrowBounds,
         clock: Clock,
-        mut resumed: Resumed<S>,
-        target: &[f64],
+        (mut resumed, rows): (Resumed<S>, &[u32]),
+        target: Target<'a, '_>,
         visitor: &mut V,
     ) {
         let slot = self.free.pop().expect("a full set is drawn from before more is put");
         self.cells[slot].set_to(bounds, clock);
-        self.targets[slot][..target.len()].copy_from_slice(target);
-        resumed.state = visitor.put_aside(resumed.state, slot);
+        let point = match target {
+            Target::Point(point) => Some(point),
+            Target::Corner(corner) => {
+                self.targets[slot][..corner.len()].copy_from_slice(corner);
+                None
+            }
+        };
+        self.new.push((slot, point));
+        resumed.state = visitor.put_aside(rows, resumed.state, slot);
         self.resumed.push((slot, resumed));
+    }
+
+    /// Completes the cells that were put aside.
+    #[inline(always)]
+    fn complete_new(&mut self) {
+        for (slot, point) in self.new.drain(..) {
+            self.cells[slot].sum_lengths();
+            if let Some(point) = point {
+                self.targets[slot][..point.len()].copy_from_slice(point);
+            }
+        }
     }
 
     /// Draws cuts until fewer cells are left than are drawn from at a time, or none.
@@ -155,6 +183,7 @@ impl<S: Copy> Waiting<S> {
         vectorise(
             #[inline(always)]
             || {
+                self.complete_new();
                 while self.resumed.len() >= if all { 1 } else { ABREAST } {
                     let n = self.resumed.len().min(ABREAST);
                     for at in 0..n {

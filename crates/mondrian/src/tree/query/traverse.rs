@@ -10,10 +10,12 @@
 //! times, and of no other cell in between, except of cells whose cuts are drawn again: those
 //! [wait](Visitor::put_aside) for others.
 
+#![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+
 use crate::process::{Cell, Cut, NarrowCell, Side};
 use crate::simd::partition::partition;
 use crate::tree::arena::node::LinkKind;
-use crate::tree::query::frozen::{Drawn, Resumed, Waiting};
+use crate::tree::query::frozen::{Drawn, Resumed, Target, Waiting};
 use crate::tree::query::replay::Replay;
 use crate::tree::query::walk::Walk;
 use crate::tree::{ChainId, Child, CodedRows, Domain, Link, NodeId, PointStore, Tree};
@@ -73,6 +75,14 @@ pub(crate) trait Visitor {
     /// A cut; the states of both sides.
     fn cut(&mut self, split: &Split<'_>, state: Self::State) -> [Self::State; 2];
 
+    /// A cut with an empty side, for a visitor that [sees every cut](Visitor::SEES_EVERY_CUT): the states of the side that holds
+    /// training points, `full`, and of the other.
+    #[inline(always)]
+    fn cut_off(&mut self, split: &Split<'_>, full: Side, state: Self::State) -> [Self::State; 2] {
+        let states = self.cut(split, state);
+        [states[full.index()], states[full.other().index()]]
+    }
+
     /// Rows enter a side of a cut that separates training points; the state that they go on with.
     ///
     /// The side above is entered when the rows below have come to their ends, so that what is read of it follows in memory what was
@@ -92,10 +102,10 @@ pub(crate) trait Visitor {
     /// Whether the cuts of the frozen cell of a point are drawn.
     fn resumes(&self, point: u32) -> bool;
 
-    /// A cell waits for its cuts to be drawn while others are visited; the state that it waits with. No other cell with
-    /// the same `slot`, which is below [`SLOTS`](crate::tree::query::frozen::SLOTS), waits meanwhile.
-    fn put_aside(&mut self, state: Self::State, slot: usize) -> Self::State {
-        let _ = slot;
+    /// A cell with these rows waits for its cuts to be drawn while others are visited; the state that it waits with. No
+    /// other cell with the same `slot`, which is below [`SLOTS`](crate::tree::query::frozen::SLOTS), waits meanwhile.
+    fn put_aside(&mut self, rows: &[u32], state: Self::State, slot: usize) -> Self::State {
+        let _ = (rows, slot);
         state
     }
 }
@@ -147,14 +157,14 @@ struct Descent<'a, 'v, V: Visitor> {
     on: Traversal<'a>,
     walk: Walk,
     /// Cells whose cuts are drawn together, where the walk allows it.
-    waiting: Option<Waiting<V::State>>,
+    waiting: Option<Waiting<'a, V::State>>,
     order: &'v mut [u32],
     scratch: Vec<u32>,
     tasks: Vec<Task<V::State>>,
     visitor: &'v mut V,
 }
 
-impl<V: Visitor> Descent<'_, '_, V> {
+impl<'a, V: Visitor> Descent<'a, '_, V> {
     fn run(&mut self, root: V::State) {
         self.descend(self.on.tree.root, (0, self.order.len()), root);
         while let Some(task) = self.tasks.pop() {
@@ -182,6 +192,8 @@ impl<V: Visitor> Descent<'_, '_, V> {
                 _ => return self.stop(link, (start, end), state),
             };
             let node = tree.node(id);
+            tree.prefetch_chain(node.below);
+            tree.prefetch(node.above);
             if node.time > self.on.lifetime {
                 return self.visitor.land(&self.order[start..end], Child::of(link), state);
             }
@@ -193,19 +205,18 @@ impl<V: Visitor> Descent<'_, '_, V> {
                 _ => self.on.rows.part(order, &mut self.scratch, dim, location, V::KEEPS_ORDER),
             };
             let middle = start + n_below;
-            let separates = node.separates();
-            let mut states = [state; 2];
-            if V::SEES_EVERY_CUT || separates {
-                let (counts, interval) = if V::SEES_EVERY_CUT {
-                    (tree.arena.counts(node, self.on.store), self.walk.interval(dim))
-                } else {
-                    ([0; 2], (0.0, 0.0))
-                };
-                let (node, cut, rows) = (Some(id), node.cut(), &self.order[start..end]);
-                states = self.visitor.cut(&Split { cut, node, rows, n_below, start, counts, interval }, state);
-            }
+            let (separates, cut) = (node.separates(), node.cut());
             let mut side = if middle == start { Side::Above } else { Side::Below };
+            let (counts, interval) = if V::SEES_EVERY_CUT {
+                (tree.arena.counts(node, self.on.store), self.walk.interval(dim))
+            } else {
+                ([0; 2], (0.0, 0.0))
+            };
+            let rows = &self.order[start..end];
+            let split = Split { cut, node: Some(id), rows, n_below, start, counts, interval };
             if separates {
+                let states = self.visitor.cut(&split, state);
+                state = states[side.index()];
                 if middle != start && middle != end {
                     let (link, depth) = (node.above, self.walk.depth());
                     self.tasks.push(Task { node: id, link, start: middle, end, depth, state: states[1] });
@@ -213,21 +224,20 @@ impl<V: Visitor> Descent<'_, '_, V> {
                 }
             } else {
                 side = node.full_side();
-                let (stay, leave) = match side {
-                    Side::Below => ((start, middle), (middle, end)),
-                    Side::Above => ((middle, end), (start, middle)),
-                };
-                if leave.0 < leave.1 {
+                let states = if V::SEES_EVERY_CUT { self.visitor.cut_off(&split, side, state) } else { [state; 2] };
+                // By places in an array: which side it is cannot be predicted, so a branch would cost more.
+                let (ends, at) = ([start, middle, end], side.index());
+                let leave = ends[1 - at]..ends[2 - at];
+                if !leave.is_empty() {
                     let exit = Exit { time: node.time, parent: Child::of(link) };
-                    self.visitor.leave(&self.order[leave.0..leave.1], exit, states[side.other().index()]);
+                    self.visitor.leave(&self.order[leave], exit, states[1]);
                 }
-                (start, end) = stay;
+                (start, end, state) = (ends[at], ends[at + 1], states[0]);
                 if start == end {
                     return;
                 }
             }
             link = node.link(side);
-            state = states[side.index()];
             if separates {
                 state = self.visitor.enter(tree.end_of(link), state);
             }
@@ -243,8 +253,9 @@ impl<V: Visitor> Descent<'_, '_, V> {
         match link.kind() {
             LinkKind::Single(point) if self.on.draws_cuts && self.visitor.resumes(point) => {
                 let store = self.on.store;
+                store.prefetch(child);
                 let frozen = Resumed { child, count: store.multiplicity(point), is_point: true, start, end, state };
-                self.draw(frozen, store.point(point));
+                self.draw(frozen, Target::Point(store.point(point)));
             }
             // Only the root: the empty side of a node is left there.
             LinkKind::Empty => self.visitor.leave(&self.order[start..end], Exit { time: 0.0, parent: child }, state),
@@ -307,12 +318,12 @@ impl<V: Visitor> Descent<'_, '_, V> {
                 let mut corner = [0.0; NarrowCell::MOST_DIMS];
                 corner.copy_from_slice(walk.bounds().as_slices().0);
                 tree.arena.chains.move_corner(id, &mut corner);
-                self.draw(resumed, &corner);
+                self.draw(resumed, Target::Corner(&corner));
             }
             Walk::Wide(cell) => {
                 let mut corner = cell.upper().to_vec();
                 tree.arena.chains.move_corner(id, &mut corner);
-                self.draw(resumed, &corner);
+                self.draw(resumed, Target::Corner(&corner));
             }
             Walk::Unknown => {
                 let mut replay = Replay::on(self.on.domain.root_cell(tree.key()));
@@ -360,15 +371,18 @@ impl<V: Visitor> Descent<'_, '_, V> {
     }
 
     /// Draws the cuts of the current cell, which follow `target`, until no rows are left or the lifetime ends.
-    fn draw(&mut self, resumed: Resumed<V::State>, target: &[f64]) {
+    fn draw(&mut self, resumed: Resumed<V::State>, target: Target<'a, '_>) {
         if let (Walk::Narrow(walk), Some(waiting)) = (&mut self.walk, &mut self.waiting) {
             let clock = walk.clock(&self.on.tree.arena);
-            waiting.put(walk.bounds(), clock, resumed, target, self.visitor);
+            let rows = &self.order[resumed.start..resumed.end];
+            self.on.rows.prefetch(rows[0]);
+            waiting.put(walk.bounds(), clock, (resumed, rows), target, self.visitor);
             if waiting.is_full() {
                 self.draw_waiting(false);
             }
             return;
         }
+        let (Target::Point(target) | Target::Corner(target)) = target;
         let Walk::Wide(mut cell) = std::mem::replace(&mut self.walk, Walk::Unknown) else { return };
         let depth = cell.depth();
         self.draw_from(&mut cell, resumed, target);

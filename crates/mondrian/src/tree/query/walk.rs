@@ -197,6 +197,7 @@ mod tests {
                 if draw.second_uniform() > 0.5 {
                     let clock = walk.clock(&arena);
                     narrow.set_to(walk.bounds(), clock);
+                    narrow.sum_lengths();
                     let mut same = NarrowCell::default();
                     same.set(&cell);
                     assert_eq!(format!("{narrow:?}"), format!("{same:?}"));
