@@ -218,7 +218,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
     target_transform_ : {"sqrt", "log"} or None
         The transformation of the target.
     loo_score_ : float
-        R² by leave-one-out on all rows, or 8000 of them (2000 unless ``solver_`` is "exact"); NaN for the report's
+        R² by leave-one-out on all rows, or 20 000 of them (2000 unless ``solver_`` is "exact"); NaN for the report's
         kernel.
     loo_rmse_ : float or ndarray of shape (n_targets,)
         The root mean squared leave-one-out error on the same rows, in the target's units.
@@ -491,7 +491,7 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
         Regularization, tuned or given.
     {kernel_attributes}
     loo_score_ : float
-        The accuracy by leave-one-out on all rows, or 8000 of them (2000 unless ``solver_`` is "exact").
+        The accuracy by leave-one-out on all rows, or 20 000 of them (2000 unless ``solver_`` is "exact").
     loo_log_loss_ : float
         The log loss by leave-one-out on the same rows.
     solver_ : {"exact", "cg", "local", "mean"}

@@ -124,17 +124,22 @@ fn classify(name: &str, table: &Table, n_train: usize) -> Result<(), Box<dyn std
     let model = model?;
     let probabilities = model.predict_proba(Cells::row_major(&qx, table.n_columns)?)?;
     let (mut right, mut loss) = (0.0, 0.0);
+    // How far the probability of the predicted class is from how often it is right, in 15 bins.
+    let mut bins = [0.0; 15];
     for (row, y) in probabilities.chunks(labels.len()).zip(&qy) {
         let best = (0..row.len()).fold(0, |best, k| if row[k] > row[best] { k } else { best });
-        right += f64::from(u8::from(best == number(*y)));
+        let is_right = f64::from(u8::from(best == number(*y)));
+        right += is_right;
+        bins[((15.0 * row[best]) as usize).min(14)] += row[best] - is_right;
         loss -= row[number(*y)].ln();
     }
     let n = qy.len() as f64;
     let scores = model.leave_one_out();
     println!(
-        "{name}: test {:.4} / {:.4}, leave-one-out {:.4} / {:.4}, p {:.2}, alpha {:.2e}, tuning {tuned:.1} s, fit {wall:.1} s",
+        "{name}: test {:.4} / {:.4}, calibration error {:.4}, leave-one-out {:.4} / {:.4}, p {:.2}, alpha {:.2e}, tuning {tuned:.1} s, fit {wall:.1} s",
         right / n,
         loss / n,
+        bins.iter().map(|off: &f64| off.abs()).sum::<f64>() / n,
         scores.accuracy,
         scores.log_loss,
         model.exponent(),

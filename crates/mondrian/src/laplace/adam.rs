@@ -25,8 +25,25 @@ const EXPONENT_RANGE: (f64, f64) = (-1.5, 3.0);
 pub(crate) struct Schedule {
     pub(crate) steps: usize,
     pub(crate) rows: usize,
-    /// A factor on all rates.
-    pub(crate) pace: f64,
+    pub(crate) pace: Pace,
+}
+
+/// Factors on the rates of steps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    /// On logarithms.
+    pub(crate) logarithms: f64,
+    /// On R.
+    pub(crate) rotation: f64,
+    /// On logit(p/2).
+    pub(crate) exponent: f64,
+}
+
+impl Pace {
+    /// One factor on all of them.
+    pub(crate) const fn of_all(factor: f64) -> Self {
+        Self { logarithms: factor, rotation: factor, exponent: factor }
+    }
 }
 
 /// Rows of each step: keyed orders of all rows, one after the other, without replacement within an order.
@@ -111,14 +128,13 @@ impl Chain {
             self.first[at] = FIRST * self.first[at] + (1.0 - FIRST) * g;
             self.second[at] = SECOND * self.second[at] + (1.0 - SECOND) * square;
             let rate = if rotation.contains(&at) {
-                ROTATION_RATE
+                schedule.pace.rotation * ROTATION_RATE
             } else if at == layout.exponent_at() {
-                EXPONENT_RATE
+                schedule.pace.exponent * EXPONENT_RATE
             } else {
-                RATE
+                schedule.pace.logarithms * RATE
             };
-            self.theta[at] -=
-                schedule.pace * rate * decay * (self.first[at] / one) / ((self.second[at] / two).sqrt() + 1e-5);
+            self.theta[at] -= rate * decay * (self.first[at] / one) / ((self.second[at] / two).sqrt() + 1e-5);
         }
         let (exponent, alpha) = (layout.exponent_at(), layout.alpha_at());
         if layout.alpha.is_none() {

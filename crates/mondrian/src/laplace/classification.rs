@@ -18,7 +18,7 @@ use crate::process::NodeKey;
 use crate::progress::{FitOptions, Progress, Step};
 use crate::{Error, Result};
 
-/// What a fitted classifier is worth by leave-one-out on all rows, or a sample of 8000 (2000 without one factorisation).
+/// What a fitted classifier is worth by leave-one-out on all rows, or a sample of 20 000 (2000 without one factorisation).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LeaveOneOutClasses {
     /// The mean log loss.

@@ -30,6 +30,10 @@ pub enum Measure {
 
 /// More inputs than this enter once by default: neighbouring pixels need no second measure, and it would double the cost.
 pub const WIDE: usize = 64;
+/// Axes of wide tables count from their least value, which is often the most frequent one, as the background of images: then most
+/// coordinates are 0, and pairs of rows are compared in the others alone. Unless the median is further from it than so many
+/// deviations: single precision would lose digits.
+const NEAR_LEAST: f64 = 8.0;
 /// Ranks are kept at so many values at most, and are linear between them.
 const MOST_KNOTS: usize = 1000;
 /// F(x) counts this many mean absolute deviations or so from end to end.
@@ -180,7 +184,10 @@ impl Columns {
                 Units::Each => (deviation, standard),
                 Units::Common => common,
             };
-            let linear = |unit| Map::Linear { centre: mean, unit, fill: median };
+            let linear = |centre, unit| Map::Linear { centre, unit, fill: median };
+            let least = numbers.values[0];
+            let is_near = self.n_inputs > WIDE && median - least <= NEAR_LEAST * deviation;
+            let axis_centre = if is_near { least } else { mean };
             let knots = |image: fn(f64) -> f64| {
                 let images = numbers.ranks.iter().map(|rank| image(*rank)).collect();
                 Map::Knots { values: numbers.values.clone(), images, fill: median }
@@ -191,7 +198,7 @@ impl Columns {
                 self.spreads.push(spread);
             };
             if !is_ranked || matches!(measure, Measure::Uniform | Measure::Both) {
-                push(linear(unit), deviation / unit);
+                push(linear(axis_centre, unit), deviation / unit);
             }
             if is_ranked && matches!(measure, Measure::Quantile | Measure::Both) {
                 push(knots(|rank| RANK_SCALE * rank), 1.0);
@@ -202,7 +209,7 @@ impl Columns {
             let map = match measure {
                 Measure::Quantile if is_ranked => knots(|rank| 12.0_f64.sqrt() * (rank - 0.5)),
                 Measure::Normal if is_ranked => knots(normal::quantile),
-                _ => linear(metric_unit),
+                _ => linear(mean, metric_unit),
             };
             self.linear.push(Column { input, map });
         }

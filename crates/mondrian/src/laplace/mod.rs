@@ -39,6 +39,8 @@ pub(crate) mod tune;
 mod uncertainty;
 mod values;
 mod weights;
+mod wide;
+mod wide_singles;
 
 pub use crate::kernel::LaplaceKernel;
 pub use cells::Cells;

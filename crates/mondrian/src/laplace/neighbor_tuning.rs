@@ -7,7 +7,7 @@
 
 use crate::parallel::prelude::*;
 
-use crate::laplace::adam::{Chain, Schedule};
+use crate::laplace::adam::{Chain, Pace, Schedule};
 use crate::laplace::columns::Columned;
 use crate::laplace::local::{neighborhood, numbers_of, some_rows};
 use crate::laplace::objective::{Batch, LEAST_NOISE, Loss, best_temperature, means, metric_gradient, softmax};
@@ -124,7 +124,7 @@ impl<'a> NeighborTuning<'a> {
     /// [`Error::NotPositiveDefinite`] if α is too small, and what `told` says.
     pub(crate) fn run(&mut self, layout: &Layout, theta: Vec<f64>, told: Told<'_>) -> Result<Vec<f64>> {
         let n = self.pool.n_rows();
-        let schedule = Schedule { steps: self.schedule.steps, rows: self.schedule.rows, pace: 1.0 };
+        let schedule = Schedule { steps: self.schedule.steps, rows: self.schedule.rows, pace: Pace::of_all(1.0) };
         let key = NodeKey::root(self.schedule.seed, 0).fork(0x6E65_6967);
         let rows = some_rows(n, schedule.rows, key.fork(0));
         let (theta, tried) = self.begin(layout, theta, &rows)?;

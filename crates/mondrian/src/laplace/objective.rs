@@ -7,7 +7,7 @@
 //! G∘K∘q^{p/2−1}.
 
 use crate::laplace::Slope;
-use crate::laplace::columns::Columned;
+use crate::laplace::columns::{Columned, WIDE};
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::BlockStructure;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -15,6 +15,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 use crate::laplace::singles::Singles;
 use crate::laplace::tiles::{Pairs, Tiles};
 use crate::laplace::values::{Layout, Metric};
+use crate::laplace::wide_singles::WideSingles;
 use crate::linalg::{Into, Matrix, Real, Threads, each, factor_columns, gemm, inverse_blocks, mirror, product_lower};
 use crate::{Error, Result};
 
@@ -76,7 +77,9 @@ pub(crate) fn rough_slope(
 ) -> Result<Slope> {
     let largest = batch.weights.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     if batch.n_rows() >= BLOCKED && layout.values(theta).alpha / largest >= LEAST_NOISE {
-        match slope_in::<Singles>(layout, theta, batch, loss, threads) {
+        let is_wide = layout.n_linear > WIDE && layout.n_levels == 0;
+        let of_pairs = if is_wide { slope_in::<WideSingles> } else { slope_in::<Singles> };
+        match of_pairs(layout, theta, batch, loss, threads) {
             Err(Error::NotPositiveDefinite { .. }) => {}
             other => return other,
         }
@@ -224,19 +227,48 @@ pub(crate) fn metric_gradient<T: Real>(
     for (right, x) in right.chunks_exact_mut(n).zip(x.chunks_exact(n)) {
         right.iter_mut().zip(x).zip(&sums).for_each(|((r, x), sum)| *r = *sum * *x - *r);
     }
-    let mut middle = vec![T::near(0.0); d * d];
-    multiply(&mut middle, (d, d), &x, &right, true);
-    let middle = Matrix::from_fn(d, d, |i, j| middle[j * d + i].into());
-    let mut slopes = Matrix::zeros(metric.n_rows(), d);
-    gemm(-2.0 * p, metric, &middle, Into::Replace, slopes.view_mut(), Threads::ONE);
-    for (k, at) in layout.scales().enumerate() {
-        gradient[at] = slopes.column(k).iter().zip(metric.column(k)).map(|(s, a)| s * a).sum();
-    }
     let identity = metric.n_rows() - layout.free_rows();
     let scales: Vec<f64> = theta[layout.scales()].iter().map(|t| t.exp()).collect();
-    for (k, at) in layout.rotation().enumerate() {
-        gradient[at] = slopes[(identity + k / d, k % d)] * scales[k % d];
+    let slopes = free_slopes(metric, identity, &x, &right, n, -2.0 * p);
+    for (k, at) in layout.scales().enumerate() {
+        let free = slopes.column(k).iter().zip(&metric.column(k)[identity..]);
+        gradient[at] = free.map(|(s, a)| s * a).sum();
+        // A row of the diagonal has one number.
+        if identity > 0 {
+            let pairs = right[k * n..][..n].iter().zip(&x[k * n..][..n]);
+            let sum: f64 =
+                pairs.map(|(r, x)| std::convert::Into::<f64>::into(*r) * std::convert::Into::<f64>::into(*x)).sum();
+            gradient[at] -= 2.0 * p * metric[(k, k)] * metric[(k, k)] * sum;
+        }
     }
+    for (k, at) in layout.rotation().enumerate() {
+        gradient[at] = slopes[(k / d, k % d)] * scales[k % d];
+    }
+}
+
+/// `factor`·F·Xᵀ·`right` for the rows F of the metric below its diagonal.
+fn free_slopes<T: Real>(metric: &Matrix, diagonal: usize, x: &[T], right: &[T], n: usize, factor: f64) -> Matrix {
+    let (d, rank) = (metric.n_columns(), metric.n_rows() - diagonal);
+    let mut slopes = Matrix::zeros(rank, d);
+    if rank == 0 {
+        return slopes;
+    }
+    let free = Matrix::from_fn(rank, d, |i, j| metric[(diagonal + i, j)]);
+    if diagonal == 0 {
+        let mut middle = vec![T::near(0.0); d * d];
+        multiply(&mut middle, (d, d), x, right, true);
+        let middle = Matrix::from_fn(d, d, |i, j| middle[j * d + i].into());
+        gemm(factor, &free, &middle, Into::Replace, slopes.view_mut(), Threads::ONE);
+        return slopes;
+    }
+    // X·Fᵀ first, of few columns.
+    let turned: Vec<T> = (0..rank * d).map(|k| T::near(free[(k / d, k % d)])).collect();
+    let mut along = vec![T::near(0.0); n * rank];
+    multiply(&mut along, (n, rank), x, &turned, false);
+    let mut out = vec![T::near(0.0); rank * d];
+    multiply(&mut out, (rank, d), &along, right, true);
+    slopes.as_mut_slice().iter_mut().zip(&out).for_each(|(s, o)| *s = factor * std::convert::Into::<f64>::into(*o));
+    slopes
 }
 
 /// ½ ln of the weighted mean square, and ∂/∂R.

@@ -18,7 +18,7 @@ use crate::progress::{FitOptions, Progress, Step};
 use crate::ridge::by_column;
 use crate::{Error, Prediction, Result};
 
-/// What a fitted regression is worth by leave-one-out on all rows, or a sample of 8000 (2000 without one factorisation), in the
+/// What a fitted regression is worth by leave-one-out on all rows, or a sample of 20 000 (2000 without one factorisation), in the
 /// target's units.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LeaveOneOut {

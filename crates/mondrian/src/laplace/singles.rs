@@ -86,27 +86,38 @@ impl Pairs for Singles {
     }
 
     fn metric_weights(&self, h: &mut [f32], parts: &PairParts<f32>, threads: Threads) -> f64 {
-        let n = self.n_rows;
-        let size = (n * STRIP).max(1);
-        let mut sums = vec![[0.0; 2]; n.div_ceil(STRIP)];
-        let tasks = h.chunks_mut(size).zip(parts.squares.chunks(size)).zip(parts.powers.chunks(size));
-        let tasks = tasks.zip(&mut sums).enumerate().collect();
-        let exponent = 0.5 * self.shape.exponent - 1.0;
-        // r/s in the units of the rows.
-        let unit = (self.unit_of_squares * std::f64::consts::LN_2) as f32;
-        each(tasks, threads, |(k, (((h, squares), powers), sums))| {
-            for (j, column) in h.chunks_exact_mut(n).enumerate() {
-                let below = (k * STRIP + j + 1).min(n);
-                let (s, r) = (&squares[j * n..][below..n], &powers[j * n..][below..n]);
-                let found = with_vectors(Weights { h: &mut column[below..], squares: s, powers: r, exponent, unit });
-                (0..2).for_each(|k| sums[k] += found[k]);
-            }
-        });
-        let total = |k: usize| sums.iter().map(|s| s[k]).sum::<f64>();
-        // ln s = ln 2·log₂ s' − ln u and r = ln 2·r' of squares s' = u·s and powers r' in these units.
-        let log_unit = libm::log(self.unit_of_squares);
-        std::f64::consts::LN_2 * (std::f64::consts::LN_2 * total(0) - log_unit * total(1))
+        single_metric_weights(h, parts, self.n_rows, self.shape.exponent, self.unit_of_squares, threads)
     }
+}
+
+/// [`Pairs::metric_weights`] of squares that were multiplied with a unit.
+pub(super) fn single_metric_weights(
+    h: &mut [f32],
+    parts: &PairParts<f32>,
+    n: usize,
+    exponent: f32,
+    unit_of_squares: f64,
+    threads: Threads,
+) -> f64 {
+    let size = (n * STRIP).max(1);
+    let mut sums = vec![[0.0; 2]; n.div_ceil(STRIP)];
+    let tasks = h.chunks_mut(size).zip(parts.squares.chunks(size)).zip(parts.powers.chunks(size));
+    let tasks = tasks.zip(&mut sums).enumerate().collect();
+    let exponent = 0.5 * exponent - 1.0;
+    // r/s in the units of the rows.
+    let unit = (unit_of_squares * std::f64::consts::LN_2) as f32;
+    each(tasks, threads, |(k, (((h, squares), powers), sums))| {
+        for (j, column) in h.chunks_exact_mut(n).enumerate() {
+            let below = (k * STRIP + j + 1).min(n);
+            let (s, r) = (&squares[j * n..][below..n], &powers[j * n..][below..n]);
+            let found = with_vectors(Weights { h: &mut column[below..], squares: s, powers: r, exponent, unit });
+            (0..2).for_each(|k| sums[k] += found[k]);
+        }
+    });
+    let total = |k: usize| sums.iter().map(|s| s[k]).sum::<f64>();
+    // ln s = ln 2·log₂ s' − ln u and r = ln 2·r' of squares s' = u·s and powers r' in these units.
+    let log_unit = libm::log(unit_of_squares);
+    std::f64::consts::LN_2 * (std::f64::consts::LN_2 * total(0) - log_unit * total(1))
 }
 
 /// The strips of n columns; empty ones of a matrix that is not there.

@@ -6,6 +6,7 @@ use crate::parallel::prelude::*;
 use crate::kernel::exp::exp_minus;
 use crate::laplace::KernelRows;
 use crate::laplace::power::{log, power};
+use crate::laplace::wide::{AxisSums, Lengths};
 use crate::linalg::{Into, Matrix, Real, Threads, gemm};
 use crate::simd::vectorise;
 
@@ -83,6 +84,9 @@ pub(crate) struct Tiles {
     columns: Vec<f64>,
     /// Row by row the same numbers.
     rows: Vec<f64>,
+    /// What makes distances of many columns quicker.
+    axis_sums: Option<AxisSums>,
+    lengths: Option<Lengths>,
 }
 
 impl Tiles {
@@ -104,7 +108,8 @@ impl Tiles {
             }
         }
         let (exponent, weights) = (rows.exponent(), rows.level_weights().to_vec());
-        Self { n_rows, n_axes, n_levels, n_directions, exponent, weights, columns, rows: by_row }
+        let (axis_sums, lengths) = (AxisSums::of(rows), Lengths::of(rows));
+        Self { n_rows, n_axes, n_levels, n_directions, exponent, weights, columns, rows: by_row, axis_sums, lengths }
     }
 
     pub(crate) fn n_rows(&self) -> usize {
@@ -143,9 +148,15 @@ impl Tiles {
         let (axes, rest) = columns.split_at(n * self.n_axes);
         let (codes, directions) = rest.split_at(n * self.n_levels);
         let (first_code, first_direction) = (self.n_axes, self.n_axes + self.n_levels);
-        for (c, columns) in axes.chunks(COLUMNS * n).enumerate() {
+        if let Some(sums) = &self.axis_sums {
             for (other, plain) in others.iter().zip(&mut *plain) {
-                add_terms(columns, n, &other[c * COLUMNS..first_code], &mut plain[..n], f64::abs);
+                sums.distances(axes, tile * TILE, &other[..first_code], &mut plain[..n]);
+            }
+        } else {
+            for (c, columns) in axes.chunks(COLUMNS * n).enumerate() {
+                for (other, plain) in others.iter().zip(&mut *plain) {
+                    add_terms(columns, n, &other[c * COLUMNS..first_code], &mut plain[..n], f64::abs);
+                }
             }
         }
         for (other, plain) in others.iter().zip(&mut *plain) {
@@ -153,6 +164,10 @@ impl Tiles {
             for ((column, other), weight) in codes {
                 plain.iter_mut().zip(column).for_each(|(o, a)| *o += if a == other { 0.0 } else { *weight });
             }
+        }
+        if let Some(lengths) = &self.lengths {
+            let others: Vec<&[f64]> = others.iter().map(|other| &other[first_direction..]).collect();
+            return lengths.distances(directions, tile * TILE, &others, squares);
         }
         for (c, columns) in directions.chunks(COLUMNS * n).enumerate() {
             for (other, squares) in others.iter().zip(&mut *squares) {
@@ -192,15 +207,16 @@ impl Tiles {
         vectorise(
             #[inline(always)]
             || {
-                let mut plain = vec![[0.0; TILE]; STRIP.min(others.len())];
+                let together = self.strip();
+                let mut plain = vec![[0.0; TILE]; together.min(others.len())];
                 let mut squares = plain.clone();
                 for tile in first / TILE..self.n_tiles() {
                     let n = TILE.min(self.n_rows - tile * TILE);
-                    for (k, others) in others.chunks(STRIP).enumerate() {
+                    for (k, others) in others.chunks(together).enumerate() {
                         self.distances(tile, others, &mut plain, &mut squares);
                         for (j, (plain, squares)) in plain.iter().zip(&mut squares).enumerate().take(others.len()) {
                             self.raise(&mut squares[..n]);
-                            let out = &mut out[(k * STRIP + j) * self.n_rows + tile * TILE..][..n];
+                            let out = &mut out[(k * together + j) * self.n_rows + tile * TILE..][..n];
                             for ((o, d), r) in out.iter_mut().zip(plain).zip(&*squares) {
                                 *o = exp_minus(*d + r);
                             }
@@ -209,6 +225,11 @@ impl Tiles {
                 }
             },
         );
+    }
+
+    /// Columns filled by one task: more where distances are a matrix product, whose factors are packed once per task.
+    fn strip(&self) -> usize {
+        if self.lengths.is_some() { TILE } else { STRIP }
     }
 
     /// Some rows, one after the other.
@@ -221,10 +242,10 @@ impl Tiles {
         let n = self.n_rows;
         let mut gram = Matrix::zeros(n, n);
         let strip = |(k, strip): (usize, &mut [f64])| {
-            let first = k * STRIP;
+            let first = k * self.strip();
             self.fill_columns(&self.rows_of(first..first + strip.len() / n), first, strip);
         };
-        let size = (n * STRIP).max(1);
+        let size = (n * self.strip()).max(1);
         if threads == Threads::ONE {
             gram.as_mut_slice().chunks_mut(size).enumerate().for_each(strip);
         } else {
@@ -238,14 +259,14 @@ impl Tiles {
         let n = self.n_rows;
         let mut gram = vec![0.0; n * n];
         let strip = |(k, strip): (usize, &mut [f32])| {
-            let first = k * STRIP;
+            let first = k * self.strip();
             let mut columns = vec![0.0; strip.len()];
             self.fill_columns(&self.rows_of(first..first + strip.len() / n), first, &mut columns);
             for (out, x) in strip.chunks_exact_mut(n).zip(columns.chunks_exact(n)) {
                 out[first..].iter_mut().zip(&x[first..]).for_each(|(out, x)| *out = *x as f32);
             }
         };
-        let size = (n * STRIP).max(1);
+        let size = (n * self.strip()).max(1);
         if threads == Threads::ONE {
             gram.chunks_mut(size).enumerate().for_each(strip);
         } else {
@@ -279,8 +300,8 @@ impl Tiles {
         let (n, c, start) = (self.n_rows, x.n_columns(), tile * TILE);
         let width = TILE.min(n - start);
         let mut columns = Matrix::zeros(n, width);
-        for (k, strip) in columns.as_mut_slice().chunks_mut(n * STRIP).enumerate() {
-            let first = start + k * STRIP;
+        for (k, strip) in columns.as_mut_slice().chunks_mut(n * self.strip()).enumerate() {
+            let first = start + k * self.strip();
             self.fill_columns(&self.rows_of(first..first + strip.len() / n), start, strip);
         }
         let part = |rows: std::ops::Range<usize>| Matrix::from_fn(rows.len(), c, |i, k| x[(rows.start + i, k)]);

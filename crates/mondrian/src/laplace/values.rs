@@ -69,6 +69,13 @@ pub(crate) struct Values {
     pub(crate) alpha: f64,
 }
 
+/// The rows of the diagonal matrix at the top of a metric: as many as there are columns, or none.
+fn diagonal_rows(metric: &Matrix) -> usize {
+    let d = metric.n_columns();
+    let is_diagonal = |j: usize| metric.column(j)[..d].iter().enumerate().all(|(i, a)| i == j || *a == 0.0);
+    if metric.n_rows() >= d && (0..d).all(is_diagonal) { d } else { 0 }
+}
+
 impl Values {
     /// Rows as this kernel sees them.
     pub(crate) fn rows(&self, columned: &Columned) -> Result<KernelRows> {
@@ -90,12 +97,34 @@ impl Values {
         }
         let r = self.metric.n_rows();
         if r > 0 {
-            // Column-major r × n is row-major n × r.
-            let mut directions = Matrix::zeros(r, n);
-            gemm(1.0, &self.metric, columned.linear.view().t(), Into::Replace, directions.view_mut(), Threads::ONE);
-            rows = rows.with_directions(directions.into_vec(), r, self.exponent)?;
+            rows = rows.with_directions(self.directions(&columned.linear).into_vec(), r, self.exponent)?;
         }
         Ok(rows)
+    }
+
+    /// A·x of every row. Column-major r × n is row-major n × r.
+    fn directions(&self, linear: &Matrix) -> Matrix {
+        let (metric, r, n) = (&self.metric, self.metric.n_rows(), linear.n_rows());
+        let diagonal = diagonal_rows(metric);
+        let mut directions = Matrix::zeros(r, n);
+        if diagonal == 0 {
+            gemm(1.0, metric, linear.view().t(), Into::Replace, directions.view_mut(), Threads::ONE);
+            return directions;
+        }
+        // Most rows of a diagonal with few free rows are products of two numbers.
+        let free = Matrix::from_fn(r - diagonal, diagonal, |i, j| metric[(diagonal + i, j)]);
+        let mut along = Matrix::zeros(r - diagonal, n);
+        if r > diagonal {
+            gemm(1.0, &free, linear.view().t(), Into::Replace, along.view_mut(), Threads::ONE);
+        }
+        for k in 0..diagonal {
+            let scale = metric[(k, k)];
+            linear.column(k).iter().enumerate().for_each(|(i, x)| directions[(k, i)] = scale * x);
+        }
+        for i in 0..n {
+            directions.column_mut(i)[diagonal..].copy_from_slice(along.column(i));
+        }
+        directions
     }
 
     pub(crate) fn is_sound(&self, n_axes: usize, n_levels: usize, n_linear: usize) -> bool {
