@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::forest::density::{DensityForest, tuning};
+use crate::forest::density::{DensityForest, automatic};
 use crate::forest::retention::{Held, HeldRow, Plan, Rule};
 use crate::forest::{Forest, LifetimeChoice, RowBatch};
 use crate::progress::{FitOptions, Progress};
@@ -13,12 +13,12 @@ use crate::{Error, Points, Result};
 impl DensityForest {
     /// Learns rows and chooses an automatic lifetime on them.
     pub(crate) fn learn_first(&mut self, points: Points<'_>, progress: &mut Progress<'_>) -> Result<()> {
-        let automatic = self.params.forest.lifetime == LifetimeChoice::Auto;
+        let is_automatic = self.params.forest.lifetime == LifetimeChoice::Auto;
         // Trees that are not cut yet are grown in no time.
-        let grown = if automatic { 0.01 } else { 1.0 };
+        let grown = if is_automatic { 0.01 } else { 1.0 };
         self.learn_in_place(points, &mut progress.part(0.0, grown))?;
-        if automatic {
-            let path = tuning::selecting_path(self, &mut progress.part(grown, 1.0))?;
+        if is_automatic {
+            let path = automatic::selecting_path(self, &mut progress.part(grown, 1.0))?;
             self.set_lifetime(path.best_lifetime())?;
         }
         Ok(())

@@ -6,26 +6,27 @@
 //! any smaller lifetime; leave-one-out likelihoods cost one walk. [`DensityClassifier`] is one density per class.
 //! `docs/density.md` has the reasons.
 
+mod automatic;
 mod cells;
 mod classifier;
 mod descent;
 mod evaluate;
+mod gamma;
 mod learn;
 mod params;
 mod path;
 mod polya;
 mod sampling;
 mod saved;
-mod tuning;
 mod view;
 mod way;
 mod wide;
 
 pub use crate::forest::GammaChoice;
+pub(in crate::forest) use automatic::HELD_OUT;
 pub use cells::DensityCell;
 pub use classifier::{ClassPrior, DensityClassifier, DensityClassifierParams};
 pub use params::DensityParams;
-pub(in crate::forest) use tuning::HELD_OUT;
 pub use view::{DensityScore, DensityView};
 
 use std::sync::OnceLock;
@@ -170,7 +171,7 @@ impl DensityForest {
     pub fn gamma(&self) -> f64 {
         match self.params.gamma {
             GammaChoice::Value(gamma) => gamma,
-            GammaChoice::Auto => *self.resolved_gamma.get_or_init(|| tuning::automatic_gamma(self)),
+            GammaChoice::Auto => *self.resolved_gamma.get_or_init(|| gamma::automatic_gamma(self)),
         }
     }
 
@@ -216,7 +217,7 @@ impl DensityForest {
     /// [`Error::NotFitted`] without rows, [`Error::WithoutRows`].
     pub fn select_lifetime(&mut self) -> Result<RegularizationPath> {
         self.forest.check_rows("choosing the lifetime anew")?;
-        let path = tuning::selecting_path(self, &mut Progress::none())?;
+        let path = automatic::selecting_path(self, &mut Progress::none())?;
         self.set_lifetime(path.best_lifetime())?;
         Ok(path)
     }

@@ -1,5 +1,6 @@
 //! Mondrian forest regression (report, chapter 2), batch and online.
 
+mod automatic;
 mod batch_predict;
 mod calibration;
 pub(crate) mod fixed;

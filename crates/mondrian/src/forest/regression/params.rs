@@ -80,7 +80,7 @@ impl RegressionParams {
                 return self.fit_at(Lifetime::INFINITE, points, targets, options);
             }
             return self.on_held(points, targets, options, |points, targets, options| {
-                crate::forest::regression::path::fit_auto(self.clone(), points, targets, options)
+                crate::forest::regression::automatic::fit_auto(self.clone(), points, targets, options)
             });
         };
         self.fit_at(lifetime, points, targets, options)

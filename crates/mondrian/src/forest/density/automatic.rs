@@ -1,7 +1,7 @@
-//! Automatic values: γ by leave-one-out, the lifetime along the path.
+//! The automatic lifetime: along the path, on held-out points or by leave-one-out.
 
+use crate::forest::density::DensityForest;
 use crate::forest::density::path::{Curves, Trace};
-use crate::forest::density::{DensityForest, GammaChoice};
 use crate::path::RegularizationPath;
 use crate::process::NodeKey;
 use crate::progress::Progress;
@@ -10,45 +10,10 @@ use crate::select::split::{order_of, row_key};
 use crate::select::{Rounds, Validation};
 use crate::{Error, Lifetime, Result};
 
-/// Values of γ tried. The prior weighs γ(d+1)² rows and depths of tens are common: useful values are small.
-const GAMMAS: [f64; 7] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
-/// Trees and distinct points that γ is chosen on.
-const GAMMA_TREES: usize = 16;
-const GAMMA_POINTS: usize = 500;
 /// The first terminal lifetime makes so many cuts per dimension in expectation.
 const FIRST_CUTS: f64 = 8.0;
 /// A doubling that lowers the loss by less than this share of its standard error shows that the curve has run flat.
 const FLAT: f64 = 0.05;
-
-/// The value of γ that [`DensityForest::gamma`] promises.
-pub(crate) fn automatic_gamma(model: &DensityForest) -> f64 {
-    let (rows, coordinates) = model.stored();
-    if rows.is_empty() {
-        return 1.0;
-    }
-    let n_dims = model.forest.n_dims();
-    let order = keyed_order(&coordinates, n_dims, model.forest.domain().seed());
-    let chosen = &order[..order.len().min(GAMMA_POINTS)];
-    let (coordinates, rows) = select(&coordinates, &rows, chosen, n_dims);
-    // Nothing below can fail that did not fail before: the rows were learned once, and the call is not cancellable.
-    least(model, &coordinates, &rows).unwrap_or(1.0)
-}
-
-/// The value of γ with the least leave-one-out loss on these points.
-fn least(model: &DensityForest, coordinates: &[f64], rows: &[u32]) -> Result<f64> {
-    let mut small = model.emptied(GAMMA_TREES, first_lifetime(model), 1.0)?;
-    small.take_points(coordinates, rows)?;
-    let mut best = (f64::INFINITY, 1.0);
-    for gamma in GAMMAS {
-        small.params.gamma = GammaChoice::Value(gamma);
-        let path = turned(&mut small, &[], Curves::LeaveOneOut, &mut Progress::none())?;
-        let loss = path.selecting()[path.best_index()];
-        if loss < best.0 {
-            best = (loss, gamma);
-        }
-    }
-    Ok(best.1)
-}
 
 /// The path that an automatic lifetime is chosen on.
 pub(crate) fn selecting_path(model: &DensityForest, progress: &mut Progress<'_>) -> Result<RegularizationPath> {
@@ -93,7 +58,7 @@ pub(crate) fn selecting_path(model: &DensityForest, progress: &mut Progress<'_>)
 }
 
 /// The path up to a terminal lifetime that is doubled until the selecting curve has clearly turned or run flat.
-fn turned(
+pub(super) fn turned(
     model: &mut DensityForest,
     validation: &[Vec<f64>],
     curves: Curves,
@@ -120,7 +85,7 @@ fn turned(
 }
 
 /// A lifetime that makes [`FIRST_CUTS`] cuts per dimension along the way of a point across the box.
-fn first_lifetime(model: &DensityForest) -> Lifetime {
+pub(super) fn first_lifetime(model: &DensityForest) -> Lifetime {
     let root = model.forest.domain().root_box();
     let lifetime = FIRST_CUTS * model.forest.n_dims() as f64 / root.linear_dimension();
     // A box that is a single point in measure coordinates is never cut: any lifetime is as good.
@@ -132,12 +97,12 @@ pub(in crate::forest) const HELD_OUT: u64 = 0x4865_6C64_4F75_7400;
 
 /// Points in the order of a keyed hash of their coordinates: free of order and repetition (docs/design.md, "Automatic
 /// values").
-fn keyed_order(coordinates: &[f64], n_dims: usize, seed: u64) -> Vec<usize> {
+pub(super) fn keyed_order(coordinates: &[f64], n_dims: usize, seed: u64) -> Vec<usize> {
     let root = NodeKey::root(seed, HELD_OUT);
     order_of(coordinates.chunks_exact(n_dims).map(|x| row_key(root, x.iter().copied())))
 }
 
-fn select(coordinates: &[f64], rows: &[u32], points: &[usize], n_dims: usize) -> (Vec<f64>, Vec<u32>) {
+pub(super) fn select(coordinates: &[f64], rows: &[u32], points: &[usize], n_dims: usize) -> (Vec<f64>, Vec<u32>) {
     let of_point = |point: &usize| coordinates[point * n_dims..][..n_dims].iter().copied();
     (points.iter().flat_map(of_point).collect(), points.iter().map(|point| rows[*point]).collect())
 }
