@@ -1,5 +1,7 @@
 //! Regression and classification with the whole tuned Laplace kernel, on tables with missing cells and categories.
 
+use std::borrow::Cow;
+
 use mondrian::internals::laplace::KernelTuning;
 use mondrian::internals::laplace::SolverChoice;
 use mondrian::internals::linalg::Threads;
@@ -83,6 +85,36 @@ impl Arguments {
             threads: Threads::up_to(n_threads),
             ..KernelTuning::default()
         })
+    }
+}
+
+/// Training rows as Python passes them: inputs, targets or classes, weights.
+type Passed<'py, T = f64> = (Table<'py>, Column<'py, T>, Option<Column<'py>>);
+
+/// Training rows as the library takes them.
+struct Training<'a, T> {
+    numbers: Cow<'a, [f64]>,
+    width: usize,
+    y: &'a [T],
+    weights: Option<&'a [f64]>,
+}
+
+impl<'a, T: numpy::Element> Training<'a, T> {
+    fn of((x, y, weights): &'a Passed<'_, T>) -> PyResult<Self> {
+        let (numbers, width) = x.row_major()?;
+        Ok(Self { numbers, width, y, weights: weights.as_deref() })
+    }
+
+    fn cells(&self) -> mondrian::Result<Cells<'_>> {
+        Cells::row_major(&self.numbers, self.width)
+    }
+
+    fn options<'o>(&'o self, progress: &'o mut Progress<'_>) -> FitOptions<'o> {
+        FitOptions { weights: self.weights, progress: progress.part(0.0, 1.0) }
+    }
+
+    fn without_progress(&self) -> FitOptions<'_> {
+        FitOptions { weights: self.weights, ..FitOptions::default() }
     }
 }
 
@@ -199,7 +231,7 @@ impl PyLaplaceRegressor {
     #[staticmethod]
     fn fit<'py>(
         py: Python<'py>,
-        rows: (Table<'py>, Column<'py>, Option<Column<'py>>),
+        rows: Passed<'py>,
         target_map: Option<String>,
         arguments: Arguments,
         work: Work<'py>,
@@ -209,12 +241,9 @@ impl PyLaplaceRegressor {
             .tuning(arguments.tuning(work.n_threads())?)
             .categorical(arguments.categorical.clone())
             .target_map(target_map);
-        let (x, y, weights) = &rows;
-        let (numbers, width) = x.row_major()?;
-        let (y, weights): (&[_], _) = (y, weights.as_deref());
+        let rows = Training::of(&rows)?;
         run_searching(py, &work, |mut progress: Progress<'_>| {
-            let cells = Cells::row_major(&numbers, width)?;
-            params.fit_with(cells, y, FitOptions { weights, progress: progress.part(0.0, 1.0) })
+            params.fit_with(rows.cells()?, rows.y, rows.options(&mut progress))
         })
         .map(Self::from)
     }
@@ -223,56 +252,42 @@ impl PyLaplaceRegressor {
     fn resumed<'py>(
         &self,
         py: Python<'py>,
-        rows: (Table<'py>, Column<'py>, Option<Column<'py>>),
+        rows: Passed<'py>,
         target_map: Option<String>,
         arguments: Arguments,
         work: Work<'py>,
     ) -> PyResult<Self> {
         let tuning = arguments.tuning(work.n_threads())?;
         let params = LaplaceRegressor::params().tuning(tuning).target_map(map_named(target_map.as_deref())?);
-        let (x, y, weights) = &rows;
-        let (numbers, width) = x.row_major()?;
-        let (y, weights): (&[_], _) = (y, weights.as_deref());
+        let rows = Training::of(&rows)?;
         run_searching(py, &work, |mut progress: Progress<'_>| {
-            let (cells, model) = (Cells::row_major(&numbers, width)?, self.model.read().clone());
-            model.resumed(cells, y, &params, FitOptions { weights, progress: progress.part(0.0, 1.0) })
+            let model = self.model.read().clone();
+            model.resumed(rows.cells()?, rows.y, &params, rows.options(&mut progress))
         })
         .map(Self::from)
     }
 
     /// Appends rows; targets row by row.
-    fn append<'py>(
-        &self,
-        py: Python<'py>,
-        rows: (Table<'py>, Column<'py>, Option<Column<'py>>),
-        n_threads: usize,
-    ) -> PyResult<()> {
-        let (x, y, weights) = &rows;
-        let (numbers, width) = x.row_major()?;
-        let (y, weights): (&[_], _) = (y, weights.as_deref());
-        self.model.change(py, n_threads, |model| {
-            let options = FitOptions { weights, ..FitOptions::default() };
-            model.learn_with(Cells::row_major(&numbers, width)?, y, options)
-        })
+    fn append<'py>(&self, py: Python<'py>, rows: Passed<'py>, n_threads: usize) -> PyResult<()> {
+        let rows = Training::of(&rows)?;
+        self.model.change(py, n_threads, |model| model.learn_with(rows.cells()?, rows.y, rows.without_progress()))
     }
 
     /// The model tuned again on all its rows and these.
     fn tuned_again<'py>(
         &self,
         py: Python<'py>,
-        rows: (Table<'py>, Column<'py>, Option<Column<'py>>),
+        rows: Passed<'py>,
         target_map: Option<String>,
         arguments: Arguments,
         work: Work<'py>,
     ) -> PyResult<Self> {
         let tuning = arguments.tuning(work.n_threads())?;
         let params = LaplaceRegressor::params().tuning(tuning).target_map(map_named(target_map.as_deref())?);
-        let (x, y, weights) = &rows;
-        let (numbers, width) = x.row_major()?;
-        let (y, weights): (&[_], _) = (y, weights.as_deref());
+        let rows = Training::of(&rows)?;
         run_searching(py, &work, |progress: Progress<'_>| {
             let mut copy = self.model.read().clone();
-            copy.learn_with(Cells::row_major(&numbers, width)?, y, FitOptions { weights, ..FitOptions::default() })?;
+            copy.learn_with(rows.cells()?, rows.y, rows.without_progress())?;
             copy.tuned_again(&params, progress)
         })
         .map(Self::from)
@@ -356,7 +371,7 @@ impl PyLaplaceClassifier {
     #[staticmethod]
     fn fit<'py>(
         py: Python<'py>,
-        rows: (Table<'py>, Column<'py, u32>, Option<Column<'py>>),
+        rows: Passed<'py, u32>,
         n_classes: usize,
         arguments: Arguments,
         work: Work<'py>,
@@ -364,12 +379,9 @@ impl PyLaplaceClassifier {
         let tuning = arguments.tuning(work.n_threads())?;
         let params =
             LaplaceClassifier::params().tuning(tuning).n_classes(n_classes).categorical(arguments.categorical.clone());
-        let (x, y, weights) = &rows;
-        let (numbers, width) = x.row_major()?;
-        let (y, weights): (&[_], _) = (y, weights.as_deref());
+        let rows = Training::of(&rows)?;
         run_searching(py, &work, |mut progress: Progress<'_>| {
-            let cells = Cells::row_major(&numbers, width)?;
-            params.fit_with(cells, y, FitOptions { weights, progress: progress.part(0.0, 1.0) })
+            params.fit_with(rows.cells()?, rows.y, rows.options(&mut progress))
         })
         .map(Self::from)
     }
@@ -378,52 +390,38 @@ impl PyLaplaceClassifier {
     fn resumed<'py>(
         &self,
         py: Python<'py>,
-        rows: (Table<'py>, Column<'py, u32>, Option<Column<'py>>),
+        rows: Passed<'py, u32>,
         arguments: Arguments,
         work: Work<'py>,
     ) -> PyResult<Self> {
         let params = LaplaceClassifier::params().tuning(arguments.tuning(work.n_threads())?);
-        let (x, y, weights) = &rows;
-        let (numbers, width) = x.row_major()?;
-        let (y, weights): (&[_], _) = (y, weights.as_deref());
+        let rows = Training::of(&rows)?;
         run_searching(py, &work, |mut progress: Progress<'_>| {
-            let (cells, model) = (Cells::row_major(&numbers, width)?, self.model.read().clone());
-            model.resumed(cells, y, &params, FitOptions { weights, progress: progress.part(0.0, 1.0) })
+            let model = self.model.read().clone();
+            model.resumed(rows.cells()?, rows.y, &params, rows.options(&mut progress))
         })
         .map(Self::from)
     }
 
     /// Appends rows of known classes.
-    fn append<'py>(
-        &self,
-        py: Python<'py>,
-        rows: (Table<'py>, Column<'py, u32>, Option<Column<'py>>),
-        n_threads: usize,
-    ) -> PyResult<()> {
-        let (x, y, weights) = &rows;
-        let (numbers, width) = x.row_major()?;
-        let (y, weights): (&[_], _) = (y, weights.as_deref());
-        self.model.change(py, n_threads, |model| {
-            let options = FitOptions { weights, ..FitOptions::default() };
-            model.learn_with(Cells::row_major(&numbers, width)?, y, options)
-        })
+    fn append<'py>(&self, py: Python<'py>, rows: Passed<'py, u32>, n_threads: usize) -> PyResult<()> {
+        let rows = Training::of(&rows)?;
+        self.model.change(py, n_threads, |model| model.learn_with(rows.cells()?, rows.y, rows.without_progress()))
     }
 
     /// The model tuned again on all its rows and these.
     fn tuned_again<'py>(
         &self,
         py: Python<'py>,
-        rows: (Table<'py>, Column<'py, u32>, Option<Column<'py>>),
+        rows: Passed<'py, u32>,
         arguments: Arguments,
         work: Work<'py>,
     ) -> PyResult<Self> {
         let params = LaplaceClassifier::params().tuning(arguments.tuning(work.n_threads())?);
-        let (x, y, weights) = &rows;
-        let (numbers, width) = x.row_major()?;
-        let (y, weights): (&[_], _) = (y, weights.as_deref());
+        let rows = Training::of(&rows)?;
         run_searching(py, &work, |progress: Progress<'_>| {
             let mut copy = self.model.read().clone();
-            copy.learn_with(Cells::row_major(&numbers, width)?, y, FitOptions { weights, ..FitOptions::default() })?;
+            copy.learn_with(rows.cells()?, rows.y, rows.without_progress())?;
             copy.tuned_again(&params, progress)
         })
         .map(Self::from)
