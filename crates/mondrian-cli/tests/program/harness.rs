@@ -61,7 +61,12 @@ impl Place {
     }
 
     pub(crate) fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mondrian"));
+        let program = env!("CARGO_BIN_EXE_mondrian");
+        let mut command = Command::new(program);
+        if ignores_signals() {
+            command = Command::new("env");
+            command.args(["--default-signal=HUP,INT,TERM", program]);
+        }
         command.args(arguments).current_dir(self.folder.path()).env("COLUMNS", "100");
         command
     }
@@ -82,6 +87,15 @@ impl Place {
         names.sort();
         names
     }
+}
+
+/// Whether signals that the tests send are ignored by this process, which its children inherit: under `nohup`, or in the
+/// background of a script.
+fn ignores_signals() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    [1, 2, 15].iter().any(|signal| mask & (1 << (signal - 1)) != 0)
 }
 
 impl Ran {
