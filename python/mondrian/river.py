@@ -83,7 +83,10 @@ class _Stream:
         return row
 
     def _take_keys(self, x):
-        """Adds new keys of a row as inputs, sorted by name, because the order within a dictionary must not matter. Returns whether there were any."""
+        """Adds new keys of a row as inputs, and returns whether there were any.
+
+        They are sorted by name, because the order within a dictionary must not matter.
+        """
         keys = self._keys
         if x.keys() <= keys.keys():
             return False

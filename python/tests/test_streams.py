@@ -210,25 +210,25 @@ def test_river_chooses_units_and_kappa(rng):
         for kappa in river._KAPPAS:
             kappa = "auto" if kappa is None else kappa
             forests[place, kappa] = MondrianForestRegressor(3, kappa=kappa, weights=weights, random_state=0, n_jobs=1)
-    losses, sums, n_units = dict.fromkeys(forests, 0.0), [0.0, 0.0], 2
+    losses, differences, is_chosen = dict.fromkeys(forests, 0.0), [], False
     stream = river.MondrianForestRegressor(n_models=3)
     for i, x in enumerate(rows):
         if i > 0:
             said = {case: float(forest.predict(X[i : i + 1])[0]) for case, forest in forests.items()}
             best = [min((case for case in forests if case[0] == unit), key=losses.get) for unit in range(2)]
-            chosen = min(best, key=losses.get) if n_units == 2 else best[int(np.argmin(sums))]
+            chosen = best[int(np.sum(differences) > 0)] if is_chosen else min(best, key=losses.get)
             asked = stream.predict_one(x) if i % 3 else stream.predict_one(dict(x))
             assert asked == said[chosen], i
-            if n_units == 2:
-                sums = [total + (said[case] - y[i]) ** 2 for total, case in zip(sums, best)]
+            if not is_chosen:
+                first, second = ((said[case] - y[i]) ** 2 for case in best)
+                differences.append(first - second)
             losses = {case: 0.998 * loss + (said[case] - y[i]) ** 2 for case, loss in losses.items()}
-            n_units = 1 if i >= river._UNIT_ROWS else 2
+            # Two standard errors of their sum, from row 1024 on.
+            is_chosen = i >= 1024 and abs(np.sum(differences)) > 2 * np.sqrt(np.sum(np.square(differences)))
         stream.learn_one(x, y[i])
-        for case, forest in forests.items():
-            if i < 256 and i & (i + 1) == 0:
-                forests[case] = type(forest)(**forest.get_params()).partial_fit(X[: i + 1], y[: i + 1])
-            else:
-                forest.partial_fit(X[i : i + 1], y[i : i + 1])
+        for forest in forests.values():
+            forest.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert is_chosen
     # The large input says nothing, so its units must not count.
     assert stream._tuned._units == ["auto"] and len(stream._forest._forests) == 1
     plain = river.MondrianForestRegressor(n_models=3, tune=False)
