@@ -1,12 +1,15 @@
 """Test-then-train, one row at a time, with nothing given: build the package in release first.
 
-    maturin develop --release && python benches/streams.py [speed] [forget] [window] [accuracy] [drift]
+    maturin develop --release && python benches/streams.py [speed] [density] [types] [forget] [window] [accuracy] [drift]
                                     [--quick] [--no-river] [--rows N] [--data FOLDER] [--json FILE]
 
 Defaults but for the number of trees: no box, automatic prior, noise, κ and γ; 10 trees, 10 inputs, one thread. A model first
 learns so many rows, the first alone and the others in one batch, then 1000 one by one that are not timed (arrays that a batch has made to
 measure grow with the first rows after it), and then asked and taught one by one; the figure is processor time per row, of
 predicting and of learning. river's AMF beside it in the same run, where it is installed.
+
+``density`` is scoring and then learning, with :class:`mondrian.MondrianDensity` and the anomaly detector for river beside river's
+``HalfSpaceTrees``; ``types`` is learning rows of other types of numbers and at a finite lifetime.
 
 ``accuracy`` and ``drift`` are errors, which no other work on the machine changes. With ``--json`` each is appended to a file, one line
 per case, and cases that are there are not run again.
@@ -99,6 +102,49 @@ def against_river(X, y, classes, totals):
         for place in PLACES:
             amf = measured_amf(make(n_estimators=TREES, seed=0), ask, X, target, place)
             print(f"{name}/row={place}: AMF {amf:.0f} us per row, {amf / totals[name, place]:.1f} times ours", flush=True)
+
+
+def densities():
+    """Scoring and then learning rows one by one, by the number of rows."""
+    from mondrian import MondrianDensity
+
+    X, _, _ = rows(max(PLACES) // 10 + STEPS)
+    for place in (PLACES[0], PLACES[1] // 10):
+        model = MondrianDensity(n_estimators=TREES, random_state=0, n_jobs=1).partial_fit(X[:place])
+        start = process_time()
+        for i in range(place, place + STEPS):
+            model.score_samples(X[i : i + 1])
+            model.partial_fit(X[i : i + 1])
+        print(f"density/row={place}/d={DIMS}: {1e6 * (process_time() - start) / STEPS:.0f} us per row", flush=True)
+    try:
+        from river.anomaly import HalfSpaceTrees
+
+        from mondrian.river import MondrianAnomaly
+    except ImportError:
+        return print("river is not installed (pip install 'mondrian[bench]')")
+    stream = [dict(enumerate(row)) for row in X[: 2 * STEPS].tolist()]
+    for model in (MondrianAnomaly(), HalfSpaceTrees(n_trees=TREES, seed=0)):
+        start = process_time()
+        for x in stream:
+            model.score_one(x)
+            model.learn_one(x)
+        print(f"{type(model).__name__}/rows={len(stream)}: {1e6 * (process_time() - start) / len(stream):.0f} us per row", flush=True)
+
+
+def types():
+    """Learning rows one by one: single precision and integers, and a finite lifetime."""
+    X, y, classes = rows(10_000 + STEPS)
+    for name, make, target in (("regressor", MondrianForestRegressor, y), ("classifier", MondrianForestClassifier, classes)):
+        for kind, some_x, some_y, lifetime in (
+            ("doubles", X, target, "auto"),
+            ("floats, integers", X.astype(np.float32), target.astype(np.int32), "auto"),
+            ("lifetime=2", X, target, 2.0),
+        ):
+            model = make(n_estimators=TREES, lifetime=lifetime, random_state=0, n_jobs=1).partial_fit(some_x[:10_000], some_y[:10_000])
+            start = process_time()
+            for i in range(10_000, 10_000 + STEPS):
+                model.partial_fit(some_x[i : i + 1], some_y[i : i + 1])
+            print(f"{name}/{kind}: {1e6 * (process_time() - start) / STEPS:.1f} us per row learned", flush=True)
 
 
 class Results:
@@ -252,9 +298,13 @@ def option(name, default):
 
 
 if __name__ == "__main__":
-    parts = [part for part in ("speed", "forget", "window", "accuracy", "drift") if part in sys.argv] or ["speed", "forget"]
+    parts = [part for part in ("speed", "density", "types", "forget", "window", "accuracy", "drift") if part in sys.argv] or ["speed", "density", "types", "forget"]
     if "speed" in parts:
         main()
+    if "density" in parts:
+        densities()
+    if "types" in parts:
+        types()
     if "forget" in parts:
         forgetting()
     if "window" in parts:

@@ -20,6 +20,13 @@ from ._progress import listener_of
 FLOAT64 = np.dtype(np.float64)
 
 
+def as_doubles(array):
+    """An array of numbers as doubles: itself if it has them; None if it holds anything else."""
+    if array.dtype is FLOAT64:
+        return array
+    return array.astype(np.float64) if array.dtype.kind in "fiub" and array.dtype.itemsize <= 8 else None
+
+
 def all_or_nothing(method):
     """Decorator of methods that learn: if one fails, the estimator is left as it was, fitted or not."""
 
@@ -103,24 +110,28 @@ class MondrianEstimator(BaseEstimator):
         return None if names is None else list(names)
 
     def _query(self, X):
-        """Rows of a query. A plain float64 array of the right shape needs no checks besides the core's."""
-        if self._is_plain(X):
-            return X
+        """Rows of a query. A plain array of numbers of the right shape needs no checks besides the core's."""
+        plain = self._plain(X)
+        if plain is not None:
+            return plain
         check_is_fitted(self)
         return self._rows(X)
 
-    def _is_plain(self, X):
-        if type(X) is not np.ndarray or X.dtype is not FLOAT64:
-            return False
+    def _plain(self, X):
+        """The rows as doubles if they are a plain array of numbers, of the width that the model was fitted on without names; else None."""
+        if type(X) is not np.ndarray:
+            return None
         shape, known = X.shape, self.__dict__
-        return (
-            len(shape) == 2
-            and shape[0] > 0
-            and shape[1] == known.get("n_features_in_")
-            and "_model" in known
-            and "feature_names_in_" not in known
-            and "preparation_" not in known
-        )
+        if (
+            len(shape) != 2
+            or shape[0] == 0
+            or shape[1] != known.get("n_features_in_")
+            or "_model" not in known
+            or "feature_names_in_" in known
+            or "preparation_" in known
+        ):
+            return None
+        return as_doubles(X)
 
     def _call(self, method, X, *arguments):
         """The result of a method of the core on rows."""

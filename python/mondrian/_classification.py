@@ -113,21 +113,24 @@ class MondrianForestClassifier(ClassifierMixin, Classifier, ForestEstimator):
 
         {self}
         """
-        if "_members" not in self.__dict__ and classes is None and sample_weight is None and self._is_plain(X) and len(X) == 1:
-            numbers = self._number_of_one(y)
-            if numbers is not None:
-                # Learning row by row makes a million calls: the core's checks are enough, and a failed call changes
-                # nothing.
-                self._model.learn((X, numbers, None), self._work(1))
-                return self
+        is_simple = classes is None and sample_weight is None and "_members" not in self.__dict__
+        rows = self._plain(X) if is_simple else None
+        numbers = None if rows is None else self._plain_target(y, len(rows))
+        if numbers is not None:
+            # Learning row by row makes a million calls: the core's checks are enough, and a failed call changes
+            # nothing.
+            self._model.learn((rows, numbers, None), self._work(1))
+            if self.lifetime_ != np.inf:
+                self.lifetime_ = self._model.lifetime
+            return self
         return self._learn(X, y, classes, sample_weight)
 
     def _plain_target(self, y, n_rows):
         return self._number_of_one(y) if n_rows == 1 else None
 
     def _number_of_one(self, y):
-        """The number of the class of one row, if it is known already and the model learns online; else None."""
-        if type(y) is not np.ndarray or y.shape != (1,) or self.lifetime_ != np.inf:
+        """The number of the class of one row, if it is known already; else None."""
+        if type(y) is not np.ndarray or y.shape != (1,):
             return None
         known, numbers = self.__dict__.get("_numbers", (None, None))
         if known is not self.classes_:

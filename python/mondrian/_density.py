@@ -102,7 +102,6 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     def _program_target(self, name):
         return None
 
-    @all_or_nothing
     def partial_fit(self, X, y=None):
         """Learn more rows; the lifetime is kept. A box derived from the first rows is widened for rows outside it; a given box refuses them. If it fails, nothing has changed.
 
@@ -112,12 +111,17 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X)
-        X = self._rows(X)
+        X = self._query(X)
         if "_members" in self.__dict__:
-            return self._learn_members(X, None)
+            return self._learn_in_members(X)
+        # The core's checks are enough, and a call of it that fails changes nothing.
         self._model.learn(X, self._work(len(X)))
         self._look_at_box(self._model)
         return self
+
+    @all_or_nothing
+    def _learn_in_members(self, X):
+        return self._learn_members(X, None)
 
     def _new_members(self):
         return adaptive.Adaptive(adaptive.members_of(self), adaptive.likelihood_shares, adaptive.negative_logs)

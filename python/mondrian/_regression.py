@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _adaptive as adaptive
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import FLOAT64, SeveralTargets, all_or_nothing, levels_to_the_caller, repeated, sample_weights
+from ._base import SeveralTargets, all_or_nothing, as_doubles, levels_to_the_caller, repeated, sample_weights
 from ._docs import documented
 from ._trees import ForestEstimator, ViewedRegressor
 
@@ -98,11 +98,12 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
 
         {self}
         """
-        is_plain = sample_weight is None and self._is_plain(X) and self._is_plain_target(y, len(X))
-        if is_plain and "_members" not in self.__dict__:
+        rows = self._plain(X) if sample_weight is None and "_members" not in self.__dict__ else None
+        targets = None if rows is None else self._plain_target(y, len(rows))
+        if targets is not None:
             # Learning row by row makes a million calls: the core's checks are enough, and a failed call changes
             # nothing.
-            self._model.learn((X, y, None), self._work(len(X)))
+            self._model.learn((rows, targets, None), self._work(len(rows)))
             return self
         return self._learn(X, y, sample_weight)
 
@@ -131,12 +132,9 @@ class MondrianForestRegressor(RegressorMixin, SeveralTargets, ViewedRegressor, F
             y = self._one_column(y)
         return X, y
 
-    def _is_plain_target(self, y, n_rows):
-        """Whether it is one double per row, for a model of one target."""
-        return type(y) is np.ndarray and y.dtype is FLOAT64 and y.shape == (n_rows,) and self._n_targets == 1
-
     def _plain_target(self, y, n_rows):
-        return y if self._is_plain_target(y, n_rows) else None
+        """The targets as doubles if they are a plain array of one number per row, for a model of one target; else None."""
+        return as_doubles(y) if type(y) is np.ndarray and y.shape == (n_rows,) and self._n_targets == 1 else None
 
     def _one_column(self, y):
         warnings.warn(

@@ -171,13 +171,13 @@ class ForestEstimator(OnlineEstimator):
 
         {self}
         """
-        if self._is_plain(X) and "_members" not in self.__dict__:
+        rows = self._plain(X) if "_members" not in self.__dict__ else None
+        targets = None if rows is None else self._plain_target(y, len(rows))
+        if targets is not None:
             # Callers that manage a window forget row by row: the core's checks are enough, and a failed call changes
             # nothing.
-            numbers = self._plain_target(y, len(X))
-            if numbers is not None:
-                self._model.forget(X, numbers, self._threads(len(X)))
-                return self
+            self._model.forget(rows, targets, self._threads(len(rows)))
+            return self
         check_is_fitted(self)
         self._refuse_members("forget")
         X, y = self._known(X, y)

@@ -342,9 +342,9 @@ class MondrianForestClassifier(_Stream, base.Classifier):
 class MondrianAnomaly(_Stream, base.AnomalyDetector):
     """Anomaly detection by low density.
 
-    The score is minus the log density, plus one and the distance in widths of the box for a row outside of it. The box
-    and the scale are those of the stored rows, recomputed whenever the number of learned rows has doubled; in between a
-    row outside the box is learned as the nearest point of the box. The score is 0 until two different rows were
+    The score is minus the log density, plus one and the distance in widths of the box for a row outside of it. Box,
+    scale, lifetime and γ are those of the stored rows, recomputed whenever the number of learned rows has doubled; in
+    between a row outside the box is learned as the nearest point of the box. The score is 0 until two different rows were
     learned.
 
     Parameters
@@ -395,7 +395,11 @@ class MondrianAnomaly(_Stream, base.AnomalyDetector):
         self._held = deque((X[place : place + 1], None) for place in range(len(X)))
         lower, upper = X.min(axis=0), X.max(axis=0)
         margin = np.where(upper > lower, 0.1 * (upper - lower), 1.0)
-        self._forest = _density.MondrianDensity(**self._options(), lower=lower - margin, upper=upper + margin).fit(X)
+        options = {**self._options(), "lower": lower - margin, "upper": upper + margin}
+        chosen = _density.MondrianDensity(**options).fit(X)
+        # Until the next refit γ stays as it is, like box, scale and lifetime: finding it anew takes far longer than a row.
+        found = {"lifetime": chosen.lifetime_, "gamma": chosen.gamma_, "weights": chosen.weights_}
+        self._forest = _density.MondrianDensity(**options, **found).fit(X)
 
     def score_one(self, x):
         if self._forest is None:

@@ -295,6 +295,30 @@ def test_forgetting_plain_arrays_is_forgetting_lists(stream):
                 forests[0].forget(gone, target[3:4])
 
 
+@pytest.mark.parametrize("cls", [MondrianForestRegressor, MondrianForestClassifier])
+@pytest.mark.parametrize("lifetime", [3.0, float("inf")])
+def test_rows_of_any_type_of_number_are_learned_alike(rng, cls, lifetime):
+    X = rng.integers(0, 30, size=(60, 3))
+    y = X[:, 0] % 3
+    held = [cls(5, lifetime=lifetime, weights=None, random_state=0).partial_fit(X[:20], y[:20]) for _ in range(4)]
+    for i in range(20, 60):
+        row, target = X[i : i + 1], y[i : i + 1]
+        held[0].partial_fit(row.tolist(), target.tolist())
+        held[1].partial_fit(row.astype(np.float64), target.astype(np.float64) if cls is MondrianForestRegressor else target)
+        held[2].partial_fit(row.astype(np.float32), target.astype(np.uint8))
+        held[3].partial_fit(row.astype(">i2"), target)
+    for model in held[1:]:
+        model.forget(X[30:31].astype(np.int8), y[30:31])
+    held[0].forget(X[30:31].tolist(), y[30:31].tolist())
+    expected = held[0].predict(X.tolist())
+    for model in held[1:]:
+        assert np.array_equal(model.predict(X), expected) and model.lifetime_ == lifetime
+    for bad in (X[:1].astype(complex), X[:1].astype(object) * [[1, 2, "x"]], X[:1].astype(np.float64) * np.nan, X[:1, :2]):
+        with pytest.raises((ValueError, TypeError)):
+            held[0].partial_fit(bad, y[:1])
+    assert np.array_equal(held[0].predict(X), expected)
+
+
 def test_a_density_widens_a_box_that_was_not_given(rng):
     X, far = rng.normal(size=(80, 2)), np.array([[40.0, 0.0], [0.0, -90.0]])
     options = {"n_estimators": 4, "lifetime": 2.0, "gamma": 0.5, "random_state": 1}

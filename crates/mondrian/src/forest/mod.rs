@@ -40,7 +40,7 @@ use sample::PointSample;
 use warm_up::{WarmUp, box_with_margins};
 
 use crate::points::first_not_finite;
-use crate::process::{Bounds, BuiltInMeasure, Measure};
+use crate::process::{Bounds, BuiltInMeasure, Measure, NodeKey};
 use crate::tree::{CodedRows, Domain, Frozen, Landing, Places, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
@@ -374,7 +374,12 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// The points that automatic values come from.
     pub(crate) fn sample(&self) -> &PointSample {
-        self.sample.get_or_init(|| PointSample::of(&self.store, self.domain.seed()))
+        self.sample_keyed(sample::sample_root(self.domain.seed()))
+    }
+
+    /// The same, where the hashes of points begin with another key: one per kind of model.
+    pub(crate) fn sample_keyed(&self, root: NodeKey) -> &PointSample {
+        self.sample.get_or_init(|| PointSample::of(&self.store, root))
     }
 
     /// Refuses another forest that does not have the same key: seed, number of trees, first box and measure.

@@ -32,7 +32,7 @@ pub(crate) struct SampleSize {
 }
 
 impl SampleSize {
-    fn of(self, n_rows: usize) -> usize {
+    pub(crate) fn of(self, n_rows: usize) -> usize {
         let root = 1 << (n_rows.max(1).ilog2() / 2);
         (self.factor * root).clamp(self.least, MOST)
     }
@@ -68,7 +68,8 @@ pub(crate) fn smallest_hashes(store: &PointStore, seed: u64, n: usize) -> Vec<u3
 /// The points of smallest hash, some more than the largest sample has, so that points can come and go.
 #[derive(Debug, Clone)]
 pub(crate) struct PointSample {
-    seed: u64,
+    /// What the hashes of points begin with.
+    root: NodeKey,
     /// Hash and point.
     kept: BTreeMap<u128, u32>,
     /// All points of the store below this hash are kept.
@@ -77,21 +78,20 @@ pub(crate) struct PointSample {
 
 impl PointSample {
     /// Looks at all points of a store.
-    pub(crate) fn of(store: &PointStore, seed: u64) -> Self {
-        let mut hashes: Vec<(u128, u32)> =
-            store.points().map(|point| (sample_hash(seed, store.point(point)), point)).collect();
+    pub(crate) fn of(store: &PointStore, root: NodeKey) -> Self {
+        let mut hashes = hashed_points(store, root);
         let mut limit = u128::MAX;
         if hashes.len() > 2 * CALIBRATED {
             let (_, last, _) = hashes.select_nth_unstable(2 * CALIBRATED);
             limit = last.0;
             hashes.truncate(2 * CALIBRATED);
         }
-        Self { seed, kept: hashes.into_iter().collect(), limit }
+        Self { root, kept: hashes.into_iter().collect(), limit }
     }
 
     /// Takes note of a new point.
     pub(crate) fn add(&mut self, point: u32, x: &[f64]) {
-        let hash = sample_hash(self.seed, x);
+        let hash = row_key(self.root, x.iter().copied()).to_bits();
         if hash >= self.limit {
             return;
         }
@@ -105,7 +105,7 @@ impl PointSample {
 
     /// Takes note of a point that is gone. Whether the sample is still known; else it has to be looked for again.
     pub(crate) fn remove(&mut self, x: &[f64]) -> bool {
-        self.kept.remove(&sample_hash(self.seed, x));
+        self.kept.remove(&row_key(self.root, x.iter().copied()).to_bits());
         self.limit == u128::MAX || self.kept.len() >= CALIBRATED
     }
 
@@ -442,7 +442,7 @@ mod tests {
     fn a_sample_is_that_of_the_points_left_whatever_came_and_went() {
         let x = |i: u64| NodeKey::root(5, i).draw(0).uniform();
         let mut store = PointStore::new(1);
-        let mut sample = PointSample::of(&store, 3);
+        let mut sample = PointSample::of(&store, sample_root(3));
         let add = |store: &mut PointStore, sample: &mut PointSample, i: u64| {
             let (point, _) = store.add(&[x(i)]).unwrap();
             sample.add(point, &[x(i)]);
@@ -451,11 +451,11 @@ mod tests {
         for i in (0..30_000).filter(|i| i % 3 != 0) {
             store.remove(store.find(&[x(i)]).unwrap());
             if !sample.remove(&[x(i)]) {
-                sample = PointSample::of(&store, 3);
+                sample = PointSample::of(&store, sample_root(3));
             }
         }
         (30_000..32_000).for_each(|i| add(&mut store, &mut sample, i));
         let hashes = |sample: &PointSample| sample.smallest(CALIBRATED).collect::<Vec<_>>();
-        assert_eq!(hashes(&sample), hashes(&PointSample::of(&store, 3)));
+        assert_eq!(hashes(&sample), hashes(&PointSample::of(&store, sample_root(3))));
     }
 }

@@ -97,12 +97,12 @@ pub(in crate::forest) const HELD_OUT: u64 = 0x4865_6C64_4F75_7400;
 
 /// Points in the order of a keyed hash of their coordinates: free of order and repetition (docs/design.md, "Automatic
 /// values").
-pub(super) fn keyed_order(coordinates: &[f64], n_dims: usize, seed: u64) -> Vec<usize> {
+fn keyed_order(coordinates: &[f64], n_dims: usize, seed: u64) -> Vec<usize> {
     let root = NodeKey::root(seed, HELD_OUT);
     order_of(coordinates.chunks_exact(n_dims).map(|x| row_key(root, x.iter().copied())))
 }
 
-pub(super) fn select(coordinates: &[f64], rows: &[u32], points: &[usize], n_dims: usize) -> (Vec<f64>, Vec<u32>) {
+fn select(coordinates: &[f64], rows: &[u32], points: &[usize], n_dims: usize) -> (Vec<f64>, Vec<u32>) {
     let of_point = |point: &usize| coordinates[point * n_dims..][..n_dims].iter().copied();
     (points.iter().flat_map(of_point).collect(), points.iter().map(|point| rows[*point]).collect())
 }
