@@ -1,4 +1,4 @@
-//! Adam on fresh rows at every step (docs/design.md, "The tuned Laplace kernel", Fresh rows at every step).
+//! Adam on fresh rows at every step (docs/design.md, "Fresh rows at every step").
 
 use crate::parallel::prelude::*;
 

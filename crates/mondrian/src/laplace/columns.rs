@@ -1,4 +1,4 @@
-//! How inputs become columns of the kernel (docs/design.md, "The tuned Laplace kernel", Columns).
+//! How inputs become columns of the kernel (docs/design.md, "Columns").
 //!
 //! A continuous input enters twice, with two lifetimes: as x in units of its mean absolute deviation, and as 4·F(x), its
 //! mid-rank: the measure λ_d·Lebesgue + μ_d·empirical, both parts tuned. A categorical input is one term ν·1\[x ≠ x'\]. A

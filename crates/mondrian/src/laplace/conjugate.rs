@@ -1,5 +1,5 @@
-//! The exact solution for many rows: preconditioned conjugate gradients, kernel entries made on the fly (docs/design.md,
-//! "The tuned Laplace kernel", more than about 20 000 rows).
+//! The exact solution for many rows: preconditioned conjugate gradients, kernel entries made on the fly
+//! (docs/design.md, "More than about 20 000 rows").
 //!
 //! The preconditioner is FFᵀ + B: F = K_nC·L_C⁻ᵀ carries what some rows, the centres, explain of all others, and B what is
 //! left between rows of one leaf of a k-d tree, with the noise. Its inverse is by the Woodbury formula. All of it is in

@@ -1,4 +1,4 @@
-//! Relevance of inputs: what permuting one does to the leave-one-out error (docs/design.md, "The tuned Laplace kernel", Relevance). A
+//! Relevance of inputs: what permuting one does to the leave-one-out error (docs/design.md, "Relevance"). A
 //! lifetime is a roughness, which is something else.
 
 use crate::parallel::prelude::*;

@@ -1,5 +1,5 @@
 //! From scores to probabilities: z_c = β·s_c + γ·ln(softplus(κ·s_c)/κ), p = softmax(z), the three numbers chosen on
-//! leave-one-out scores (docs/design.md, "The tuned Laplace kernel", Classes).
+//! leave-one-out scores (docs/design.md, "Classes").
 
 use serde::{Deserialize, Serialize};
 

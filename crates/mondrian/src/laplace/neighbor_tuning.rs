@@ -1,5 +1,5 @@
-//! Tuning on all of many rows: each step predicts some of them from their nearest rows among all others (docs/design.md,
-//! "The tuned Laplace kernel", more than about 20 000 rows).
+//! Tuning on all of many rows: each step predicts some of them from their nearest rows among all others
+//! (docs/design.md, "More than about 20 000 rows").
 //!
 //! A row's prediction from its m neighbours is p = kᵀb with A = K + α/w on them, w = A⁻¹k and b = A⁻¹t. So
 //! dp = bᵀdk − wᵀdA b: a sum over pairs of weights times changes of kernel entries, and the derivatives in every parameter

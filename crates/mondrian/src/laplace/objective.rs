@@ -1,5 +1,5 @@
 //! What tuning of the whole kernel minimises: the leave-one-out loss of ridge on a batch of rows, with its derivatives in
-//! all parameters (docs/design.md, "The tuned Laplace kernel", Objective and gradient).
+//! all parameters (docs/design.md, "Objective and gradient").
 //!
 //! P = (K + αN)⁻¹ with N = diag(1/w), a = PY, leave-one-out residuals R = a/diag P. For a loss f(R) with H = ∂f/∂R,
 //! W = H/diag P and v = Σ_c W∘R, df = ⟨G, d(K + αN)⟩ with G = P diag(v) P − ½(P W aᵀ + a Wᵀ P). Everything else is one

@@ -1,5 +1,5 @@
 //! Maps of the target: what is fitted is h⁻¹(y), what is predicted the mean of h(ẑ + e) over leave-one-out residuals e
-//! (docs/design.md, "The tuned Laplace kernel", Target map).
+//! (docs/design.md, "Target map").
 
 use serde::{Deserialize, Serialize};
 

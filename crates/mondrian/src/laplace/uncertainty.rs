@@ -1,5 +1,5 @@
 //! How far off a prediction may be: from the nearest rows alone, calibrated on leave-one-out residuals, so that no
-//! factorisation of all rows is ever needed (docs/design.md, "The tuned Laplace kernel", Uncertainty).
+//! factorisation of all rows is ever needed (docs/design.md, "Uncertainty").
 //!
 //! With k and A = K + α/w among the m nearest rows, v = s²·(1 + α − kᵀA⁻¹k), where the local scale s² = tᵀA⁻¹t/m of their
 //! targets is drawn towards the mean of all local scales. Residuals r over √v of rows that were left out say how wide an

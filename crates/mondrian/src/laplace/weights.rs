@@ -1,5 +1,5 @@
 //! Factors on the measure for forests and feature maps, from the tuning of the Laplace kernel: the more often a tree should
-//! cut an input, the larger its lifetime (docs/design.md, "The tuned Laplace kernel", Forests in the same geometry).
+//! cut an input, the larger its lifetime (docs/design.md, "Forests in the same geometry").
 
 use crate::forest::{ClassificationParams, ForestParams, LifetimeChoice, RegressionParams, WeightsChoice};
 use crate::laplace::Cells;
