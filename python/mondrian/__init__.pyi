@@ -268,7 +268,7 @@ class MondrianDensity(DensityMixin, _Online):
         self, n_estimators: int = 100, lifetime: _Auto = "auto", gamma: _Auto = "auto",
         lower: _Box = None, upper: _Box = None, measure: _Measure = "uniform", weights: _Weights = "auto",
         margin: float = 0.1, validation: _Validation = "hold-out",
-        window: int | Literal["adaptive"] | None = None, max_rows: int | None = None, random_state: _Random = None, n_jobs: int | None = None, verbose: _Verbose = False,
+        window: int | Literal["adaptive"] | None = None, max_rows: int | None = None, warm_up: int | None = 1024, random_state: _Random = None, n_jobs: int | None = None, verbose: _Verbose = False,
     ) -> None: ...
     lower_: _Floats
     upper_: _Floats

@@ -20,9 +20,9 @@ from ._trees import OnlineEstimator, TreeEstimator, several_sets
 class _DensityParameters:
     """The parameters of densities."""
 
-    def _arguments(self, n_dims):
+    def _arguments(self, n_dims, warm_up=None):
         return {
-            "trees": self._tree_arguments(n_dims),
+            "trees": {**self._tree_arguments(n_dims), "warm_up": warm_up},
             "gamma": parameters.auto_or_real("gamma", self.gamma, strict=True),
             "margin": parameters.real("margin", self.margin),
         }
@@ -42,12 +42,13 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     ----------
     {n_trees}
     lifetime : float or "auto", default="auto"
-        Lifetime of the trees, finite: larger values give finer partitions. "auto" chooses it on the first data and
-        keeps it.
+        Lifetime of the trees, finite: larger values give finer partitions. "auto" chooses it on the first data, or in the
+        warm-up, and keeps it.
     gamma : float or "auto", default="auto"
         Weight of the prior of masses, in rows; "auto" chooses it by leave-one-out likelihood.
     {density_parameters}
     {retention}
+    {warm_up}
     {run_parameters}
     {verbose}
 
@@ -73,11 +74,10 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
     def __init__(
         self, n_estimators=100, lifetime="auto", gamma="auto",
         lower=None, upper=None, measure="uniform", weights="auto", margin=0.1, validation="hold-out",
-        window=None, max_rows=None, random_state=None, n_jobs=None, verbose=False,
+        window=None, max_rows=None, warm_up=1024, random_state=None, n_jobs=None, verbose=False,
     ):  # fmt: skip
         self._keep(locals())
 
-    @all_or_nothing
     def fit(self, X, y=None):
         """Fit a density to rows.
 
@@ -85,11 +85,15 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
 
         {self}
         """
-        X = self._rows(X, reset=True, **self._fewest_rows())
+        return self._fit(X, None, **self._fewest_rows())
+
+    @all_or_nothing
+    def _fit(self, X, warm_up, **fewest_rows):
+        X = self._rows(X, reset=True, **fewest_rows)
         self.__dict__.pop("_members", None)
         if self._is_adaptive():
             return self._start_members(self._new_members(), X, None)
-        arguments = self._arguments(X.shape[1])
+        arguments = self._arguments(X.shape[1], warm_up)
         return self._take(_mondrian.DensityForest.fit(X, arguments, self._work()))
 
     def _take(self, model):
@@ -103,20 +107,23 @@ class MondrianDensity(_DensityParameters, DensityMixin, OnlineEstimator):
         return None
 
     def partial_fit(self, X, y=None):
-        """Learn more rows; the lifetime is kept. A box derived from the first rows is widened for rows outside it; a given box refuses them. If it fails, nothing has changed.
+        """Learn more rows; after the warm-up box, scale and lifetime are kept. A box derived from the first rows is widened for rows outside it; a given box refuses them. If it fails, nothing has changed.
 
         {only_rows}
 
         {self}
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(X)
+            if self.warm_up is None:
+                return self.fit(X)
+            return self._fit(X, parameters.integer("warm_up", self.warm_up))
         X = self._query(X)
         if "_members" in self.__dict__:
             return self._learn_in_members(X)
         # The core's checks are enough, and a call of it that fails changes nothing.
         self._model.learn(X, self._work(len(X)))
         self._look_at_box(self._model)
+        self.lifetime_ = self._model.lifetime
         return self
 
     @all_or_nothing

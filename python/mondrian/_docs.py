@@ -92,9 +92,9 @@ max_rows : int or None, default=None
 """,
     "warm_up": """
 warm_up : int or None, default=1024
-    For streams that start with ``partial_fit``: the number of rows that fix the root box and automatic weights. Until then the forest
-    is fitted again whenever the number of rows has doubled, and the box has a margin around the rows. None fixes both at the
-    first call, without a margin. ``fit`` always takes them from its rows.
+    For streams that start with ``partial_fit``: the number of rows that fix the root box and automatic weights, for a density also an
+    automatic lifetime. Until then the model is fitted again whenever the number of rows has doubled, and the box has a margin
+    around the rows. None fixes all of them at the first call. ``fit`` always takes them from its rows.
 """,
     "density_parameters": """
 {tree_parameters}

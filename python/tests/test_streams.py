@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mondrian
-from mondrian import MondrianForestClassifier, MondrianForestRegressor
+from mondrian import MondrianDensity, MondrianForestClassifier, MondrianForestRegressor
 
 
 def unaligned(array):
@@ -317,6 +317,29 @@ def test_rows_of_any_type_of_number_are_learned_alike(rng, cls, lifetime):
         with pytest.raises((ValueError, TypeError)):
             held[0].partial_fit(bad, y[:1])
     assert np.array_equal(held[0].predict(X), expected)
+
+
+def test_a_stream_of_a_density_starts_with_one_row(rng, tmp_path):
+    X = rng.uniform(size=(300, 2))
+    X[:, 1] = X[:, 0] + 0.1 * X[:, 1]
+    density = MondrianDensity(5, warm_up=128, random_state=0)
+    for i in range(100):
+        density.partial_fit(X[i : i + 1])
+        assert np.isfinite(density.score_samples(X[i : i + 1])).all()
+    density.save(tmp_path / "model")
+    density = mondrian.load(tmp_path / "model")
+    assert density.warm_up == 128
+    for i in range(100, 300):
+        density.partial_fit(X[i : i + 1])
+    batch = MondrianDensity(
+        5, lifetime=density.lifetime_, lower=density.lower_, upper=density.upper_, weights=density.weights_, random_state=0
+    ).fit(X)
+    assert density.lifetime_ > 0.0 and np.array_equal(density.score_samples(X), batch.score_samples(X))
+    assert density.score(X) > MondrianDensity(5, warm_up=None, random_state=0).partial_fit(X[:2]).partial_fit(X[2:]).score(X) + 100
+    with pytest.raises(ValueError, match="minimum of 2"):
+        MondrianDensity(warm_up=None).partial_fit(X[:1])
+    with pytest.raises(ValueError, match="warm_up"):
+        MondrianDensity(warm_up=0).partial_fit(X[:3])
 
 
 def test_a_density_widens_a_box_that_was_not_given(rng):

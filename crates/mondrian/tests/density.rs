@@ -463,6 +463,51 @@ fn automatic_values_follow_the_rows_alone() {
     }
 }
 
+/// A stream that starts with one row: after its warm-up it is the batch of its rows on the box and with the lifetime of the first.
+#[test]
+fn a_warm_up_fixes_box_and_lifetime_of_a_stream() {
+    let data = cloud(90, 2, 21);
+    let forest = ForestParams { n_trees: 6, warm_up: Some(64), ..ForestParams::default() };
+    let mut stream = DensityParams::from(forest).fit(points(&data[..2], 2)).unwrap();
+    let mut fitted = Vec::new();
+    for row in 1..90 {
+        if row == 40 {
+            // A file in the middle of the warm-up continues it.
+            stream = DensityForest::from_bytes(&stream.to_bytes().unwrap()).unwrap();
+        }
+        let before = stream.bounds().clone();
+        let wrong = stream.learn(points(&[0.5, 0.5, 0.5], 3)).unwrap_err();
+        assert!(matches!(wrong, Error::LengthMismatch { .. }));
+        stream.learn(points(&data[2 * row..2 * row + 2], 2)).unwrap();
+        assert!(stream.log_density(points(&data[2 * row..2 * row + 2], 2)).unwrap()[0].is_finite());
+        if *stream.bounds() != before && stream.forest().domain().rung() == 0 {
+            fitted.push(row + 1);
+        }
+    }
+    // The second row repeats the first, so that the fit to both has the same box.
+    assert_eq!((fitted, stream.n_rows()), (vec![4, 8, 16, 32, 64], 90));
+    assert!(stream.lifetime() > Lifetime::ZERO);
+    let forest = ForestParams { n_trees: 6, warm_up: Some(64), ..ForestParams::default() };
+    let mut batch = DensityParams::from(forest).fit(points(&data[..128], 2)).unwrap();
+    assert_eq!((batch.lifetime(), batch.bounds()), (stream.lifetime(), stream.bounds()));
+    batch.learn(points(&data[128..], 2)).unwrap();
+    assert_eq!(bits(batch.view(), &data, 2), bits(stream.view(), &data, 2));
+
+    // Forgetting in the warm-up, rows with one value, and a lifetime of one's own.
+    let forest = ForestParams { n_trees: 3, warm_up: Some(50), ..ForestParams::default() };
+    let mut flat = DensityParams::from(forest).fit(points(&[1.0, 7.0], 2)).unwrap();
+    flat.learn(points(&[2.0, 7.0, 3.0, 7.0], 2)).unwrap();
+    flat.forget(points(&[2.0, 7.0], 2)).unwrap();
+    flat.learn(points(&[4.0, 7.0, 5.0, 7.0], 2)).unwrap();
+    assert_eq!((flat.n_rows(), flat.bounds().lower()[1], flat.bounds().upper()[1]), (4, 6.0, 8.0));
+    assert_eq!(flat.forget(points(&[2.0, 7.0], 2)).unwrap_err(), Error::UnknownRow { row: 0 });
+    flat.set_lifetime(Lifetime::new(0.7).unwrap()).unwrap();
+    let bounds = flat.bounds().clone();
+    flat.learn(points(&cloud(60, 2, 2), 2)).unwrap();
+    assert_eq!((flat.lifetime().get(), flat.n_rows()), (0.7, 64));
+    assert!(flat.bounds().lower()[1] < bounds.lower()[1], "from then on the box is widened along the ladder");
+}
+
 #[test]
 fn tiny_sets_have_automatic_values_too() {
     for n in [2, 3, 10] {

@@ -268,7 +268,7 @@ impl ForestParams {
     /// [`Error::InvalidParameter`].
     pub(crate) fn check_fixed_at_once(&self) -> Result<()> {
         let Some(n_rows) = self.warm_up else { return Ok(()) };
-        let expected = "left out: only regression and classification forests have a warm-up";
+        let expected = "left out: only forests and densities have a warm-up";
         Err(Error::InvalidParameter { name: "warm_up", value: n_rows as f64, expected })
     }
 

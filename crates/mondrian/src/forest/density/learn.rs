@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use crate::forest::density::{DensityForest, automatic};
 use crate::forest::retention::{Held, HeldRow, Plan, Rule};
+use crate::forest::warm_up::{FirstRows, WarmUp};
 use crate::forest::{Forest, LifetimeChoice, RowBatch};
 use crate::progress::{FitOptions, Progress};
 use crate::select::split::gather;
@@ -41,7 +42,36 @@ impl DensityForest {
     /// As [`DensityForest::learn`], [`Error::NoWeights`] and [`Error::Cancelled`]; nothing has changed then.
     pub fn learn_with(&mut self, points: Points<'_>, options: FitOptions<'_>) -> Result<()> {
         let mut progress = options.unweighted("a density forest")?;
-        self.learn_in_place(points, &mut progress)
+        points.check_width(self.forest.n_dims())?;
+        match self.forest.warm_up() {
+            Some(warm_up) if warm_up.is_due(points.n_rows()) => self.fit_again(points, &mut progress),
+            Some(_) => {
+                self.learn_in_place(points, &mut progress)?;
+                let params = &self.params.forest;
+                self.forest.warm_up_mut().map_or(Ok(()), |warm_up| warm_up.push(params, &first(points)))
+            }
+            None => self.learn_in_place(points, &mut progress),
+        }
+    }
+
+    /// Learns rows of a [warm-up](crate::forest::warm_up) by a fit of all rows: on their box, in their scale, with their lifetime.
+    fn fit_again(&mut self, points: Points<'_>, progress: &mut Progress<'_>) -> Result<()> {
+        let Some(mut all) = self.forest.warm_up().cloned() else { return Ok(()) };
+        all.push(&self.params.forest, &first(points))?;
+        let mut model = Self::with_domain(&self.params, all.points())?;
+        model.learn_first(all.points(), progress)?;
+        model.forest.set_warm_up(Some(all));
+        *self = model;
+        Ok(())
+    }
+
+    /// Starts the warm-up that the parameters ask for, after a first fit of these rows.
+    pub(super) fn start_warm_up(&mut self, points: Points<'_>) -> Result<()> {
+        if let Some(mut warm_up) = WarmUp::of(&self.params.forest, points.n_columns()) {
+            warm_up.push(&self.params.forest, &first(points))?;
+            self.forest.set_warm_up(Some(warm_up));
+        }
+        Ok(())
     }
 
     fn learn_in_place(&mut self, points: Points<'_>, progress: &mut Progress<'_>) -> Result<()> {
@@ -87,6 +117,7 @@ impl DensityForest {
         let rows = store.points().flat_map(|p| std::iter::repeat_n((p, [].into()), store.multiplicity(p) as usize));
         let rows = rows.collect();
         let gone = self.forest.set_window(window, rows)?;
+        self.forest.set_warm_up(None);
         self.forget_held(&gone);
         (self.params.forest.window, self.params.forest.max_rows) = (window, None);
         Ok(())
@@ -127,7 +158,9 @@ impl DensityForest {
         let store = other.forest.store();
         if let (Some(ours), Some(theirs)) = (self.forest.held(), other.forest.held()) {
             let (plan, coordinates, _) = ours.plan_merge(theirs, store);
-            return self.take_held(&plan, self.forest.arrivals_at(coordinates), &mut Progress::none());
+            self.take_held(&plan, self.forest.arrivals_at(coordinates), &mut Progress::none())?;
+            self.forest.set_warm_up(None);
+            return Ok(());
         }
         let mut coordinates = Vec::with_capacity(store.n_rows() * store.n_dims());
         for point in store.points() {
@@ -135,7 +168,9 @@ impl DensityForest {
                 coordinates.extend_from_slice(store.point(point));
             }
         }
-        self.take(self.forest.arrivals_at(coordinates), &mut Progress::none()).map(|_| ())
+        self.take(self.forest.arrivals_at(coordinates), &mut Progress::none())?;
+        self.forest.set_warm_up(None);
+        Ok(())
     }
 
     /// Forgets rows: the model that never saw them, on this box with this lifetime.
@@ -159,6 +194,9 @@ impl DensityForest {
         }
         if let Some(held) = self.forest.held_mut() {
             found.iter().for_each(|point| held.remove(*point, &[]));
+        }
+        if let Some(warm_up) = self.forest.warm_up_mut() {
+            points.as_row_major().chunks_exact(points.n_columns()).for_each(|x| warm_up.remove(x, &[]));
         }
         self.forget_points(&found);
         Ok(())
@@ -197,4 +235,9 @@ impl DensityForest {
             .collect();
         self.take(self.forest.arrivals_at(repeated), &mut Progress::none()).map(|_| ())
     }
+}
+
+/// Rows as a warm-up keeps them: nothing belongs to them.
+fn first(points: Points<'_>) -> FirstRows<'_> {
+    FirstRows { points, values: &[], weights: None, are_values_hashed: false }
 }

@@ -75,7 +75,6 @@ impl DensityForest {
 
     /// A density without rows, uniform on its box; box and measure come from the first data.
     pub(crate) fn with_domain(params: &DensityParams, first: Points<'_>) -> Result<Self> {
-        params.forest.check_fixed_at_once()?;
         params.check()?;
         let bounds = params.bounds_on(first)?;
         let lifetime = match params.forest.lifetime {
@@ -219,6 +218,7 @@ impl DensityForest {
             self.forest.check_rows("a larger lifetime")?;
         }
         self.forest.raise_lifetime(&(), lifetime);
+        self.forest.set_warm_up(None);
         self.lifetime = lifetime;
         Ok(())
     }

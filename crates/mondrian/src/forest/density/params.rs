@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::forest::density::DensityForest;
 use crate::forest::retention::first_rows;
+use crate::forest::warm_up::box_with_margins;
 use crate::forest::{ForestParams, GammaChoice, LifetimeChoice, forest_builder};
 use crate::process::Bounds;
 use crate::progress::FitOptions;
@@ -57,7 +58,8 @@ impl DensityParams {
     /// Fits a density to rows.
     ///
     /// Without a given box, it is the data's widened by the margin. An automatic lifetime is chosen on all rows, here
-    /// and now; learning and forgetting later keep it, and [`DensityForest::select_lifetime`] chooses anew.
+    /// and now; learning and forgetting later keep it, and [`DensityForest::select_lifetime`] chooses anew. With a warm-up (for
+    /// streams), box, scale and lifetime are those of the first rows, and the margin follows their tails.
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] for an infinite lifetime among others, [`Error::ZeroWidth`] for a box without
@@ -73,12 +75,15 @@ impl DensityParams {
     pub fn fit_with(&self, points: Points<'_>, options: FitOptions<'_>) -> Result<DensityForest> {
         let mut progress = options.unweighted("a density forest")?;
         let held = first_rows(&self.forest, points, &[], None)?.map(|rows| gather(points, &[], &rows).0);
-        let points = match &held {
+        let first = match &held {
             Some(x) => Points::row_major(x, points.n_columns())?,
             None => points,
         };
-        let mut model = DensityForest::with_domain(self, points)?;
-        model.learn_first(points, &mut progress)?;
+        let mut model = DensityForest::with_domain(self, first)?;
+        model.learn_first(first, &mut progress)?;
+        if self.forest.warm_up.is_some_and(|n_rows| points.n_rows() < n_rows) {
+            model.start_warm_up(points)?;
+        }
         Ok(model)
     }
 
@@ -122,8 +127,11 @@ impl DensityParams {
 
     /// The data's box with the margin on each side.
     fn around(&self, points: Points<'_>) -> Result<Bounds> {
-        let data = Bounds::of_points(points);
-        let data = data.ok_or(Error::Empty { what: "X", rows: 0, columns: points.n_columns() })?;
+        let empty = || Error::Empty { what: "X", rows: 0, columns: points.n_columns() };
+        if self.forest.warm_up.is_some() {
+            return box_with_margins(points).ok_or_else(empty);
+        }
+        let data = Bounds::of_points(points).ok_or_else(empty)?;
         let moved = |corner: &[f64], sign: f64| -> Vec<f64> {
             corner.iter().zip(data.lengths()).map(|(x, length)| x + sign * self.margin * length).collect()
         };
