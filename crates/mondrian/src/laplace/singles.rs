@@ -4,7 +4,8 @@
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 
 use crate::laplace::KernelRows;
-use crate::laplace::entries::{AT_ONCE, both_distances, half_powers, logarithms, part_of, powers, powers_minus};
+use crate::laplace::elementary::{half_powers, logarithms, powers, powers_minus};
+use crate::laplace::entries::{AT_ONCE, both_distances, part_of};
 use crate::laplace::packed::{LANES, Lanes, Shape, Units};
 use crate::laplace::tiles::{PairParts, Pairs};
 use crate::linalg::{Threads, each};

@@ -6,7 +6,8 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use crate::laplace::KernelRows;
-use crate::laplace::entries::{half_powers, part_of, powers_minus};
+use crate::laplace::elementary::{half_powers, powers_minus};
+use crate::laplace::entries::part_of;
 use crate::laplace::packed::{LANES, Lanes, Units};
 use crate::laplace::singles::single_metric_weights;
 use crate::laplace::tiles::{PairParts, Pairs};
