@@ -176,9 +176,9 @@ impl DensityForest {
     /// The weight γ of the prior.
     ///
     /// An automatic one is the power of ten from 10⁻⁶ to 1 with the best mean leave-one-out log density at its own best
-    /// lifetime, found downhill from 10⁻³, in the first 8 trees on the points of smallest keyed hash: about twice the root of
-    /// the number of rows of them, at least 128 and at most 1024. So it depends on rows, box, measure and seed, and on no
-    /// lifetime: the same at every view. Without rows it is 1.
+    /// lifetime (from 128 points on, found downhill from 10⁻³), in the first 8 trees on the points of smallest keyed hash:
+    /// about twice the root of the number of rows of them, at least 128 and at most 1024. So it depends on rows, box,
+    /// measure and seed, and on no lifetime: the same at every view. Without rows it is 1.
     pub fn gamma(&self) -> f64 {
         match self.params.gamma {
             GammaChoice::Value(gamma) => gamma,
