@@ -296,7 +296,7 @@ pub(super) fn factor_curve_of(found: Factors, n_train: usize) -> Curve {
         format!("Marked: factor 1, the fitted lifetimes. The smallest held-out error is at {}.", figure(factors[best])),
     ];
     if rows < n_train {
-        text.push(format!("The curve is computed on {rows} of the {n_train} training rows."));
+        text.push(format!("The curve is computed on {rows} of the {n_train} distinct training rows."));
     }
     let n_values = factors.len();
     let y_label = if loss == "rmse" { "RMSE" } else { "log loss" };
