@@ -37,7 +37,7 @@ use crate::parallel::prelude::*;
 
 use retention::{Held, HeldRow, Plan, Rule};
 use sample::PointSample;
-use warm_up::{WarmUp, box_with_margins};
+use warm_up::{FirstRows, WarmUp, box_with_margins};
 
 use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure, NodeKey};
@@ -365,6 +365,20 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// Goes on with a warm-up, or fixes box and scale if there is none or it is over.
     pub(crate) fn set_warm_up(&mut self, warm_up: Option<WarmUp>) {
         self.warm_up = warm_up.filter(|warm_up| !warm_up.is_over());
+    }
+
+    /// Starts the warm-up that parameters ask for, after a first fit of these rows.
+    pub(crate) fn start_warm_up(&mut self, params: &ForestParams, rows: &FirstRows<'_>) -> Result<()> {
+        if let Some(mut warm_up) = WarmUp::of(params, self.n_dims()) {
+            warm_up.push(params, rows)?;
+            self.set_warm_up(Some(warm_up));
+        }
+        Ok(())
+    }
+
+    /// Keeps rows that were learned in a warm-up.
+    pub(crate) fn keep_first_rows(&mut self, params: &ForestParams, rows: &FirstRows<'_>) -> Result<()> {
+        self.warm_up.as_mut().map_or(Ok(()), |warm_up| warm_up.push(params, rows))
     }
 
     /// Takes the rows that a file says are held.

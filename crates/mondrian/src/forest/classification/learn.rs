@@ -6,7 +6,7 @@ use crate::forest::classification::gamma::FromSample;
 use crate::forest::classification::masks::{PointClasses, check_labels};
 use crate::forest::classification::{ClassificationForest, TrainedTrees, classes_of, repeated};
 use crate::forest::retention::{HeldRow, Plan, refuse_weights};
-use crate::forest::warm_up::{FirstRows, WarmUp};
+use crate::forest::warm_up::FirstRows;
 use crate::forest::{LifetimeChoice, RowBatch};
 use crate::progress::{FitOptions, Progress};
 use crate::select::split::gather;
@@ -92,7 +92,7 @@ impl ClassificationForest {
                 self.learn_checked(points, labels, n_classes, progress)?;
                 let forest = &mut Arc::make_mut(&mut self.trained).forest;
                 let (params, values) = (&self.params.forest, as_values(labels));
-                forest.warm_up_mut().map_or(Ok(()), |warm_up| warm_up.push(params, &first(points, &values)))
+                forest.keep_first_rows(params, &first(points, &values))
             }
             None => self.learn_checked(points, labels, n_classes, progress),
         }
@@ -118,11 +118,8 @@ impl ClassificationForest {
 
     /// Starts the warm-up that the parameters ask for, after a first fit of these rows.
     pub(super) fn start_warm_up(&mut self, points: Points<'_>, labels: &[u32]) -> Result<()> {
-        if let Some(mut warm_up) = WarmUp::of(&self.params.forest, points.n_columns()) {
-            warm_up.push(&self.params.forest, &first(points, &as_values(labels)))?;
-            Arc::make_mut(&mut self.trained).forest.set_warm_up(Some(warm_up));
-        }
-        Ok(())
+        let forest = &mut Arc::make_mut(&mut self.trained).forest;
+        forest.start_warm_up(&self.params.forest, &first(points, &as_values(labels)))
     }
 
     fn learn_checked(

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::forest::density::{DensityForest, automatic};
 use crate::forest::retention::{Held, HeldRow, Plan, Rule};
-use crate::forest::warm_up::{FirstRows, WarmUp};
+use crate::forest::warm_up::FirstRows;
 use crate::forest::{Forest, LifetimeChoice, RowBatch};
 use crate::progress::{FitOptions, Progress};
 use crate::select::split::gather;
@@ -47,8 +47,7 @@ impl DensityForest {
             Some(warm_up) if warm_up.is_due(points.n_rows()) => self.fit_again(points, &mut progress),
             Some(_) => {
                 self.learn_in_place(points, &mut progress)?;
-                let params = &self.params.forest;
-                self.forest.warm_up_mut().map_or(Ok(()), |warm_up| warm_up.push(params, &first(points)))
+                self.forest.keep_first_rows(&self.params.forest, &first(points))
             }
             None => self.learn_in_place(points, &mut progress),
         }
@@ -67,11 +66,7 @@ impl DensityForest {
 
     /// Starts the warm-up that the parameters ask for, after a first fit of these rows.
     pub(super) fn start_warm_up(&mut self, points: Points<'_>) -> Result<()> {
-        if let Some(mut warm_up) = WarmUp::of(&self.params.forest, points.n_columns()) {
-            warm_up.push(&self.params.forest, &first(points))?;
-            self.forest.set_warm_up(Some(warm_up));
-        }
-        Ok(())
+        self.forest.start_warm_up(&self.params.forest, &first(points))
     }
 
     fn learn_in_place(&mut self, points: Points<'_>, progress: &mut Progress<'_>) -> Result<()> {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::forest::RowBatch;
 use crate::forest::regression::{Core, RegressionForest, Rows};
 use crate::forest::retention::{Plan, refuse_weights};
-use crate::forest::warm_up::WarmUp;
 use crate::progress::{FitOptions, Progress};
 use crate::select::split::gather;
 use crate::{Error, Lifetime, Points, Result};
@@ -36,7 +35,7 @@ impl RegressionForest {
                 self.learn_rows(&rows, &mut progress)?;
                 let Core { params, forest, .. } = Arc::make_mut(&mut self.core);
                 let n_dims = forest.n_dims();
-                forest.warm_up_mut().map_or(Ok(()), |warm_up| warm_up.push(&params.forest, &rows.first(n_dims)))
+                forest.keep_first_rows(&params.forest, &rows.first(n_dims))
             }
             None => self.learn_rows(&rows, &mut progress),
         }
@@ -56,13 +55,9 @@ impl RegressionForest {
 
     /// Starts the warm-up that the parameters ask for, after a first fit of these rows.
     pub(super) fn start_warm_up(&mut self, rows: &Rows<'_>) -> Result<()> {
-        let n_dims = self.n_dims();
-        if let Some(mut warm_up) = WarmUp::of(&self.core.params.forest, n_dims) {
-            let core = Arc::make_mut(&mut self.core);
-            warm_up.push(&core.params.forest, &rows.first(n_dims))?;
-            core.forest.set_warm_up(Some(warm_up));
-        }
-        Ok(())
+        let Core { params, forest, .. } = Arc::make_mut(&mut self.core);
+        let n_dims = forest.n_dims();
+        forest.start_warm_up(&params.forest, &rows.first(n_dims))
     }
 
     fn checked_rows<'a>(&self, points: Points<'a>, targets: &'a [f64], weights: Option<&[f64]>) -> Result<Rows<'a>> {
