@@ -261,3 +261,79 @@ fn rows_without_anything_to_tell_them_apart_are_solved() {
         }
     }
 }
+
+/// Cells of a kind that training rows do not have: intervals widen by what not knowing the input costs.
+#[test]
+fn intervals_of_rows_with_unknown_cells_hold_what_they_say() {
+    // Inputs 0 and 3 matter; no cell is missing. The category has 36 levels, rows of the last twelve are not trained on.
+    let n = 1200;
+    let draw = |i: usize, k: u32| NodeKey::root(23, i as u64).draw(k).uniform();
+    let x: Vec<f64> = (0..n).flat_map(|i| [draw(i, 0), draw(i, 1), draw(i, 2), (36.0 * draw(i, 3)).floor()]).collect();
+    let level = |code: f64| draw(code as usize, 9);
+    let y: Vec<f64> = x.chunks(4).map(|r| (5.0 * r[0]).sin() + 2.0 * level(r[3]) + 0.1 * r[1]).collect();
+    let (known, unknown): (Vec<usize>, Vec<usize>) = (0..n).partition(|i| x[4 * i + 3] < 24.0);
+    let (train, test) = known.split_at(known.len() - 200);
+    let pick = |rows: &[usize]| -> (Vec<f64>, Vec<f64>) {
+        (rows.iter().flat_map(|i| x[4 * i..4 * i + 4].to_vec()).collect(), rows.iter().map(|i| y[*i]).collect())
+    };
+    let ((train_x, train_y), (test_x, test_y), (new_x, new_y)) = (pick(train), pick(test), pick(&unknown));
+    let mut missing = test_x.clone();
+    missing.chunks_mut(4).for_each(|row| row[0] = f64::NAN);
+    let held = |model: &LaplaceRegressor, x: &[f64], y: &[f64]| {
+        let (lower, upper) = model.predict_interval(cells(x), 0.9).unwrap();
+        let inside = |i: &usize| (lower[*i]..=upper[*i]).contains(&y[*i]);
+        (0..y.len()).filter(inside).count() as f64 / y.len() as f64
+    };
+    for solver in [SolverChoice::Exact, SolverChoice::Local] {
+        let model = fit(&train_x, &train_y, &params(solver, 1));
+        let std = |x: &[f64]| model.predict_with_std(cells(x)).unwrap().std;
+        let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
+        // Without what is added, intervals as narrow as those of known rows hold a fifth of these.
+        assert!(mean(&std(&missing)) > 3.0 * mean(&std(&test_x)), "{solver:?}");
+        assert!(mean(&std(&new_x)) > 3.0 * mean(&std(&test_x)), "{solver:?}");
+        for (what, share) in [
+            ("known", held(&model, &test_x, &test_y)),
+            ("missing", held(&model, &missing, &test_y)),
+            ("new level", held(&model, &new_x, &new_y)),
+        ] {
+            assert!(share > 0.78, "{solver:?}: intervals of 90 % hold {share} of rows: {what}");
+        }
+        let again = LaplaceRegressor::from_bytes(&model.to_bytes().unwrap()).unwrap();
+        assert_eq!(again.predict_with_std(cells(&new_x)).unwrap().std, std(&new_x));
+    }
+}
+
+/// Appended rows bring levels of a category that were not there: from then on they are levels like any other.
+#[test]
+fn appended_levels_are_known() {
+    let (x, y) = table(400);
+    let mut model = fit(&x, &y, &params(SolverChoice::Local, 1));
+    let of_level =
+        |code: f64| -> Vec<f64> { x.chunks(4).take(120).flat_map(|row| [row[0], row[1], row[2], code]).collect() };
+    // Between known levels and beyond them, each with its own height.
+    for (code, height) in [(0.5, 3.0), (7.0, -2.0)] {
+        let added = of_level(code);
+        let targets: Vec<f64> = added.chunks(4).map(|r| (5.0 * r[0]).sin() + r[1] * r[1] + 2.0 + height).collect();
+        let (before, old) = (model.predict(cells(&added)).unwrap(), model.predict(cells(&x)).unwrap());
+        assert!(rmse(&before, &targets) > 1.5, "level {code}");
+        model.learn(cells(&added), &targets).unwrap();
+        assert!(rmse(&model.predict(cells(&added)).unwrap(), &targets) < 0.3, "level {code}");
+        // Rows of other levels keep their predictions: their neighbours are nearer than those of another level.
+        assert!(rmse(&model.predict(cells(&x)).unwrap(), &old) < 0.1, "level {code}");
+    }
+}
+
+/// A category that had one level in the rows of the first fit is one still when the model is tuned on further levels.
+#[test]
+fn a_constant_category_stays_a_category() {
+    let (mut x, y) = table(150);
+    x.chunks_mut(4).for_each(|row| row[3] = 4.0);
+    let mut model = fit(&x, &y, &params(SolverChoice::Local, 1));
+    assert_eq!((model.lifetimes()[3], model.rank_lifetimes()[3]), (0.0, 0.0));
+    let (more, targets) = table(300);
+    model.learn(cells(&more), &targets).unwrap();
+    let again = model.tuned_again(&params(SolverChoice::Local, 1), Progress::none()).unwrap();
+    assert!(again.lifetimes()[3] > 0.0);
+    // Numbers with four values would have ranks.
+    assert_eq!(again.rank_lifetimes()[3], 0.0);
+}

@@ -122,7 +122,7 @@ impl LaplaceClassifier {
             trajectory,
             forms: Forms::default(),
         };
-        model.importances = model.importances_of_inputs(&targets, Loss::Log, key)?;
+        model.importances = model.relevance_of_inputs(&targets, Loss::Log, key)?.shares;
         Ok(Self { model, link, worth })
     }
 
@@ -167,7 +167,7 @@ impl LaplaceClassifier {
         params: &LaplaceClassifierParams,
         options: FitOptions<'_>,
     ) -> Result<Self> {
-        let (categorical, n_classes) = (self.model.categorical(), self.n_classes());
+        let (categorical, n_classes) = (self.model.columns.categorical(), self.n_classes());
         Self::fit_labels(Some(&self.model), cells, &categorical, labels, n_classes, params.tuned_by(), options)
     }
 

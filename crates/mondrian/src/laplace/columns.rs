@@ -99,6 +99,12 @@ pub struct Columns {
     axes: Vec<Column>,
     /// Inputs that are categorical, with their levels in ascending order; a missing cell is the level after them.
     levels: Vec<(usize, Vec<f64>)>,
+    /// Categorical inputs with one level in training, which have no term.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    constant_levels: Vec<usize>,
+    /// Categorical inputs with missing cells in training.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    missing_levels: Vec<usize>,
     /// Where the metric A acts.
     linear: Vec<Column>,
     /// Typical distance of two rows along each axis and each categorical input: the unit of its first lifetime.
@@ -163,6 +169,8 @@ impl Columns {
             n_inputs,
             axes: Vec::new(),
             levels: Vec::new(),
+            constant_levels: Vec::new(),
+            missing_levels: Vec::new(),
             linear: Vec::new(),
             spreads: Vec::new(),
             level_spreads: Vec::new(),
@@ -231,10 +239,65 @@ impl Columns {
                 levels.push(run[0]);
             }
         }
+        if sorted.iter().any(|x| x.is_nan()) {
+            self.missing_levels.push(input);
+        }
         if agreement < 1.0 {
             self.levels.push((input, levels));
             self.level_spreads.push((1.0 - agreement).max(1e-3));
+        } else {
+            self.constant_levels.push(input);
         }
+    }
+
+    /// Adds the levels of further training rows to those known; whether there are new ones. They change the codes of all rows.
+    pub(crate) fn add_levels_of(&mut self, cells: Cells<'_>) -> Result<bool> {
+        cells.check_width(self.n_inputs)?;
+        let mut is_new = false;
+        for (input, known) in &mut self.levels {
+            let n_before = known.len();
+            known.extend(cells.column(*input).filter(|x| !x.is_nan()).map(|x| x + 0.0));
+            known.sort_by(f64::total_cmp);
+            known.dedup();
+            known.truncate(UNSEEN as usize - 1);
+            is_new |= known.len() > n_before;
+            if cells.column(*input).any(f64::is_nan) && !self.missing_levels.contains(input) {
+                self.missing_levels.push(*input);
+            }
+        }
+        Ok(is_new)
+    }
+
+    /// Marks of the categorical inputs.
+    pub(crate) fn categorical(&self) -> Vec<bool> {
+        let mut marks = vec![false; self.n_inputs];
+        let inputs = self.levels.iter().map(|(input, _)| input).chain(&self.constant_levels);
+        inputs.for_each(|input| marks[*input] = true);
+        marks
+    }
+
+    /// The inputs of a row with a cell of a kind that training has not seen: a level that is not known, or a missing cell where none
+    /// was missing. The kernel takes the median there, or a level unlike all others.
+    pub(crate) fn unknown_inputs(&self, row: &[f64]) -> Vec<usize> {
+        let is_filled = |input: &usize| {
+            let mut maps = self.axes.iter().filter(|axis| axis.input == *input).map(|axis| &axis.map).peekable();
+            maps.peek().is_some() && maps.all(|map| !matches!(map, Map::Missing))
+        };
+        let missing = (0..self.n_inputs).filter(|input| row[*input].is_nan());
+        let mut inputs: Vec<usize> = missing.filter(is_filled).collect();
+        let is_unknown = |(input, known): &&(usize, Vec<f64>)| {
+            let x = row[*input];
+            if x.is_nan() { !self.missing_levels.contains(input) } else { code(known, x) == UNSEEN }
+        };
+        inputs.extend(self.levels.iter().filter(is_unknown).map(|(input, _)| *input));
+        inputs
+    }
+
+    /// How much further a new level of a categorical input is from the mean of the K known ones than those are, squared, if all are
+    /// drawn alike: (K + 1)/(K − 1). 1 for other inputs.
+    pub(crate) fn spread_of_new_level(&self, input: usize) -> f64 {
+        let known = self.levels.iter().find(|(own, _)| *own == input).map(|(_, known)| known.len() as f64);
+        known.filter(|k| *k > 1.0).map_or(1.0, |k| (k + 1.0) / (k - 1.0))
     }
 
     /// Number of inputs.
@@ -340,6 +403,7 @@ impl Columns {
         };
         self.axes.iter().chain(&self.linear).all(sound)
             && self.levels.iter().all(known)
+            && self.constant_levels.iter().chain(&self.missing_levels).all(|input| *input < self.n_inputs)
             && self.spreads.len() == self.axes.len()
             && self.level_spreads.len() == self.levels.len()
     }

@@ -23,7 +23,40 @@ fn n_rows_for(n_inputs: usize) -> usize {
     }
 }
 
-/// The growth of the leave-one-out loss by permuting each input, as a share of the largest; 0 where it does not grow.
+/// What permuting inputs does.
+pub(crate) struct Relevance {
+    /// The growth of the leave-one-out loss by permuting each input, as a share of the largest; 0 where it does not grow.
+    pub(crate) shares: Vec<f64>,
+    /// The growth of the mean squared error of each output, input by input; empty for log losses.
+    pub(crate) squares: Vec<f64>,
+}
+
+impl Relevance {
+    fn none(n_inputs: usize) -> Self {
+        Self { shares: vec![0.0; n_inputs], squares: Vec::new() }
+    }
+
+    /// From the errors of the rows as they are and with each input permuted: one per output, weighted sums.
+    fn of(loss: Loss, base: &[f64], permuted: &[Vec<f64>], weights: &[f64]) -> Self {
+        let growth = |errors: &Vec<f64>| (errors.iter().sum::<f64>() - base.iter().sum::<f64>()).max(0.0);
+        let grown: Vec<f64> = permuted.iter().map(growth).collect();
+        let largest = grown.iter().fold(0.0_f64, |m, g| m.max(*g));
+        let shares = grown.into_iter().map(|g| if largest > 0.0 { g / largest } else { 0.0 }).collect();
+        let total: f64 = weights.iter().sum();
+        let squares = match loss {
+            Loss::Squared => {
+                let mean = |errors: &Vec<f64>| -> Vec<f64> {
+                    errors.iter().zip(base).map(|(error, base)| ((error - base) / total).max(0.0)).collect()
+                };
+                permuted.iter().flat_map(mean).collect()
+            }
+            Loss::Log => Vec::new(),
+        };
+        Self { shares, squares }
+    }
+}
+
+/// What permuting each input does to the leave-one-out loss.
 ///
 /// `targets` are as they are fitted. Rows come in keyed order; the first are looked at.
 #[expect(clippy::too_many_arguments, reason = "the parts of a model that is being put together")]
@@ -36,11 +69,11 @@ pub(crate) fn importances(
     loss: Loss,
     is_centred: bool,
     key: NodeKey,
-) -> Result<Vec<f64>> {
+) -> Result<Relevance> {
     let n_inputs = cells.n_columns();
     let n = cells.n_rows().min(n_rows_for(n_inputs));
     if n < 3 {
-        return Ok(vec![0.0; n_inputs]);
+        return Ok(Relevance::none(n_inputs));
     }
     let c = targets.n_columns();
     let table: Vec<f64> = (0..n).flat_map(|i| cells.row(i).to_vec()).collect();
@@ -73,15 +106,15 @@ pub(crate) fn importances(
     };
     let predicted = predict(&tiles);
     let temperature = if loss == Loss::Log { best_temperature(&predicted, &own, weights) } else { 1.0 };
-    let error = |predicted: &Matrix| loss_at(loss, temperature, predicted, &own, weights);
-    let base = error(&predicted);
-    let growth = |input: usize| -> Result<f64> {
+    let errors = |predicted: &Matrix| losses_at(loss, temperature, predicted, &own, weights);
+    let base = errors(&predicted);
+    let of_permuted = |input: usize| -> Result<Vec<f64>> {
         let permuted = permuted(&table, n_inputs, input, key);
         let rows = values.rows(&columns.apply(Cells::row_major(&permuted, n_inputs)?)?)?;
-        Ok((error(&predict(&Tiles::new(&rows))) - base).max(0.0))
+        Ok(errors(&predict(&Tiles::new(&rows))))
     };
-    let grown: Vec<f64> = (0..n_inputs).into_par_iter().map(growth).collect::<Result<_>>()?;
-    Ok(shares(grown))
+    let found: Vec<Vec<f64>> = (0..n_inputs).into_par_iter().map(of_permuted).collect::<Result<_>>()?;
+    Ok(Relevance::of(loss, &base, &found, weights))
 }
 
 /// The rows of a table with one input's cells permuted, by key.
@@ -94,11 +127,6 @@ fn permuted(table: &[f64], n_inputs: usize, input: usize, key: NodeKey) -> Vec<f
         permuted[i * n_inputs + input] = table[from * n_inputs + input];
     }
     permuted
-}
-
-fn shares(grown: Vec<f64>) -> Vec<f64> {
-    let largest = grown.iter().fold(0.0_f64, |m, g| m.max(*g));
-    grown.into_iter().map(|g| if largest > 0.0 { g / largest } else { 0.0 }).collect()
 }
 
 /// Rows looked at among many, and the most neighbours each is predicted from.
@@ -114,11 +142,11 @@ pub(crate) fn importances_by_neighbors(
     settings: LocalSettings,
     loss: Loss,
     key: NodeKey,
-) -> Result<Vec<f64>> {
+) -> Result<Relevance> {
     let (n_inputs, c) = (cells.n_columns(), local.centre.len());
     let n = cells.n_rows().min(n_rows_for(n_inputs).min(NEAR_ROWS));
     if n < 3 {
-        return Ok(vec![0.0; n_inputs]);
+        return Ok(Relevance::none(n_inputs));
     }
     let table: Vec<f64> = (0..n).flat_map(|i| cells.row(i).to_vec()).collect();
     let (weights, own) = (&local.weights[..n], (0..n as u32).collect::<Vec<_>>());
@@ -130,22 +158,23 @@ pub(crate) fn importances_by_neighbors(
     };
     let predicted = predict(&table)?;
     let temperature = if loss == Loss::Log { best_temperature(&predicted, &targets, weights) } else { 1.0 };
-    let base = loss_at(loss, temperature, &predicted, &targets, weights);
-    let growth = |input: usize| -> Result<f64> {
+    let base = losses_at(loss, temperature, &predicted, &targets, weights);
+    let of_permuted = |input: usize| -> Result<Vec<f64>> {
         let predicted = predict(&permuted(&table, n_inputs, input, key))?;
-        Ok((loss_at(loss, temperature, &predicted, &targets, weights) - base).max(0.0))
+        Ok(losses_at(loss, temperature, &predicted, &targets, weights))
     };
-    Ok(shares((0..n_inputs).map(growth).collect::<Result<_>>()?))
+    let found: Vec<Vec<f64>> = (0..n_inputs).map(of_permuted).collect::<Result<_>>()?;
+    Ok(Relevance::of(loss, &base, &found, weights))
 }
 
-/// The sum of squared errors, or of log losses at a temperature.
-fn loss_at(loss: Loss, temperature: f64, predicted: &Matrix, targets: &Matrix, weights: &[f64]) -> f64 {
+/// Weighted sums of squared errors, one per output, or of the log loss at a temperature.
+fn losses_at(loss: Loss, temperature: f64, predicted: &Matrix, targets: &Matrix, weights: &[f64]) -> Vec<f64> {
     let (n, c) = (predicted.n_rows(), predicted.n_columns());
     match loss {
         Loss::Squared => {
             let square =
                 |k: usize| (0..n).map(|i| weights[i] * (targets[(i, k)] - predicted[(i, k)]).powi(2)).sum::<f64>();
-            (0..c).map(square).sum::<f64>()
+            (0..c).map(square).collect()
         }
         Loss::Log => {
             let mut probabilities = vec![0.0; c];
@@ -155,7 +184,7 @@ fn loss_at(loss: Loss, temperature: f64, predicted: &Matrix, targets: &Matrix, w
                 let true_one: f64 = (0..c).map(|k| probabilities[k] * targets[(i, k)]).sum();
                 sum -= weights[i] * true_one.max(1e-300).ln();
             }
-            sum
+            vec![sum]
         }
     }
 }

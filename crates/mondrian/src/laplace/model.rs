@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::laplace::columns::Columns;
 use crate::laplace::conjugate::{ConjugateOptions, conjugate_solve};
-use crate::laplace::importance::{importances, importances_by_neighbors};
+use crate::laplace::importance::{Relevance, importances, importances_by_neighbors};
 use crate::laplace::large::{LEFT_OUT, SolverReport, SolverUsed, cross_product};
 use crate::laplace::local::LocalRows;
 use crate::laplace::objective::Loss;
@@ -326,14 +326,26 @@ impl KernelModel {
         let weight = |i: usize| weights.map_or(1.0, |w| w[i]) / self.weight_unit;
         let kept: Vec<usize> = (0..cells.n_rows()).filter(|&i| weight(i) > 0.0).collect();
         let old = self.n_rows();
-        let added = self.query_rows(cells)?.select(&kept);
+        // New levels of a categorical input change the codes of all rows.
+        let mut columns = self.columns.clone();
+        let recoded = if columns.add_levels_of(cells)? {
+            let own = Cells::row_major(&self.table, columns.n_inputs())?;
+            Some(self.values.rows(&columns.apply(own)?)?)
+        } else {
+            None
+        };
+        let added = self.values.rows(&columns.apply(cells)?)?.select(&kept);
         let mut place = vec![(0, 0.0); cells.n_rows()];
         kept.iter().enumerate().for_each(|(k, &i)| place[i] = ((old + k) as u32, 1.0));
         let whole = Matrix::from_fn(old + kept.len(), self.n_outputs(), |i, c| {
             if i < old { self.targets[(i, c)] } else { targets[(kept[i - old], c)] - self.centre[c] }
         });
         let added_weights: Vec<f64> = kept.iter().map(|&i| weight(i)).collect();
+        if let Some(rows) = recoded {
+            self.rows = rows;
+        }
         self.rows.append(&added)?;
+        self.columns = columns;
         self.targets = whole;
         self.weights.extend(added_weights);
         self.places.extend(place);
@@ -359,9 +371,8 @@ impl KernelModel {
         self.places.iter().map(place).collect()
     }
 
-    /// What permuting each input does to the loss of rows left out, as a share of the largest. `fitted` are the targets that
-    /// were tuned for.
-    pub(crate) fn importances_of_inputs(&self, fitted: &Matrix, loss: Loss, key: NodeKey) -> Result<Vec<f64>> {
+    /// What permuting each input does to the loss of rows left out. `fitted` are the targets of this model.
+    pub(crate) fn relevance_of_inputs(&self, fitted: &Matrix, loss: Loss, key: NodeKey) -> Result<Relevance> {
         let (columns, values) = (&self.columns, &self.values);
         let cells = Cells::row_major(&self.table, columns.n_inputs())?;
         match self.report.local {
@@ -381,14 +392,7 @@ impl KernelModel {
         if self.table.is_empty() {
             return Err(Error::NotLocal);
         }
-        Ok((Cells::row_major(&self.table, self.columns.n_inputs())?, self.categorical()))
-    }
-
-    /// Marks of the categorical inputs.
-    pub(crate) fn categorical(&self) -> Vec<bool> {
-        let mut categorical = vec![false; self.columns.n_inputs()];
-        self.columns.level_inputs().into_iter().for_each(|input| categorical[input] = true);
-        categorical
+        Ok((Cells::row_major(&self.table, self.columns.n_inputs())?, self.columns.categorical()))
     }
 }
 

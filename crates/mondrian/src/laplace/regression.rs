@@ -58,6 +58,10 @@ pub struct LaplaceRegressor {
     /// 41 quantiles of the leave-one-out residuals of the mapped target.
     smear: Vec<f64>,
     calibrations: Vec<Calibration>,
+    /// What not knowing an input adds to the variance of each mapped target, input by input: half of the squared error that
+    /// permuting it adds, since a permuted cell is off twice, by what it is and by what it should be. Empty in models from older
+    /// files.
+    of_unknown: Vec<f64>,
     worth: Vec<LeaveOneOut>,
 }
 
@@ -107,7 +111,7 @@ impl LaplaceRegressor {
         let rows = values.rows(&columns.apply(cells)?)?;
         let (map, solution) = solve_with_map(&rows, &targets, &weights, values.alpha, &maps, map, tuning)?;
         let key = NodeKey::root(tuning.seed, 0).fork(0x696D_706F);
-        let fitted = standardised(&mapped(&targets, map), &weights).0;
+        let (fitted, scales) = standardised(&mapped(&targets, map), &weights);
         let smear = if c == 1 { residual_quantiles(solution.residuals.column(0)) } else { Vec::new() };
         let worth = (0..c).map(|k| worth(map, &targets, &weights, solution.residuals.column(k), k, &smear)).collect();
         let Solution { dual, targets, centre, residuals, report } = solution;
@@ -128,10 +132,14 @@ impl LaplaceRegressor {
             trajectory,
             forms: Forms::default(),
         };
-        model.importances = model.importances_of_inputs(&fitted, Loss::Squared, key)?;
+        let relevance = model.relevance_of_inputs(&fitted, Loss::Squared, key)?;
+        model.importances = relevance.shares;
+        // Fitted targets are in units of their scales.
+        let of_unknown = relevance.squares.iter().enumerate().map(|(at, square)| 0.5 * square * scales[at % c].powi(2));
+        let of_unknown = of_unknown.collect();
         let calibrate = |k: usize| Calibration::learn(&model, residuals.column(k), k);
         let calibrations = (0..c).map(calibrate).collect::<Result<Vec<_>>>()?;
-        Ok(Self { model, map, smear, calibrations, worth })
+        Ok(Self { model, map, smear, calibrations, of_unknown, worth })
     }
 
     /// How all rows were solved.
@@ -186,7 +194,7 @@ impl LaplaceRegressor {
         options: FitOptions<'_>,
     ) -> Result<Self> {
         let targets = by_column(cells.n_rows(), targets)?;
-        Self::fit_columns(Some(&self.model), cells, &self.model.categorical(), &targets, params, options)
+        Self::fit_columns(Some(&self.model), cells, &self.model.columns.categorical(), &targets, params, options)
     }
 
     /// The model tuned and solved anew on all its rows, appended ones included.
@@ -346,7 +354,7 @@ impl LaplaceRegressor {
         let worth = (0..c).map(|k| worth(self.map, &targets, &model.weights, residuals.column(k), k, &smear)).collect();
         let calibrate = |k: usize| Calibration::learn(&model, residuals.column(k), k);
         let calibrations = (0..c).map(calibrate).collect::<Result<Vec<_>>>()?;
-        Ok(Self { map: self.map, smear, calibrations, worth, model })
+        Ok(Self { map: self.map, smear, calibrations, of_unknown: self.of_unknown.clone(), worth, model })
     }
 
     fn mean_and_std(&self, z: f64, deviation: f64, calibration: &Calibration) -> (f64, f64) {
@@ -369,24 +377,39 @@ impl LaplaceRegressor {
         if !self.model.is_exact() {
             let queries = self.model.query_rows(cells)?;
             let (scores, near) = (self.model.scores_of_many(&queries)?, near_scales(&self.model, &queries, None)?);
-            let one = |q: usize, c: usize| {
-                let calibration = &self.calibrations[c];
-                make(scores[(q, c)], calibration.deviation_of(near[q][c], self.n_rows()), calibration)
+            let row = |q: usize| {
+                let (unknown, scores, near) = (self.unknown_variances(cells.row(q)), &scores, &near);
+                let one = move |c: usize| {
+                    let calibration = &self.calibrations[c];
+                    let deviation = calibration.deviation_of(near[q][c], self.n_rows());
+                    (scores[(q, c)], calibration.with_variance(deviation, unknown.get(c)), calibration)
+                };
+                (0..self.n_targets()).map(one)
             };
-            return Ok((0..near.len())
-                .flat_map(|q| (0..self.n_targets()).map(move |c| (q, c)))
-                .map(|(q, c)| one(q, c))
-                .collect());
+            return Ok((0..near.len()).flat_map(row).map(|(z, deviation, of)| make(z, deviation, of)).collect());
         }
         let queries = self.model.query(cells)?;
-        let rows = self.model.for_each(&queries, |_, kernel| {
+        let rows = self.model.for_each(&queries, |q, kernel| {
+            let unknown = self.unknown_variances(cells.row(q));
             let one = |c: usize| {
-                let deviation = self.calibrations[c].deviation(&self.model, kernel, c)?;
-                Ok(make(self.model.score(kernel, c), deviation, &self.calibrations[c]))
+                let calibration = &self.calibrations[c];
+                let deviation = calibration.deviation(&self.model, kernel, c)?;
+                Ok(make(self.model.score(kernel, c), calibration.with_variance(deviation, unknown.get(c)), calibration))
             };
             (0..self.n_targets()).map(one).collect::<Result<Vec<_>>>()
         })?;
         Ok(rows.into_iter().flatten().collect())
+    }
+
+    /// What the unknown cells of a row add to the variance of each mapped target; empty where all are known.
+    fn unknown_variances(&self, row: &[f64]) -> Vec<f64> {
+        let unknown = self.model.columns.unknown_inputs(row);
+        if unknown.is_empty() || self.of_unknown.is_empty() {
+            return Vec::new();
+        }
+        let c = self.n_targets();
+        let factor = |input: usize| self.model.columns.spread_of_new_level(input);
+        (0..c).map(|k| unknown.iter().map(|&input| factor(input) * self.of_unknown[input * c + k]).sum()).collect()
     }
 
     /// The smoothing matrix of the (mapped) target, row-major, one row per query and one column per row given.
@@ -481,6 +504,8 @@ struct Kept {
     map: TargetMap,
     smear: Vec<f64>,
     calibrations: Vec<Calibration>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    of_unknown: Vec<f64>,
     worth: Vec<LeaveOneOut>,
 }
 
@@ -491,20 +516,23 @@ impl Saved for LaplaceRegressor {
         let mut archive = Archive::new(Self::KIND);
         self.model.store(&mut archive)?;
         let (smear, calibrations, worth) = (self.smear.clone(), self.calibrations.clone(), self.worth.clone());
-        archive.set_params("regressor", &Kept { map: self.map, smear, calibrations, worth })?;
+        let of_unknown = self.of_unknown.clone();
+        archive.set_params("regressor", &Kept { map: self.map, smear, calibrations, of_unknown, worth })?;
         Ok(archive)
     }
 
     fn from_archive(archive: &Archive) -> Result<Self> {
         let model = KernelModel::restore(archive)?;
-        let Kept { map, smear, calibrations, worth } = archive.params("regressor")?;
+        let Kept { map, smear, calibrations, of_unknown, worth } = archive.params("regressor")?;
         let sound = calibrations.len() == model.n_outputs()
             && calibrations.iter().all(Calibration::is_sound)
             && worth.len() == model.n_outputs()
+            && (of_unknown.is_empty() || of_unknown.len() == model.columns.n_inputs() * model.n_outputs())
+            && of_unknown.iter().all(|v| *v >= 0.0 && v.is_finite())
             && smear.iter().all(|x| x.is_finite());
         if !sound {
             return Err(ModelFileError::Inconsistent { what: "the numbers of a Laplace regressor" }.into());
         }
-        Ok(Self { model, map, smear, calibrations, worth })
+        Ok(Self { model, map, smear, calibrations, of_unknown, worth })
     }
 }

@@ -86,6 +86,13 @@ impl Calibration {
         variance(scale, share, self.scale, n_rows).max(0.0).sqrt()
     }
 
+    /// The √v whose targets have so much more variance.
+    pub(crate) fn with_variance(&self, deviation: f64, more: Option<&f64>) -> f64 {
+        let Some(more) = more.filter(|more| **more > 0.0) else { return deviation };
+        let square = self.shape.iter().map(|e| e * e).sum::<f64>() / self.shape.len() as f64;
+        if square > 0.0 { (deviation * deviation + more / square).sqrt() } else { deviation }
+    }
+
     /// How many √v an interval of this coverage reaches to each side.
     pub(crate) fn width(&self, coverage: f64) -> f64 {
         let at = coverage.clamp(0.0, 1.0) * (self.widths.len() - 1) as f64;
