@@ -1,7 +1,7 @@
 //! Streams: test-then-train with nothing given, learning with and without a box, and forgetting.
 //!
 //! `streams [step] [box] [forget] [window] [--quick]`, all parts but the last without a name. One thread, 10 trees, one row at a time;
-//! microseconds of processor time per row.
+//! microseconds of processor time per row. `SETS` (for example `gaussian,flights2001`) in the environment chooses sets of `box`.
 
 use mondrian::process::{Bounds, NodeKey};
 use mondrian::{ClassificationParams, ForestParams, Lifetime, LifetimeChoice, Points, RegressionParams};
@@ -172,7 +172,9 @@ fn with_and_without_a_box(n: usize) -> mondrian::Result<()> {
         }
         Err(error) => println!("skipped: flights2001 ({error})"),
     }
-    for (name, x, y, d) in sets {
+    let asked = std::env::var("SETS").unwrap_or_default();
+    for (name, x, y, d) in sets.into_iter().filter(|set| asked.is_empty() || asked.split(',').any(|name| name == set.0))
+    {
         let bounds = Bounds::of_points(Points::row_major(&x, d)?);
         let (with, bytes) = learned(&x, &y, d, bounds)?;
         let (without, more) = learned(&x, &y, d, None)?;

@@ -2,7 +2,7 @@
 //! model is the one that a batch of the same rows on the same box gives, bit for bit.
 
 use mondrian::Saved;
-use mondrian::process::NodeKey;
+use mondrian::process::{Bounds, NodeKey};
 use mondrian::{
     ClassificationForest, ClassificationParams, ForestParams, Lifetime, LifetimeChoice, Points, RegressionForest,
     RegressionParams,
@@ -243,7 +243,7 @@ fn a_warm_up_keeps_what_was_given_and_fails_whole() {
     let params = RegressionParams { forest: forest(), ..RegressionParams::default() };
     assert!(params.clone().warm_up(0).fit(points(&row(1, 0)), &[0.0]).is_err());
     // Nothing is left to fix: a box and weights are given.
-    let bounds = mondrian::process::Bounds::new(&[0.0, 0.0, 0.0], &[1.0, 1e7, 1.0]).unwrap();
+    let bounds = Bounds::new(&[0.0, 0.0, 0.0], &[1.0, 1e7, 1.0]).unwrap();
     let given = params.clone().bounds(bounds).measure_weights(mondrian::WeightsChoice::Raw);
     let rows: Vec<f64> = (0..100).flat_map(|i| row(1, i)).collect();
     let y: Vec<f64> = rows.chunks_exact(D).map(|x| target(x.try_into().unwrap())).collect();
@@ -265,4 +265,127 @@ fn a_warm_up_keeps_what_was_given_and_fails_whole() {
     other.learn(points(&rows[32 * D..64 * D]), &y[32..64]).unwrap();
     other.learn(points(&rows[64 * D..]), &y[64..]).unwrap();
     assert_eq!(bits(&one.predict(points(&rows)).unwrap()), bits(&other.predict(points(&rows)).unwrap()));
+}
+
+/// A row of a stream in order of time: its first column grows, its second has hours that come again.
+fn timed_row(i: u64) -> [f64; D] {
+    let [x, _, z] = row(3, i);
+    [i as f64, (i % 97) as f64 + x, z]
+}
+
+/// Learns 700 rows in order of time with a warm-up of 16 rows, asking in between, and forgets some again. Calls `boxed` after each
+/// row with how many are held. The rows held at the end.
+fn timed_stream(mut each: impl FnMut(Step, &[f64; D]), mut boxed: impl FnMut(usize)) -> Vec<[f64; D]> {
+    let mut held = vec![timed_row(0)];
+    for i in 1..700 {
+        let x = timed_row(i);
+        each(Step::Ask, &x);
+        each(Step::Learn, &x);
+        held.push(x);
+        boxed(held.len());
+        if i % 9 == 0 {
+            let x = held.remove((i / 2) as usize % held.len());
+            each(Step::Forget, &x);
+        }
+    }
+    held
+}
+
+/// The first box as it was asked for: a domain's starts just below its lower corner.
+fn as_asked(first_box: &Bounds) -> Bounds {
+    let lower: Vec<f64> = first_box.lower().iter().map(|x| x.next_up()).collect();
+    Bounds::new(&lower, first_box.upper()).unwrap()
+}
+
+/// The numbers of rows at which the box was another one than before.
+fn changes(boxes: &[(usize, Bounds)]) -> Vec<usize> {
+    boxes.windows(2).filter(|pair| pair[0].1 != pair[1].1).map(|pair| pair[1].0).collect()
+}
+
+#[test]
+fn a_stream_in_order_of_time_outgrows_its_box_few_times_and_is_a_batch_on_the_last() {
+    let params = RegressionParams { forest: forest(), ..RegressionParams::default() };
+    let params = params.measure_weights(mondrian::WeightsChoice::Raw);
+    let label = |x: &[f64; D]| (x[1] - x[2]).sin();
+    let y = |rows: &[[f64; D]]| rows.iter().map(label).collect::<Vec<_>>();
+    let first = timed_row(0);
+    let model = params.clone().warm_up(16).fit(points(&first), &[label(&first)]).unwrap();
+    let (model, mut boxes) = (std::cell::RefCell::new(model), Vec::new());
+    let mut n_learned = 1;
+    let held = timed_stream(
+        |step, x| {
+            let mut model = model.borrow_mut();
+            match step {
+                Step::Ask => assert!(model.predict(points(x)).unwrap()[0].is_finite()),
+                Step::Learn => {
+                    n_learned += 1;
+                    model.learn(points(x), &[label(x)]).unwrap();
+                    if n_learned % 30 == 0 {
+                        *model = RegressionForest::from_bytes(&model.to_bytes().unwrap()).unwrap();
+                    }
+                }
+                Step::Forget => model.forget(points(x), &[label(x)]).unwrap(),
+            }
+        },
+        |n| boxes.push((n, model.borrow().forest().domain().first_box().clone())),
+    );
+    let model = model.into_inner();
+    let changed: Vec<usize> = changes(&boxes).into_iter().filter(|n| *n > 16).collect();
+    assert!((1..=6).contains(&changed.len()), "{changed:?}");
+    assert!(
+        changed.windows(2).all(|pair| 4 * pair[1] >= 5 * pair[0]) && changed.iter().all(|n| *n <= 256),
+        "{changed:?}"
+    );
+    // From 256 rows on the ladder goes on, and order does not matter.
+    let domain = model.forest().domain();
+    assert!(domain.rung() > 0);
+    let on_box = params.bounds(as_asked(domain.first_box()));
+    let mut batch = on_box.fit(points(held[0].as_slice()), &[label(&held[0])]).unwrap();
+    let mut rest = held[1..].to_vec();
+    rest.reverse();
+    batch.learn(points(rest.as_flattened()), &y(&rest)).unwrap();
+    let queries: Vec<f64> = (0..60).flat_map(|i| timed_row(7 * i)).collect();
+    let said = |model: &RegressionForest| {
+        let found = model.predict_with_std(points(&queries)).unwrap();
+        (format!("{:?}", model.gaussians()), bits(&found.mean), bits(&found.std))
+    };
+    assert_eq!(said(&model), said(&batch));
+}
+
+#[test]
+fn a_class_stream_in_order_of_time_is_a_batch_on_its_last_box() {
+    let params = ClassificationParams { forest: forest(), ..ClassificationParams::default() };
+    let params = params.measure_weights(mondrian::WeightsChoice::Raw);
+    let label = |x: &[f64; D]| u32::from(x[1].sin() > 0.0) + u32::from(x[2] > 5e-4);
+    let labels = |rows: &[[f64; D]]| rows.iter().map(label).collect::<Vec<_>>();
+    let first = timed_row(0);
+    let mut model = params.clone().n_classes(3).warm_up(16).fit(points(&first), &[label(&first)]).unwrap();
+    let held = timed_stream(
+        |step, x| match step {
+            Step::Ask => assert!(model.predict_proba(points(x)).unwrap().iter().all(|p| p.is_finite())),
+            Step::Learn => model.learn(points(x), &[label(x)]).unwrap(),
+            Step::Forget => model.forget(points(x), &[label(x)]).unwrap(),
+        },
+        |_| {},
+    );
+    let on_box = params.bounds(as_asked(model.forest().domain().first_box()));
+    let mut batch = on_box.n_classes(3).fit(points(held[0].as_slice()), &[label(&held[0])]).unwrap();
+    batch.learn(points(held[1..].as_flattened()), &labels(&held[1..])).unwrap();
+    let queries: Vec<f64> = (0..60).flat_map(|i| timed_row(7 * i)).collect();
+    let said =
+        |model: &ClassificationForest| (model.gamma().to_bits(), bits(&model.predict_proba(points(&queries)).unwrap()));
+    assert_eq!(said(&model), said(&batch));
+}
+
+#[test]
+fn a_merged_or_given_box_stays() {
+    let params = RegressionParams { forest: forest(), ..RegressionParams::default() };
+    let rows: Vec<f64> = (0..200).flat_map(timed_row).collect();
+    let y: Vec<f64> = (0..200).map(|i| f64::from(i % 7)).collect();
+    let mut model = params.clone().warm_up(16).fit(points(&rows[..20 * D]), &y[..20]).unwrap();
+    let other = model.clone();
+    model.merge(&other).unwrap();
+    let bounds = model.forest().domain().first_box().clone();
+    model.learn(points(&rows[20 * D..]), &y[20..]).unwrap();
+    assert!(*model.forest().domain().first_box() == bounds && model.forest().domain().rung() > 0);
 }

@@ -2,12 +2,13 @@
 
 use std::sync::{OnceLock, PoisonError};
 
+use crate::forest::warm_up::{FirstBox, wider_box};
 use crate::forest::{Forest, LastPlaces, NodeStatistics, RowBatch, Scratch, empty_trees};
 use crate::memory;
 use crate::parallel::prelude::*;
 use crate::process::Bounds;
 use crate::progress::Progress;
-use crate::tree::{Codes, Descent, Found, PointStore, Touched, Tree};
+use crate::tree::{Codes, Descent, Domain, Found, PointStore, Touched, Tree};
 use crate::{Error, Lifetime, Points, Result};
 
 /// Fewer insertions than this are over before another thread has woken up: each takes about a microsecond.
@@ -26,6 +27,8 @@ pub(super) struct Learned {
     pub(super) points: Vec<u32>,
     /// The points that are new.
     pub(super) fresh: Vec<u32>,
+    /// Whether the root box is another one now.
+    is_box_new: bool,
 }
 
 impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
@@ -60,14 +63,14 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         statistics: &mut L,
         progress: &mut Progress<'_>,
     ) -> Result<Vec<u32>> {
-        let (rung, is_first) = (self.domain.rung(), self.store.n_slots() == 0);
+        let is_first = self.store.n_slots() == 0;
         let learned = self.take_rows(batch)?;
         let changed = statistics.take(&learned.points, rows);
         if is_first {
             self.grow_first(statistics, progress)?;
             return Ok(learned.points);
         }
-        let is_gathered = self.grow(statistics, &learned, rung, progress)?;
+        let is_gathered = self.grow(statistics, &learned, progress)?;
         if changed && !is_gathered {
             self.gather(statistics);
         }
@@ -101,19 +104,22 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         self.check_rows("learning more rows")?;
         let is_held = rows.are_in(self.domain.root_box());
         let RowBatch { coordinates, hashes, .. } = rows;
-        let rung = if is_held { self.domain.rung() } else { self.rung_for(&coordinates)? };
+        let wider = if is_held && self.domain.rung() == 0 { None } else { self.box_for(&coordinates)? };
         let n_dims = self.n_dims();
         let room = crate::tree::PointStore::CAPACITY - self.store.n_slots();
         if coordinates.len() / n_dims > room || self.store.n_rows() + coordinates.len() / n_dims > u32::MAX as usize {
             let expected = (self.store.n_rows() + coordinates.len() / n_dims) as f64;
             return Err(Error::TooLarge { what: "rows", expected, limit: crate::tree::PointStore::CAPACITY as f64 });
         }
-        self.domain.set_rung(rung)?;
+        let is_box_new = wider.is_some();
+        if let Some((domain, first_box)) = wider {
+            (self.domain, self.first_box) = (domain, first_box);
+        }
         if self.store.n_slots() == 0 {
             let points = self.store.adopt(coordinates, &hashes);
-            return Ok(Learned { points, fresh: self.store.all_points() });
+            return Ok(Learned { points, fresh: self.store.all_points(), is_box_new });
         }
-        let mut learned = Learned::default();
+        let mut learned = Learned { is_box_new, ..Learned::default() };
         self.store.reserve(coordinates.len() / n_dims);
         for (x, hash) in coordinates.chunks_exact(n_dims).zip(hashes) {
             let (point, new) = self.store.add_hashed(hash, x)?;
@@ -125,6 +131,9 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         if let Some(sample) = self.sample.get_mut() {
             learned.fresh.iter().for_each(|point| sample.add(*point, self.store.point(*point)));
         }
+        if is_box_new && self.domain.rung() == 0 {
+            self.n_on_rung.clear();
+        }
         if !self.n_on_rung.is_empty() {
             self.n_on_rung.resize(self.domain.rung() as usize + 1, 0);
             for point in &learned.fresh {
@@ -132,6 +141,32 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             }
         }
         Ok(learned)
+    }
+
+    /// The domain whose root box holds all rows and the given ones, and what its first box was put around; none if it is the current one.
+    ///
+    /// A box that is [due](FirstBox::is_due) is put around all rows, otherwise the box is the lowest rung of the ladder. Both grow all trees
+    /// anew; on one box that takes a third of the time, and so do the rows learned afterwards less.
+    fn box_for(&self, coordinates: &[f64]) -> Result<Option<(Domain, Option<FirstBox>)>> {
+        let rung = self.rung_for(coordinates)?;
+        let n_dims = self.n_dims();
+        let n_rows = self.store.n_rows() + coordinates.len() / n_dims;
+        if let (Some(first_box), true, None) = (self.first_box, rung > 0, &self.warm_up)
+            && first_box.is_due(n_rows)
+        {
+            let mut all: Vec<f64> = self.store.points().flat_map(|point| self.store.point(point)).copied().collect();
+            all.extend_from_slice(coordinates);
+            let bounds = wider_box(Points::of_checked(&all, n_dims), self.domain.first_box());
+            if let Some(Ok(domain)) = bounds.map(|bounds| self.domain.on_first_box(&bounds)) {
+                return Ok(Some((domain, Some(first_box.around(n_rows)))));
+            }
+        }
+        if rung == self.domain.rung() {
+            return Ok(None);
+        }
+        let mut domain = self.domain.clone();
+        domain.set_rung(rung)?;
+        Ok(Some((domain, self.first_box)))
     }
 
     /// The lowest rung, not below the current one, whose box holds the given rows.
@@ -144,17 +179,16 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         Ok(self.domain.rung_holding(&new)?.max(self.domain.rung()))
     }
 
-    /// Grows all trees by rows that [`Forest::take_rows`] took when the box was at `rung_before`, with a report after every
-    /// few trees. Whether they were grown anew, and all statistics gathered. Cancelled, some trees have grown and others not.
+    /// Grows all trees by rows that [`Forest::take_rows`] took, with a report after every few trees. Whether they were grown anew, and
+    /// all statistics gathered. Cancelled, some trees have grown and others not.
     pub(super) fn grow<L: NodeStatistics<Stats = S>>(
         &mut self,
         labels: &L,
         learned: &Learned,
-        rung_before: u32,
         progress: &mut Progress<'_>,
     ) -> Result<bool> {
         // A wider box or a batch larger than what is there: planting anew is exact, and cheaper.
-        if self.domain.rung() != rung_before || learned.points.len() * 2 > self.store.n_rows() {
+        if learned.is_box_new || learned.points.len() * 2 > self.store.n_rows() {
             self.regrow_with_progress(labels, progress)?;
             return Ok(true);
         }

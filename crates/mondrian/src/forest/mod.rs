@@ -37,7 +37,7 @@ use crate::parallel::prelude::*;
 
 use retention::{Held, HeldRow, Plan, Rule};
 use sample::PointSample;
-use warm_up::{FirstRows, WarmUp, box_with_margins};
+use warm_up::{FirstBox, FirstRows, WarmUp, stream_box};
 
 use crate::points::first_not_finite;
 use crate::process::{Bounds, BuiltInMeasure, Measure, NodeKey};
@@ -99,6 +99,8 @@ pub struct Forest<S = ()> {
     held: Option<Held>,
     /// The rows of a stream whose box and scale are not fixed yet.
     warm_up: Option<WarmUp>,
+    /// The first box of a stream, while it may still be put around more rows.
+    first_box: Option<FirstBox>,
     scratch: Scratch,
     places: LastPlaces,
 }
@@ -138,7 +140,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
                 return Err(Error::LengthMismatch { what: "dimensions of the root box", expected, found });
             }
             None => {
-                let found = if params.warm_up.is_some() { box_with_margins(first) } else { Bounds::of_points(first) };
+                let found = if params.warm_up.is_some() { stream_box(first) } else { Bounds::of_points(first) };
                 found.ok_or(Error::Empty { what: "X", rows: 0, columns: first.n_columns() })?
             }
         };
@@ -147,6 +149,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let store = PointStore::new(first.n_columns());
         Ok(Self {
             held: Rule::of(params).map(|rule| Held::new(rule, params.seed)),
+            first_box: FirstBox::of(params, first.n_rows()),
             ..Self::of_parts(measure, domain, store, trees)
         })
     }
@@ -178,6 +181,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             summary: None,
             held: None,
             warm_up: None,
+            first_box: None,
             scratch: Scratch::default(),
             places: LastPlaces::default(),
         }
@@ -362,9 +366,14 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         self.warm_up.as_mut()
     }
 
-    /// Goes on with a warm-up, or fixes box and scale if there is none or it is over.
+    /// Goes on with a warm-up, or fixes the scale if it is over.
     pub(crate) fn set_warm_up(&mut self, warm_up: Option<WarmUp>) {
         self.warm_up = warm_up.filter(|warm_up| !warm_up.is_over());
+    }
+
+    /// Fixes box and scale for good.
+    pub(crate) fn end_warm_up(&mut self) {
+        (self.warm_up, self.first_box) = (None, None);
     }
 
     /// Starts the warm-up that parameters ask for, after a first fit of these rows.

@@ -202,6 +202,9 @@ impl<L: PointLabels + Clone> Pilot<L> {
 
     /// Brings it up to date with the points of a forest and their labels; whether anything has changed.
     fn follow(&mut self, forest: &Forest<L::Stats>, labels: &L) -> Result<bool> {
+        if self.forest.domain().first_box() != forest.domain().first_box() {
+            *self = Self::new(self.part, forest, labels, self.forest.domain().lifetime(), self.forest.n_trees())?;
+        }
         let is_adapted = self.labels.adapt(labels);
         if is_adapted {
             self.forest.gather(&self.labels);
@@ -268,11 +271,10 @@ impl<L: PointLabels + Clone> Pilot<L> {
     fn take_one(&mut self, hash: u128, theirs: u32, forest: &Forest<L::Stats>, labels: &L) -> Result<()> {
         let x = forest.store().point(theirs);
         let n_rows = forest.store().multiplicity(theirs) as usize;
-        let rung = self.forest.domain().rung();
         let learned = self.forest.take_rows(self.forest.arrivals_at(x.repeat(n_rows)))?;
         let point = learned.points[0];
         self.labels.copy_point(labels, theirs, point);
-        let is_gathered = self.forest.grow(&self.labels, &learned, rung, &mut crate::progress::Progress::none())?;
+        let is_gathered = self.forest.grow(&self.labels, &learned, &mut crate::progress::Progress::none())?;
         if self.labels.take_change() && !is_gathered {
             self.forest.gather(&self.labels);
         }

@@ -123,6 +123,15 @@ impl Domain {
         Self { lifetime, ..self.clone() }
     }
 
+    /// The same domain on another first box, not widened.
+    ///
+    /// # Errors
+    /// As for [`Domain::new`].
+    pub(crate) fn on_first_box(&self, first: &Bounds) -> Result<Self> {
+        let Self { boxes, .. } = Self::new(self.seed, first, self.lifetime)?;
+        Ok(Self { boxes, ..self.clone() })
+    }
+
     /// The same domain, with trees that keep every cut as a node and never make a [chain](crate::tree::Chain).
     ///
     /// For who looks at every cut whatever it parts, as densities do, and to compare: the cuts are the same.

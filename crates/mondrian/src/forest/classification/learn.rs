@@ -271,7 +271,7 @@ impl ClassificationForest {
             }
         }
         let gone = forest.set_window(window, rows)?;
-        forest.set_warm_up(None);
+        forest.end_warm_up();
         self.forget_held(&gone);
         (self.params.forest.window, self.params.forest.max_rows) = (window, None);
         Ok(())
@@ -319,7 +319,7 @@ impl ClassificationForest {
             let (coordinates, labels) = other.rows();
             self.take(self.trained.forest.arrivals_at(coordinates), &labels, n_classes, &mut Progress::none())?;
         }
-        Arc::make_mut(&mut self.trained).forest.set_warm_up(None);
+        Arc::make_mut(&mut self.trained).forest.end_warm_up();
         let terminal = other.trained.forest.domain().lifetime();
         if terminal > self.trained.forest.domain().lifetime() {
             let TrainedTrees { forest, classes } = Arc::make_mut(&mut self.trained);

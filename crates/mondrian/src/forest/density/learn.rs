@@ -112,7 +112,7 @@ impl DensityForest {
         let rows = store.points().flat_map(|p| std::iter::repeat_n((p, [].into()), store.multiplicity(p) as usize));
         let rows = rows.collect();
         let gone = self.forest.set_window(window, rows)?;
-        self.forest.set_warm_up(None);
+        self.forest.end_warm_up();
         self.forget_held(&gone);
         (self.params.forest.window, self.params.forest.max_rows) = (window, None);
         Ok(())
@@ -154,7 +154,7 @@ impl DensityForest {
         if let (Some(ours), Some(theirs)) = (self.forest.held(), other.forest.held()) {
             let (plan, coordinates, _) = ours.plan_merge(theirs, store);
             self.take_held(&plan, self.forest.arrivals_at(coordinates), &mut Progress::none())?;
-            self.forest.set_warm_up(None);
+            self.forest.end_warm_up();
             return Ok(());
         }
         let mut coordinates = Vec::with_capacity(store.n_rows() * store.n_dims());
@@ -164,7 +164,7 @@ impl DensityForest {
             }
         }
         self.take(self.forest.arrivals_at(coordinates), &mut Progress::none())?;
-        self.forest.set_warm_up(None);
+        self.forest.end_warm_up();
         Ok(())
     }
 

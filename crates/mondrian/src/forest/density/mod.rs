@@ -218,7 +218,7 @@ impl DensityForest {
             self.forest.check_rows("a larger lifetime")?;
         }
         self.forest.raise_lifetime(&(), lifetime);
-        self.forest.set_warm_up(None);
+        self.forest.end_warm_up();
         self.lifetime = lifetime;
         Ok(())
     }

@@ -196,7 +196,7 @@ impl RegressionForest {
         let gone = core.forest.set_window(window, rows)?;
         let found = core.targets.find_held(&gone)?;
         core.forget_found(&found);
-        core.forest.set_warm_up(None);
+        core.forest.end_warm_up();
         (core.params.forest.window, core.params.forest.max_rows) = (window, None);
         Ok(())
     }
@@ -218,7 +218,7 @@ impl RegressionForest {
             let (plan, coordinates, y) = ours.plan_merge(held, store);
             let row_batch = self.core.forest.arrivals_at(coordinates);
             self.take_held(&plan, row_batch, &y, &mut Progress::none())?;
-            Arc::make_mut(&mut self.core).forest.set_warm_up(None);
+            Arc::make_mut(&mut self.core).forest.end_warm_up();
             return Ok(());
         }
         let (mut coordinates, mut y, mut w) = (Vec::new(), Vec::new(), Vec::new());
@@ -228,7 +228,7 @@ impl RegressionForest {
             w.push(weight);
         }
         self.take(self.core.forest.arrivals_at(coordinates), &y, Some(&w), &mut Progress::none())?;
-        Arc::make_mut(&mut self.core).forest.set_warm_up(None);
+        Arc::make_mut(&mut self.core).forest.end_warm_up();
         Ok(())
     }
 }
