@@ -34,6 +34,7 @@ mod saved;
 mod search;
 mod singles;
 mod solve;
+mod starts;
 mod target;
 mod target_choice;
 mod tiles;

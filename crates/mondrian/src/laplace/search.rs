@@ -1,4 +1,4 @@
-//! The search for a whole kernel: starts, Adam on fresh rows from each, and a choice by leave-one-out.
+//! The search for a whole kernel: Adam on fresh rows from each of the [starts](super::starts), and a choice by leave-one-out.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use crate::laplace::columns::{Columned, Columns, Measure, Units};
 use crate::laplace::large::{LargeOptions, SolverChoice};
 use crate::laplace::model::KernelModel;
 use crate::laplace::neighbor_tuning::{NeighborSchedule, tune_by_neighbors};
-use crate::laplace::objective::{Batch, Loss, rough_slope, slope};
-use crate::laplace::solve::judge;
+use crate::laplace::objective::{Batch, Loss, slope};
+use crate::laplace::starts::{Rough, Start, judged};
 use crate::laplace::values::{Layout, Metric, Values};
-use crate::laplace::{Cells, DescentLimits, Slope, descend};
+use crate::laplace::{Cells, DescentLimits, descend};
 use crate::linalg::{Matrix, Threads};
 use crate::memory;
 use crate::process::NodeKey;
@@ -118,11 +118,10 @@ impl KernelTuning {
     }
 }
 
-/// Rows of the start, and where there are many: its three parameters need no more.
-const START_ROWS: usize = 1000;
-const START_ROWS_OF_MANY: usize = 700;
 /// Up to this many rows the quasi-Newton point of the axes alone is a candidate too: below about 1500 a metric ties with it.
-const FEW_ROWS: usize = 2000;
+pub(super) const FEW_ROWS: usize = 2000;
+/// Rows that a start is found on, and the axes alone.
+pub(super) const START_ROWS: usize = 1000;
 /// Last steps, on more rows, where there are more than twice as many rows as in a step: so many, and one per input of a full metric,
 /// up to a limit of time.
 const LAST_STEPS: usize = 10;
@@ -140,31 +139,25 @@ const LOOKS: usize = 40;
 /// The pace of steps from a kernel that was tuned before.
 const RESUMED_PACE: f64 = 0.5;
 
+/// Points that were tried, with their losses.
+pub(super) type Told = Vec<(Vec<f64>, f64)>;
+
 /// A tuned kernel.
 pub(crate) struct TunedKernel {
     pub(crate) columns: Columns,
     pub(crate) values: Values,
 }
 
-/// A point to go on from.
-#[derive(Clone)]
-struct Start {
-    units: Units,
-    layout: Layout,
-    theta: Vec<f64>,
-    value: f64,
-}
-
 /// Everything a search looks at. Rows are in their keyed order, so that the first so many are a sample.
 pub(crate) struct Search<'a, 'p> {
-    params: &'a KernelTuning,
-    cells: Cells<'a>,
+    pub(super) params: &'a KernelTuning,
+    pub(super) cells: Cells<'a>,
     categorical: &'a [bool],
     weights: Vec<f64>,
-    loss: Loss,
+    pub(super) loss: Loss,
     /// What errors of steps are multiplied with to be in the units of the target.
     pub(crate) scale: f64,
-    key: NodeKey,
+    pub(super) key: NodeKey,
     progress: Progress<'p>,
     pub(crate) trajectory: Trajectory,
     cost: f64,
@@ -228,19 +221,19 @@ impl<'a, 'p> Search<'a, 'p> {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    fn columned(&self, units: Units) -> Result<(Columns, Columned)> {
+    pub(super) fn columned(&self, units: Units) -> Result<(Columns, Columned)> {
         let measure = if self.params.lifetimes.is_some() { Measure::Uniform } else { self.params.measure };
         let columns = Columns::learn(self.cells, self.categorical, measure, units)?;
         let columned = columns.apply(self.cells)?;
         Ok((columns, columned))
     }
 
-    fn batch(&self, columned: Columned, targets: &Matrix) -> Batch {
+    pub(super) fn batch(&self, columned: Columned, targets: &Matrix) -> Batch {
         let is_centred = self.params.fit_intercept;
         Batch { columned, targets: targets.clone(), weights: self.weights.clone(), is_centred }
     }
 
-    fn layout(&self, columns: &Columns, metric: Metric) -> Layout {
+    pub(super) fn layout(&self, columns: &Columns, metric: Metric) -> Layout {
         let n_linear = columns.metric_inputs().len();
         let has_fixed_axes = self.params.lifetimes.is_some();
         let metric = if has_fixed_axes { Metric::None } else { metric };
@@ -255,7 +248,14 @@ impl<'a, 'p> Search<'a, 'p> {
         }
     }
 
-    fn record(&mut self, columns: &Columns, layout: &Layout, theta: &[f64], value: f64, rows: usize) -> Result<()> {
+    pub(super) fn record(
+        &mut self,
+        columns: &Columns,
+        layout: &Layout,
+        theta: &[f64],
+        value: f64,
+        rows: usize,
+    ) -> Result<()> {
         let values = layout.values(theta);
         let n = rows as f64;
         self.cost += 2.0 * n * n * n + 4.0 * n * n * (layout.n_axes + 2 * layout.n_linear) as f64;
@@ -270,70 +270,6 @@ impl<'a, 'p> Search<'a, 'p> {
         let fraction = 0.9 * (self.trajectory.len() as f64 / expected).min(1.0);
         self.trajectory.push(step.clone());
         self.progress.step(fraction, &step)
-    }
-
-    /// One common factor per term (or one for both) and α, by quasi-Newton steps on the first rows.
-    fn starts(&mut self, targets: &Matrix) -> Result<Vec<Start>> {
-        let n = self.cells.n_rows();
-        let n = if n > FEW_ROWS { START_ROWS_OF_MANY } else { n.min(START_ROWS) };
-        let first: Vec<usize> = (0..n).collect();
-        let given_units = self.params.lifetimes.is_some();
-        let mut jobs: Vec<(usize, Layout, bool)> = Vec::new();
-        let mut seen: Vec<(Units, Columns, Batch)> = Vec::new();
-        for units in [Units::Each, Units::Common] {
-            let (columns, columned) = self.columned(units)?;
-            if seen.first().is_some_and(|(_, other, _)| *other == columns || given_units) {
-                continue;
-            }
-            let batch = self.batch(columned, targets).select(&first);
-            seen.push((units, columns, batch));
-        }
-        let metric = self.params.metric;
-        for (k, (_, columns, _)) in seen.iter().enumerate() {
-            let layout = self.layout(columns, metric);
-            layout.check()?;
-            let has_metric = layout.metric != Metric::None;
-            jobs.push((k, layout.clone(), false));
-            if has_metric {
-                jobs.push((k, layout, true));
-            }
-            if has_metric && self.cells.n_rows() <= FEW_ROWS {
-                jobs.push((k, self.layout(columns, Metric::None), false));
-            }
-        }
-        let (loss, key, given) = (self.loss, self.key.fork(1), self.params.lifetimes.as_deref());
-        let start = |(k, layout, is_tied): &(usize, Layout, bool)| -> Result<(Start, Told)> {
-            let (units, columns, batch) = &seen[*k];
-            let mut theta = first_parameters(columns, layout, key);
-            if let Some(given) = given {
-                theta[layout.axes()].copy_from_slice(&columns.logarithms(given));
-            }
-            let (theta, value, told) = common_factors(layout, &theta, *is_tied, batch, loss)?;
-            Ok((Start { units: *units, layout: layout.clone(), theta, value }, told))
-        };
-        let found: Vec<_> = if self.params.threads == Threads::ONE {
-            jobs.iter().map(start).collect()
-        } else {
-            jobs.par_iter().map(start).collect()
-        };
-        let mut starts = Vec::new();
-        for (found, job) in found.into_iter().zip(&jobs) {
-            let (start, told) = found?;
-            for (theta, value) in told {
-                self.record(&seen[job.0].1, &start.layout, &theta, value, n)?;
-            }
-            starts.push(start);
-        }
-        Ok(starts)
-    }
-
-    /// The best start alone: a kernel with common factors, good enough to compare target maps with.
-    pub(crate) fn rough(&mut self, targets: &Matrix) -> Result<Rough> {
-        let starts = self.starts(targets)?;
-        let best = starts.iter().min_by(|a, b| a.value.total_cmp(&b.value)).ok_or(Error::NotFitted)?;
-        let (columns, columned) = self.columned(best.units)?;
-        let values = best.layout.values(&best.theta);
-        Ok(Rough { columns, columned, values, starts })
     }
 
     /// Goes on from starts to a tuned kernel.
@@ -474,11 +410,7 @@ impl<'a, 'p> Search<'a, 'p> {
         let rows: Vec<usize> = (0..batch.n_rows().min(self.params.deciding_rows)).collect();
         let sample = batch.select(&rows);
         let loss = self.loss;
-        let value =
-            |(layout, theta): &(Layout, Vec<f64>)| match judge(&layout.values(theta), &sample, loss, Threads::ONE) {
-                Err(Error::NotPositiveDefinite { .. }) => Ok(f64::INFINITY),
-                other => other,
-            };
+        let value = |(layout, theta): &(Layout, Vec<f64>)| judged(&layout.values(theta), &sample, loss);
         let found: Vec<Result<f64>> = if threads == Threads::ONE {
             candidates.iter().map(value).collect()
         } else {
@@ -518,67 +450,6 @@ fn last_schedule(layout: &Layout, n_rows: usize, rows: usize) -> Schedule {
 /// precision and in two orders; numbers, orders and targets of rows besides. An estimate by counting arrays.
 fn bytes_of_rows(cells: Cells<'_>) -> f64 {
     cells.n_rows() as f64 * (160.0 * cells.n_columns() as f64 + 100.0)
-}
-
-/// A kernel with common factors, and the starts it was chosen from.
-pub(crate) struct Rough {
-    pub(crate) columns: Columns,
-    pub(crate) columned: Columned,
-    pub(crate) values: Values,
-    starts: Vec<Start>,
-}
-
-/// All inputs alike: each axis one unit over a typical distance when all are together.
-fn first_parameters(columns: &Columns, layout: &Layout, key: NodeKey) -> Vec<f64> {
-    let mut theta = layout.start(key);
-    let (spreads, level_spreads) = columns.spreads();
-    let both = if layout.metric == Metric::None { 0.0 } else { 0.7 };
-    let count = (layout.n_axes + layout.n_levels).max(1) as f64;
-    for (at, _) in spreads.iter().chain(level_spreads).enumerate() {
-        theta[at] = -count.ln() - both;
-    }
-    for (k, spread) in level_spreads.iter().enumerate() {
-        theta[layout.n_axes + k] -= spread.ln().min(0.0);
-    }
-    for at in layout.scales() {
-        theta[at] = -0.5 * (2.0 * layout.n_linear as f64).ln() - both;
-    }
-    theta
-}
-
-type Told = Vec<(Vec<f64>, f64)>;
-
-/// Common factors of both terms and α by quasi-Newton steps.
-fn common_factors(
-    layout: &Layout,
-    theta: &[f64],
-    is_tied: bool,
-    batch: &Batch,
-    loss: Loss,
-) -> Result<(Vec<f64>, f64, Told)> {
-    let expand = |u: &[f64]| {
-        let mut moved = theta.to_vec();
-        moved[layout.axes()].iter_mut().for_each(|t| *t += u[0]);
-        let other = if is_tied { u[0] } else { u[1] };
-        moved[layout.scales()].iter_mut().for_each(|t| *t += other);
-        if layout.alpha.is_none() {
-            moved[layout.alpha_at()] = u[2];
-        }
-        moved
-    };
-    let mut told = Vec::new();
-    let function = |u: &[f64]| {
-        let moved = expand(u);
-        let Slope { value, gradient } = rough_slope(layout, &moved, batch, loss, Threads::ONE)?;
-        told.push((moved, value));
-        let (a, b) = (gradient[layout.axes()].iter().sum::<f64>(), gradient[layout.scales()].iter().sum::<f64>());
-        let of_alpha = gradient[layout.alpha_at()];
-        Ok(Slope { value, gradient: if is_tied { vec![a + b, 0.0, of_alpha] } else { vec![a, b, of_alpha] } })
-    };
-    let limits = DescentLimits { evaluations: 14, least_gain: 1e-4, longest_step: 1.5 };
-    let start = [0.0, 0.0, theta[layout.alpha_at()]];
-    let found = descend(function, &start, &[-6.0, -6.0, -16.0], &[6.0, 6.0, 4.0], limits)?;
-    Ok((expand(&found.point), found.slope.value, told))
 }
 
 /// All parameters of a start by quasi-Newton steps on the same rows.

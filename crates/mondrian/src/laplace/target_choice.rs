@@ -3,8 +3,9 @@
 use crate::laplace::KernelRows;
 use crate::laplace::large::ManyRows;
 use crate::laplace::objective::Loss;
-use crate::laplace::search::{KernelTuning, Rough};
+use crate::laplace::search::KernelTuning;
 use crate::laplace::solve::{Solution, solve};
+use crate::laplace::starts::Rough;
 use crate::laplace::target::{TargetMap, residual_quantiles};
 use crate::linalg::Matrix;
 use crate::{Error, Result};
