@@ -1,7 +1,7 @@
 """Test-then-train, one row at a time, with nothing given: build the package in release first.
 
     maturin develop --release && python benches/streams.py [speed] [density] [types] [forget] [window] [accuracy] [drift]
-                                    [--quick] [--no-river] [--rows N] [--data FOLDER] [--json FILE]
+                                    [--quick] [--no-river] [--rows N] [--seeds 0,1,2] [--data FOLDER] [--json FILE]
 
 Defaults but for the number of trees: no box, automatic prior, noise, κ and γ; 10 trees, 10 inputs, one thread. A model first
 learns so many rows, the first alone and the others in one batch, then 1000 one by one that are not timed (arrays that a batch has made to
@@ -12,7 +12,7 @@ predicting and of learning. river's AMF beside it in the same run, where it is i
 ``HalfSpaceTrees``; ``types`` is learning rows of other types of numbers and at a finite lifetime.
 
 ``accuracy`` and ``drift`` are errors, which no other work on the machine changes. With ``--json`` each is appended to a file, one line
-per case, and cases that are there are not run again.
+per case, and cases that are there are not run again. On seeds other than 0 only our models run.
 """
 
 import json
@@ -218,7 +218,7 @@ def long_window():
         print(f"window of 10 000, row {(part + 1) * n // 10}: {spent:.1f} us per row, peak {peak:.0f} MB", flush=True)
 
 
-def accuracy(folder, n_most, results):
+def accuracy(folder, n_most, results, seed):
     """Prequential errors beside river's AMF and ARF, through river's interface, all with 10 trees."""
     from river import forest, metrics, preprocessing
     from river.forest import AMFClassifier, AMFRegressor
@@ -250,12 +250,14 @@ def accuracy(folder, n_most, results):
         for name, make in cases.items():
             metric = metrics.Accuracy() if is_class else metrics.RMSE()
             trees = "n_estimators" if name == "AMF" else "n_models"
-            model = make(**{trees: 10}, seed=0)
+            if name != "Mondrian" and (seed or not WITH_RIVER):
+                continue
+            model = make(**{trees: 10}, seed=seed)
             if name == "ARF" and not is_class:
                 # Its leaves are linear models, which diverge on inputs as they come.
                 model = preprocessing.StandardScaler() | model
             results.of(
-                f"{table}/{len(stream)} rows/{name}",
+                f"{table}/{len(stream)} rows/{name}" + (f"/seed {seed}" if seed else ""),
                 lambda model=model, metric=metric: prequential(model, stream, targets, metric),
             )
 
@@ -311,6 +313,7 @@ if __name__ == "__main__":
         long_window()
     kept = Results(option("--json", None))
     if "accuracy" in parts:
-        accuracy(option("--data", "../../shared/data"), int(option("--rows", 20_000)), kept)
+        for seed in map(int, option("--seeds", "0").split(",")):
+            accuracy(option("--data", "../../shared/data"), int(option("--rows", 20_000)), kept, seed)
     if "drift" in parts:
         drift(int(option("--rows", 12_000)), kept)
