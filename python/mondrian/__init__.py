@@ -13,7 +13,8 @@ from ._files import load
 from ._grid import MondrianGridRidge
 from ._grid_search import GridSearch
 from ._kernel import MondrianKernelRidge
-from ._laplace import LaplaceKernelClassifier, LaplaceKernelRidge, LaplaceMap
+from ._laplace import LaplaceKernelClassifier, LaplaceKernelRidge
+from ._laplace_map import LaplaceMap
 from ._mondrian import __version__
 from ._path import RegularizationPath
 from ._progressive import Progression, progressive

@@ -9,7 +9,8 @@ from ._density import MondrianDensity, MondrianDensityClassifier
 from ._features import MondrianFeatures, MondrianGridFeatures, RandomBinningFeatures, RandomFourierFeatures
 from ._grid import MondrianGridRidge
 from ._kernel import MondrianKernelRidge
-from ._laplace import LaplaceKernelClassifier, LaplaceKernelRidge, LaplaceMap
+from ._laplace import LaplaceKernelClassifier, LaplaceKernelRidge
+from ._laplace_map import LaplaceMap
 from ._regression import MondrianForestRegressor
 
 CLASSES = {

@@ -1,156 +1,24 @@
-"""The Laplace kernel, exact and tuned: regression, classification, and its geometry as columns."""
+"""The Laplace kernel, exact and tuned: regression and classification."""
 
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from . import _mondrian
 from . import _parameters as parameters
-from ._base import Classifier, MondrianEstimator, Regressor, all_or_nothing, are_classes, numbers_of, sample_weights
-from ._categories import Categories
+from ._base import Classifier, Regressor, all_or_nothing, numbers_of, sample_weights
 from ._docs import documented
-from ._searched import SearchedEstimator
-from ._trajectory import Trajectory
+from ._laplace_kernel import KernelEstimator
 
 #: Rows used to tune the lifetimes of the report's kernel if there are more than are solved exactly.
 _SOME_ROWS = 4000
-_MEASURES = ("auto", "uniform", "quantile", "normal", "both")
-
-
-class _KernelEstimator(SearchedEstimator):
-    """Base of the estimators with the whole tuned kernel."""
-
-    def _table(self, X, *, reset=False):
-        if reset:
-            self._categories = Categories(X, self.categorical_features)
-        known = self.__dict__.get("_categories")
-        return X if known is None else known.encode(X)
-
-    def _query(self, X):
-        check_is_fitted(self)
-        return super()._query(self._table(X))
-
-    def _kernel_arguments(self, n_dims):
-        parameters.real("epsilon", self.epsilon)
-        metric = self.metric
-        if metric is not None and not isinstance(metric, str):
-            metric = parameters.integer("metric", metric)
-        elif metric is not None:
-            parameters.choice("metric", metric, ("auto", "diagonal", "full"))
-        mask = self._categories.mask
-        exponent = parameters.auto_or_real("exponent", self.exponent, strict=True)
-        if exponent is not None and exponent > 2:
-            raise ValueError(f"exponent is {exponent}, but must be at most 2")
-        return {
-            "measure": parameters.choice("measure", self.measure, _MEASURES),
-            "metric": metric,
-            "exponent": exponent,
-            "alpha": parameters.auto_or_real("alpha", self.alpha, strict=True),
-            "lifetimes": None,
-            "categorical": mask.tolist() if len(mask) == n_dims else [False] * n_dims,
-            "fit_intercept": parameters.boolean("fit_intercept", self.fit_intercept),
-            "max_seconds": None if self.max_seconds is None else parameters.real("max_seconds", self.max_seconds),
-            "solver": parameters.choice("solver", self.solver, ("auto", "exact", "cg", "local")),
-            "max_exact_rows": parameters.integer("max_exact_rows", self.max_exact_rows),
-            "n_neighbors": self._n_neighbors(),
-            "seed": parameters.seed_of(self.random_state),
-        }
-
-    def _n_neighbors(self):
-        if isinstance(self.n_neighbors, str):
-            parameters.choice("n_neighbors", self.n_neighbors, ("auto",))
-            return None
-        return parameters.integer("n_neighbors", self.n_neighbors)
-
-    def _goes_on(self):
-        """Whether ``fit`` resumes from the existing kernel."""
-        return parameters.boolean("warm_start", self.warm_start) and "_model" in self.__dict__ and hasattr(self._model, "resumed")
-
-    def _is_first(self):
-        """Whether ``partial_fit`` learns its first rows."""
-        parameters.boolean("retune", self.retune)
-        if parameters.choice("solver", self.solver, ("auto", "exact", "cg", "local")) not in ("auto", "local"):
-            raise ValueError(f'partial_fit needs solver="local" (or "auto"), not {self.solver!r}')
-        return "_model" not in self.__dict__
-
-    def _is_to_be_tuned(self, n_rows):
-        """Whether the number of rows has doubled since the last tuning."""
-        if not hasattr(self._model, "append"):
-            raise ValueError('the report\'s kernel cannot learn more rows: fit it with solver="local", or lifetime="auto"')
-        return self.retune and self._model.n_rows + n_rows >= 2 * self._model.solver["n_tuned"]
-
-    def _take(self, model):
-        self.feature_importances_ = model.importances()
-        if hasattr(self, "retune"):
-            report = getattr(model, "solver", None) or {"used": "exact"}
-            self.solver_, self.n_neighbors_ = report["used"], report.get("n_neighbors")
-            self.n_iter_, self.residual_ = report.get("products"), report.get("residual")
-        if hasattr(model, "metric"):
-            self.metric_, self.exponent_ = model.metric, model.exponent
-        else:
-            self.metric_, self.exponent_ = None, 1.0
-        return super()._take(model)
-
-    def _support(self):
-        """Importance at least ``epsilon`` times the largest."""
-        return (self.feature_importances_ > 0) & (self.feature_importances_ >= self.epsilon)
-
-    def _state(self):
-        known = self.__dict__.get("_categories")
-        return super()._state() | ({} if known is None else {"categories": known.to_json()})
-
-    def _restore(self, model, state, target):
-        if "categories" in state:
-            self._categories = Categories.from_json(state["categories"])
-        return super()._restore(model, state, target)
-
-    def _models_missing_cells(self):
-        return isinstance(self._model, (_mondrian.LaplaceRegressor, _mondrian.LaplaceClassifier))
-
-    def _program_levels(self):
-        known = self.__dict__.get("_categories")
-        levels = {} if known is None else known.levels
-        return [_spelled(levels[number]) if number in levels else None for number in range(self.n_features_in_)]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def plot_metric(self, ax=None):
-        """Draw the inputs that the metric combines: the matrix AᵀA, with inputs scaled to an equal diagonal.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            The axes to draw on.
-
-        Returns
-        -------
-        ax : matplotlib axes
-        """
-        from ._plotting import axes_for
-
-        check_is_fitted(self)
-        if self.metric_ is None:
-            raise ValueError("the model has no metric: fit it with metric other than None")
-        product = self.metric_.T @ self.metric_
-        scale = np.sqrt(np.diag(product))
-        scale[scale == 0] = 1
-        ax = axes_for(ax)
-        ax.imshow(product / np.outer(scale, scale), vmin=-1, vmax=1, cmap="RdBu_r")
-        names = self._input_names() or [str(number) for number in range(self.n_features_in_)]
-        if len(names) <= 40:
-            ax.set_xticks(range(len(names)), names, rotation=90)
-            ax.set_yticks(range(len(names)), names)
-        return ax
 
 
 @documented
-class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
+class LaplaceKernelRidge(RegressorMixin, Regressor, KernelEstimator):
     """Ridge regression with a tuned Laplace kernel: the estimator to try first.
 
     The kernel is ``exp(-sum(lambda * |u|) - sum(nu * (u != 0)) - norm(A @ u) ** p)`` with ``u = x - z``: each
@@ -434,7 +302,7 @@ class LaplaceKernelRidge(RegressorMixin, Regressor, _KernelEstimator):
 
 
 @documented
-class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
+class LaplaceKernelClassifier(ClassifierMixin, Classifier, KernelEstimator):
     """Classification with the tuned Laplace kernel of :class:`LaplaceKernelRidge`.
 
     All classes share one factorisation; scores are converted to probabilities by a link function chosen on
@@ -601,129 +469,3 @@ class LaplaceKernelClassifier(ClassifierMixin, Classifier, _KernelEstimator):
         if len(self.classes_) != model.n_classes:
             raise ValueError(f"{len(self.classes_)} names for {model.n_classes} classes")
         return self
-
-
-@documented
-class LaplaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _KernelEstimator):
-    """The geometry of the tuned kernel as columns, for forests and other models: distances reflect relevance.
-
-    ``fit`` tunes the kernel of :class:`LaplaceKernelRidge` (or, for classes, of :class:`LaplaceKernelClassifier`);
-    ``transform`` returns each axis times its lifetime, then ``n_directions`` Gaussian directions of the metric's image.
-
-    Parameters
-    ----------
-    n_directions : int, default=64
-        Number of Gaussian directions; none without a metric.
-    task : {"auto", "regression", "classification"}, default="auto"
-        The type of the targets; "auto" treats texts, booleans and few whole numbers as classes.
-    {kernel_parameters}
-    categorical_features : "from_dtype", None or array-like, default="from_dtype"
-        Which inputs are categorical. They are used in the tuning and are not among the columns.
-    max_rows : int, default=4000
-        Largest number of rows used for tuning: the first in a keyed order.
-    max_seconds : float or None, default=None
-        Time limit of tuning. With a limit, results depend on the machine.
-    random_state : int, RandomState or None, default=None
-        Selects rows and directions; an integer is used as the seed.
-    n_jobs : int or None, default=None
-        Threads, in joblib's meaning, at most one per core; results do not depend on it.
-    {step_verbose}
-
-    Attributes
-    ----------
-    lifetimes_ : ndarray of shape (n_features_in_,)
-        Lifetimes of the untransformed inputs.
-    alpha_ : float
-        Regularization, tuned.
-    {kernel_attributes}
-    {inputs}
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mondrian import LaplaceMap
-    >>> X = np.random.default_rng(0).uniform(size=(60, 2))
-    >>> LaplaceMap(n_directions=8, metric="full", random_state=0).fit(X, np.sin(9 * X[:, 0])).transform(X).shape
-    (60, 12)
-    """
-
-    def __init__(
-        self, n_directions=64, task="auto", measure="auto", metric="auto", exponent="auto",
-        categorical_features="from_dtype", max_rows=4000, max_seconds=None,
-        random_state=None, n_jobs=None, verbose=False,
-    ):  # fmt: skip
-        self._keep(locals())
-
-    #: Parameters of the estimators that a transformer does not use.
-    alpha, fit_intercept, epsilon = "auto", True, 0.01
-    solver, max_exact_rows, n_neighbors = "exact", 20_000, "auto"
-
-    @all_or_nothing
-    def fit(self, X, y):
-        """Tune the kernel for these targets.
-
-        {rows}
-        y : array-like of shape (n_samples,)
-            Targets or classes.
-
-        {self}
-        """
-        X, y = self._labelled_rows(self._table(X, reset=True), y, reset=True)
-        parameters.integer("n_directions", self.n_directions, 1, 2**16)
-        task = parameters.choice("task", self.task, ("auto", "regression", "classification"))
-        if task == "auto":
-            task = "classification" if are_classes(y) else "regression"
-        arguments = self._kernel_arguments(X.shape[1])
-        self._seed = arguments["seed"]
-        limit = parameters.integer("max_rows", self.max_rows)
-        if len(X) > limit:
-            chosen = np.sort(np.random.default_rng(self._seed).permutation(len(X))[:limit])
-            X, y = X[chosen], y[chosen]
-        if task == "classification":
-            classes = np.unique(y)
-            numbers = np.ascontiguousarray(numbers_of(y, classes))
-            return self._take(_mondrian.LaplaceClassifier.fit((X, numbers, None), len(classes), arguments, self._work()))
-        targets = np.ascontiguousarray(y, dtype=np.float64)
-        return self._take(_mondrian.LaplaceRegressor.fit((X, targets, None), "identity", arguments, self._work()))
-
-    def _take(self, model):
-        self._model = model
-        return super()._take(model)
-
-    @property
-    def _n_features_out(self):
-        return self._model.transform(np.zeros((1, self.n_features_in_)), self.n_directions, self._seed, 1).shape[1]
-
-    def transform(self, X):
-        """The columns of rows.
-
-        {rows}
-
-        Returns
-        -------
-        columns : ndarray of shape (n_samples, n_columns)
-        """
-        X = self._query(X)
-        found = self._model.transform(X, self.n_directions, self._seed, self._threads(len(X)))
-        # Constant inputs give no columns, but still as many rows.
-        return found.reshape(len(X), found.shape[1])
-
-    def _state(self):
-        return super()._state() | {"seed": self._seed}
-
-    def _restore(self, model, state, target):
-        self._seed = int(state.get("seed", 0))
-        return super()._restore(model, state, target)
-
-    def _program_target(self, name):
-        return False
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
-
-def _spelled(levels):
-    """Categories by their text in a file."""
-    return [str(level).lower() if isinstance(level, bool) else str(level) for level in levels]
