@@ -145,8 +145,8 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
 
     /// The domain whose root box holds all rows and the given ones, and what its first box was put around; none if it is the current one.
     ///
-    /// A box that is [due](FirstBox::is_due) is put around all rows, otherwise the box is the lowest rung of the ladder. Both grow all trees
-    /// anew; on one box that takes a third of the time, and so do the rows learned afterwards less.
+    /// A first box that is [due](FirstBox::is_due) is put around all rows, otherwise the box is the lowest rung of the ladder that holds them.
+    /// Either way all trees are grown anew; on one box this, and every row learned afterwards, takes less time.
     fn box_for(&self, coordinates: &[f64]) -> Result<Option<(Domain, Option<FirstBox>)>> {
         let rung = self.rung_for(coordinates)?;
         let n_dims = self.n_dims();

@@ -241,32 +241,30 @@ pub(crate) fn box_with_margins(points: Points<'_>) -> Option<Bounds> {
 /// Around fewer than [`FEW_ROWS`] it has room for half as much again on each side: a box for so few rows is soon replaced, and the
 /// next rows would leave it in some of many dimensions, which costs more than cuts that separate nothing.
 pub(crate) fn stream_box(points: Points<'_>) -> Option<Bounds> {
-    let wide = box_with_margins(points)?;
-    if points.n_rows() >= FEW_ROWS {
-        let left = box_with_margins(points.rows(0..points.n_rows() / 2))?;
-        return wider_box(points, &left);
+    if points.n_rows() < FEW_ROWS {
+        return box_with_room(points, |_, _| [0.5; 2]);
     }
-    let tight = Bounds::of_points(points)?;
-    let halves: Vec<f64> = tight.lengths().map(|length| 0.5 * length).collect();
-    let at = |dim: usize| (tight.lower()[dim] - halves[dim], tight.upper()[dim] + halves[dim]);
-    let lower: Vec<f64> = wide.lower().iter().enumerate().map(|(dim, a)| a.min(at(dim).0)).collect();
-    let upper: Vec<f64> = wide.upper().iter().enumerate().map(|(dim, b)| b.max(at(dim).1)).collect();
-    Some(Bounds::new(&lower, &upper).unwrap_or(wide))
+    wider_box(points, &box_with_margins(points.rows(0..points.n_rows() / 2))?)
 }
 
 /// The box of the rows of a stream that have left a box: [with margins](box_with_margins), and with room for as much again on the
 /// sides where they have left, so that a column that grows with time leaves it once while the number of rows doubles.
 pub(crate) fn wider_box(points: Points<'_>, left: &Bounds) -> Option<Bounds> {
+    box_with_room(points, |dim, tight| {
+        let has_left = [tight.lower()[dim] <= left.lower()[dim], tight.upper()[dim] > left.upper()[dim]];
+        has_left.map(|has_left| if has_left { 1.0 } else { 0.0 })
+    })
+}
+
+/// The box of rows [with margins](box_with_margins), and with room on both sides of a dimension, in units of the length of the rows' box, if
+/// that is more. None without rows.
+fn box_with_room(points: Points<'_>, room: impl Fn(usize, &Bounds) -> [f64; 2]) -> Option<Bounds> {
     let (tight, wide) = (Bounds::of_points(points)?, box_with_margins(points)?);
     let (mut lower, mut upper) = (wide.lower().to_vec(), wide.upper().to_vec());
     for (dim, length) in tight.lengths().enumerate() {
-        let (a, b) = (tight.lower()[dim], tight.upper()[dim]);
-        if a <= left.lower()[dim] {
-            lower[dim] = lower[dim].min(a - length);
-        }
-        if b > left.upper()[dim] {
-            upper[dim] = upper[dim].max(b + length);
-        }
+        let [below, above] = room(dim, &tight);
+        lower[dim] = lower[dim].min(tight.lower()[dim] - below * length);
+        upper[dim] = upper[dim].max(tight.upper()[dim] + above * length);
     }
     Some(Bounds::new(&lower, &upper).unwrap_or(wide))
 }
@@ -286,6 +284,26 @@ mod tests {
         assert!(found.is_none() || found.unwrap().contains(&[1e307]));
         assert_eq!(box_with_margins(Points::row_major(&far[2..], 1).unwrap()).unwrap().upper(), [1.0]);
         assert!(box_with_margins(Points::row_major(&[], 1).unwrap()).is_none());
+    }
+
+    #[test]
+    fn a_stream_has_room_where_it_goes() {
+        let rows = |n: u32| -> Vec<f64> { (0..n).flat_map(|i| [f64::from(i), f64::from(i % 50)]).collect() };
+        // Few rows: half their range on each side. The first column grows, the second comes again.
+        let few = rows(100);
+        let found = stream_box(Points::row_major(&few, 2).unwrap()).unwrap();
+        assert_eq!((found.lower(), found.upper()), (&[-49.5, -24.5][..], &[148.5, 73.5][..]));
+        // Many: their whole range above in the first column, which the second half has left, and else the margins of all.
+        let many = rows(2000);
+        let points = Points::row_major(&many, 2).unwrap();
+        let (found, margins) = (stream_box(points).unwrap(), box_with_margins(points).unwrap());
+        assert_eq!(found.upper(), [2.0 * 1999.0, margins.upper()[1]]);
+        assert_eq!(found.lower(), margins.lower());
+        // A box that overflows is left out.
+        let far = [-1e308, 0.0, 7e307, 0.0];
+        let found = wider_box(Points::row_major(&far, 2).unwrap(), &Bounds::new(&[0.0; 2], &[1.0; 2]).unwrap());
+        assert!(found.is_none_or(|found| found.lengths().all(f64::is_finite)));
+        assert!(stream_box(Points::row_major(&[], 2).unwrap()).is_none());
     }
 
     /// Rows whose target is their input.
