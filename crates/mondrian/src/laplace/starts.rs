@@ -44,9 +44,9 @@ impl Search<'_, '_> {
 
     /// One common factor per term (or one for both) and α, by quasi-Newton steps on the first rows.
     ///
-    /// In two systems of units the starts are compared on the rows that decide between the ends of tuning. Of mnist_0_9, the first 700
-    /// rows of one seed in three are separable, so that all starts are equal on them, and 2000 rows mislead another one to a unit of
-    /// its own for each input, with a half more log loss in the end.
+    /// Starts in two systems of units are compared on the rows that the ends of tuning are compared on, since those that they are found on
+    /// may say nothing: on one of three seeds the first 700 rows of mnist_0_9 are separable, and on another one 2000 rows prefer the units
+    /// that are worse in the end (docs/benchmarks/kernel.md, "Units at the start").
     fn starts(&mut self, targets: &Matrix) -> Result<Vec<Start>> {
         let n_rows = self.cells.n_rows();
         let n = if n_rows > FEW_ROWS { START_ROWS_OF_MANY } else { n_rows.min(START_ROWS) };
