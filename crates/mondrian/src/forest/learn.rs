@@ -233,12 +233,12 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let (x, lifetime) = (store.point(point), domain.lifetime().get());
         let (found, tree) = (places.found(x, lifetime), |number: usize| &trees[number].0);
         if found.is_none() {
-            places.descend(tree, trees.len(), domain, (x, lifetime), |_, _, _| {});
+            places.descend(tree, trees.len(), (x, lifetime), |_, _, _| {});
         }
         if found != Some(Found::Partings) {
-            places.part(tree, store, x);
+            places.part(tree, domain, store, x);
         }
-        places.learn(x);
+        places.forget();
         let is_large = store.n_points() > LARGE;
         for (((tree, stats), touched), place) in trees.iter_mut().zip(&mut *scratch).zip(&mut places.trees) {
             tree.insert_at(place, domain, store, point, touched);

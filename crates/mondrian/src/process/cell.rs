@@ -165,6 +165,21 @@ impl Cell {
         *clock = Clock { key: clock.key.child(side), birth: cut.time };
     }
 
+    /// As [`Cell::sink`] along cuts one after the other.
+    #[inline]
+    pub(crate) fn sink_all(&mut self, way: impl Iterator<Item = (Cut, Side)>) {
+        if self.boxes.len() > 1 {
+            way.for_each(|(cut, side)| self.sink_in_boxes(&cut, side));
+            return;
+        }
+        let mut clock = self.clocks[0];
+        for (cut, side) in way {
+            self.move_bound(cut.dim as usize, side, cut.location);
+            clock = Clock { key: clock.key.child(side), birth: cut.time };
+        }
+        self.clocks[0] = clock;
+    }
+
     /// Whether a single clock is left.
     #[inline]
     fn has_one_clock(&self) -> bool {

@@ -3,18 +3,20 @@
 //! The numbers are those of many rows together ([`predict`](super::predict)), bit for bit. A row outside the root box, and cuts
 //! that are integrated over, are left to that.
 
+#![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+
 use std::cell::RefCell;
 
 use crate::forest::Unseen;
 use crate::forest::classification::predict::ClassModel;
-use crate::forest::classification::stable::{discount, exit_into, inner_into, leaf_into};
-use crate::process::Side;
-use crate::tree::{Child, DescentStep, Found, NodeId, Place, Places};
+use crate::forest::classification::stable::{discount, discount_all, exit_into, inner_into, leaf_into};
+use crate::simd::vectorise;
+use crate::tree::{Child, Found, NodeId, Place, Tree};
 
 /// Room for a row, kept by each thread so that the next one allocates little.
 #[derive(Default)]
 struct Room {
-    blocks: Vec<Blocks>,
+    blocks: Blocks,
     /// The distribution of the block that the row is in, and room for the next.
     parent: Vec<f64>,
     out: Vec<f64>,
@@ -23,15 +25,40 @@ struct Room {
     todo: Vec<Child>,
 }
 
-/// The blocks that a row comes through in one tree.
+/// The blocks that a row comes through in all trees, tree by tree.
 #[derive(Default)]
 struct Blocks {
-    /// When each ends but the last.
-    times: Vec<f64>,
-    /// The classes below and above each such cut, so many words each.
-    masks: Vec<u64>,
-    /// The node and the side of the last such cut.
-    last: Option<(NodeId, Side)>,
+    /// The nodes whose cuts end them, and their discounts.
+    ended_by: Vec<NodeId>,
+    discounts: Vec<f64>,
+    /// By tree: where its nodes end, and when its last block begins, which no such cut ends.
+    ends: Vec<(usize, f64)>,
+}
+
+impl Blocks {
+    fn clear(&mut self) {
+        self.ended_by.clear();
+        self.discounts.clear();
+        self.ends.clear();
+    }
+
+    /// Appends the blocks of a tree, with durations in place of discounts.
+    #[inline(always)]
+    fn push(&mut self, tree: &Tree, nodes: &[NodeId]) {
+        let (mut n, mut birth) = (self.ended_by.len(), 0.0);
+        self.ended_by.extend_from_slice(nodes);
+        self.discounts.resize(n + nodes.len(), 0.0);
+        for id in nodes {
+            // Written whether it counts or not: which nodes separate training points cannot be predicted.
+            let (node, separates) = (tree.node(*id), tree.node(*id).separates());
+            (self.ended_by[n], self.discounts[n]) = (*id, node.time() - birth);
+            n += usize::from(separates);
+            birth = if separates { node.time() } else { birth };
+        }
+        self.ended_by.truncate(n);
+        self.discounts.truncate(n);
+        self.ends.push((n, birth));
+    }
 }
 
 thread_local! {
@@ -48,17 +75,27 @@ impl ClassModel<'_> {
         if self.unseen != Unseen::Keyed || !is_inside {
             return false;
         }
+        let (trees, domain) = (self.forest.trees(), self.forest.domain());
+        let tree = |number: usize| &trees[number].0;
         ROOM.with_borrow_mut(|room| {
-            room.blocks.resize_with(self.forest.n_trees(), Blocks::default);
             self.forest.with_places(|places| {
-                self.descend(x, lifetime, places, &mut room.blocks);
-                let trees = self.forest.trees();
-                places.part(|tree| &trees[tree].0, self.forest.store(), x);
-                for (tree, place) in places.trees.iter().enumerate() {
-                    self.distribute(tree, lifetime, place, room);
-                    sums.iter_mut().zip(&room.out).for_each(|(sum, p)| *sum += p);
-                }
-                places.ask(x, lifetime, Some(Found::Partings));
+                places.descend(tree, trees.len(), (x, lifetime), |number, way, _| trees[number].1.prefetch(way));
+                places.part(tree, domain, self.forest.store(), x);
+                vectorise(
+                    #[inline(always)]
+                    || {
+                        room.blocks.clear();
+                        for ((tree, _), place) in trees.iter().zip(&places.trees) {
+                            room.blocks.push(tree, &place.nodes);
+                        }
+                        discount_all(self.gamma, &mut room.blocks.discounts);
+                        for (number, place) in places.trees.iter().enumerate() {
+                            self.distribute(number, (x, lifetime), place, room);
+                            sums.iter_mut().zip(&room.out).for_each(|(sum, p)| *sum += p);
+                        }
+                    },
+                );
+                places.ask(x, lifetime, Found::Partings);
             });
         });
         let scale = 1.0 / self.forest.n_trees() as f64;
@@ -66,67 +103,43 @@ impl ClassModel<'_> {
         true
     }
 
-    /// Goes the ways of a row down all trees and takes note of the blocks.
-    fn descend(&self, x: &[f64], lifetime: f64, places: &mut Places, blocks: &mut [Blocks]) {
-        let trees = self.forest.trees();
-        for blocks in &mut *blocks {
-            blocks.times.clear();
-            blocks.masks.clear();
-            blocks.last = None;
-        }
-        places.descend(
-            |tree| &trees[tree].0,
-            trees.len(),
-            self.forest.domain(),
-            (x, lifetime),
-            |tree, way, step| {
-                let (masks, blocks) = (&trees[tree].1, &mut blocks[tree]);
-                if let DescentStep::Block(id) = step {
-                    blocks.times.push(way.time);
-                    masks.of_sides(id).into_iter().for_each(|side| blocks.masks.extend_from_slice(side));
-                    blocks.last = way.parent;
-                }
-                masks.prefetch(way);
-            },
-        );
-    }
-
     /// The distribution of a row in one tree, written to `room.out`.
-    fn distribute(&self, tree: usize, lifetime: f64, place: &Place, room: &mut Room) {
-        let ((tree, masks), blocks) = (&self.forest.trees()[tree], &room.blocks[tree]);
+    #[inline(always)]
+    fn distribute(&self, number: usize, (x, lifetime): (&[f64], f64), place: &Place, room: &mut Room) {
+        let (tree, masks) = &self.forest.trees()[number];
         let (n_classes, n_words) = (self.classes.n_classes(), self.classes.n_words());
-        let Room { parent, out, mask, counts, todo, .. } = room;
+        let Room { blocks, parent, out, mask, counts, todo } = room;
         for distribution in [&mut *parent, &mut *out] {
             distribution.clear();
             distribution.resize(n_classes, 1.0 / n_classes as f64);
         }
-        let last = blocks.last.map_or(tree.root(), |(id, side)| tree.child(tree.node(id), side));
-        if last == Child::EMPTY {
+        let first = number.checked_sub(1).map_or(0, |before| blocks.ends[before].0);
+        let (end, birth) = blocks.ends[number];
+        for (id, d) in blocks.ended_by[first..end].iter().zip(&blocks.discounts[first..end]) {
+            let [below, above] = masks.of_sides(*id);
+            inner_into(below, above, *d, parent, out);
+            std::mem::swap(parent, out);
+        }
+        let last = blocks.ended_by[first..end].last().map(|id| (*id, tree.node(*id).side_of(x)));
+        let block = last.map_or(tree.root(), |(id, side)| tree.child(tree.node(id), side));
+        if block == Child::EMPTY {
             return;
         }
-        let mut birth = 0.0;
-        for (time, sides) in blocks.times.iter().zip(blocks.masks.chunks_exact(2 * n_words)) {
-            let (below, above) = sides.split_at(n_words);
-            inner_into(below, above, discount(self.gamma, time - birth), parent, out);
-            std::mem::swap(parent, out);
-            birth = *time;
-        }
         if let Some(time) = place.time_of_leaving() {
-            // The last node has the classes of its sides.
-            if let Some((_, side)) = blocks.last {
-                let sides = &blocks.masks[blocks.masks.len() - 2 * n_words..];
-                exit_into(&sides[side.index() * n_words..][..n_words], discount(self.gamma, time - birth), parent, out);
+            let d = discount(self.gamma, time - birth);
+            if let Some((id, side)) = last {
+                exit_into(masks.of_sides(id)[side.index()], d, parent, out);
                 return;
             }
             mask.clear();
             mask.resize(n_words, 0);
-            masks.mark(self.classes, last, mask);
-            exit_into(mask, discount(self.gamma, time - birth), parent, out);
+            masks.mark(self.classes, block, mask);
+            exit_into(mask, d, parent, out);
             return;
         }
         counts.clear();
         counts.resize(n_classes, 0);
-        masks.count_below(tree, self.classes, last, counts, todo);
+        masks.count_below(tree, self.classes, block, counts, todo);
         leaf_into(counts, discount(self.gamma, lifetime - birth), parent, out);
     }
 }

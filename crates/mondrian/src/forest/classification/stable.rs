@@ -6,6 +6,8 @@
 //! exp(−γ·duration), c_k its counts, c their sum, t_k = min(c_k, 1) and t their sum,
 //! `G_k = (c_k − d·t_k + d·t·G_parent,k)/c`. Each function below is this rule for one kind of block.
 
+#![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
+
 /// exp(−γ·duration), the same bits on every platform; 0 for an infinite duration.
 #[inline]
 pub(crate) fn discount(gamma: f64, duration: f64) -> f64 {
@@ -18,9 +20,31 @@ pub(crate) fn survival(rate: f64, duration: f64) -> f64 {
     if rate == 0.0 { 1.0 } else { exp_of_negative(-rate * duration) }
 }
 
+/// Replaces durations by their [discounts](discount), several at a time.
+#[inline(always)]
+pub(crate) fn discount_all(gamma: f64, durations: &mut [f64]) {
+    let are_usual = durations.iter().fold(true, |all, duration| all & is_usual(-gamma * duration));
+    if are_usual {
+        durations.iter_mut().for_each(|duration| *duration = exp_of_usual(-gamma * *duration));
+    } else {
+        durations.iter_mut().for_each(|duration| *duration = discount(gamma, *duration));
+    }
+}
+
 /// e^x for x ≤ 0: the steps of [`libm::exp`], and so its bits, without its branches, most of which are mispredicted here.
 #[inline]
 pub(crate) fn exp_of_negative(x: f64) -> f64 {
+    if is_usual(x) { exp_of_usual(x) } else { libm::exp(x) }
+}
+
+/// Not where results are no normal numbers, nor where e^x is 1 + x.
+#[inline(always)]
+fn is_usual(x: f64) -> bool {
+    x > -708.0 && x < -1e-8
+}
+
+#[inline(always)]
+fn exp_of_usual(x: f64) -> f64 {
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
     const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     const P: [f64; 5] = [
@@ -30,10 +54,6 @@ pub(crate) fn exp_of_negative(x: f64) -> f64 {
         -1.653_390_220_546_525_2e-6,
         4.138_136_797_057_238_5e-8,
     ];
-    // Results that are not normal numbers, and 1 + x for x near 0.
-    if !(x > -708.0 && x < -1e-8) {
-        return libm::exp(x);
-    }
     // x is reduced if it is below −ln(2)/2, by the upper half of its bits.
     let is_reduced = (x.to_bits() >> 32) as u32 & 0x7FFF_FFFF > 0x3FD6_2E42;
     let k = if is_reduced { (std::f64::consts::LOG2_E * x - 0.5) as i32 } else { 0 };
@@ -47,13 +67,13 @@ pub(crate) fn exp_of_negative(x: f64) -> f64 {
 }
 
 /// Number of classes in a mask.
-#[inline]
+#[inline(always)]
 pub(crate) fn n_set(mask: &[u64]) -> u32 {
     mask.iter().map(|word| word.count_ones()).sum()
 }
 
 /// Calls `each` with the numbers of the classes in a mask, ascending.
-#[inline]
+#[inline(always)]
 pub(crate) fn for_each_class(mask: &[u64], mut each: impl FnMut(usize)) {
     for (at, word) in mask.iter().enumerate() {
         let mut rest = *word;
@@ -64,14 +84,29 @@ pub(crate) fn for_each_class(mask: &[u64], mut each: impl FnMut(usize)) {
     }
 }
 
+/// Up to so many classes are all looked at, without a branch; of more, those that a mask has.
+const FEW_CLASSES: usize = 8;
+
+/// A number where a class is in a mask of up to 64, and 0 where not.
+#[inline(always)]
+fn where_set(mask: u64, class: usize, number: f64) -> f64 {
+    f64::from_bits(number.to_bits() & 0_u64.wrapping_sub(mask >> class & 1))
+}
+
 /// A block cut in two, from the classes of its two children: a class counts once for each child that has it.
-#[inline]
+#[inline(always)]
 pub(crate) fn inner_into(below: &[u64], above: &[u64], d: f64, parent: &[f64], out: &mut [f64]) {
     let union: u32 = below.iter().zip(above).map(|(b, a)| (b | a).count_ones()).sum();
     let count = f64::from(n_set(below) + n_set(above));
     let scale = d * f64::from(union) / count;
-    out.iter_mut().zip(parent).for_each(|(g, p)| *g = p * scale);
     let (once, again) = ((1.0 - d) / count, 1.0 / count);
+    if let ([below], [above], 0..=FEW_CLASSES) = (below, above, out.len()) {
+        for (k, (g, p)) in out.iter_mut().zip(parent).enumerate() {
+            *g = p * scale + where_set(below | above, k, once) + where_set(below & above, k, again);
+        }
+        return;
+    }
+    out.iter_mut().zip(parent).for_each(|(g, p)| *g = p * scale);
     for (at, (b, a)) in below.iter().zip(above).enumerate() {
         for_each_class(&[b | a], |k| out[at * 64 + k] += once);
         for_each_class(&[b & a], |k| out[at * 64 + k] += again);
@@ -94,10 +129,13 @@ pub(crate) fn leaf_into(counts: &[u32], d: f64, parent: &[f64], out: &mut [f64])
 
 /// What a point sees that left the data on the edge above a block with these classes: a node with one count per class.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 pub(crate) fn exit_into(classes: &[u64], d: f64, parent: &[f64], out: &mut [f64]) {
-    out.iter_mut().zip(parent).for_each(|(g, p)| *g = p * d);
     let share = (1.0 - d) / f64::from(n_set(classes));
+    if let ([classes], 0..=FEW_CLASSES) = (classes, out.len()) {
+        out.iter_mut().zip(parent).enumerate().for_each(|(k, (g, p))| *g = p * d + where_set(*classes, k, share));
+        return;
+    }
+    out.iter_mut().zip(parent).for_each(|(g, p)| *g = p * d);
     for_each_class(classes, |k| out[k] += share);
 }
 

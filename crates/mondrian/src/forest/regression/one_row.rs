@@ -39,7 +39,7 @@ impl<'a, const K: usize> Way<'a, K> {
                 self.take_block(Child::inner(id), gaussians);
                 self.is_in_root = false;
             }
-            DescentStep::PassedNode(_) | DescentStep::PassedChain => {}
+            DescentStep::PassedNode(_) | DescentStep::PassedChain(_) => {}
             DescentStep::Left if self.is_in_root => self.posteriors = gaussians.each_ref().map(Posterior::prior),
             DescentStep::Unclear if self.is_in_root => return false,
             DescentStep::Left | DescentStep::Stayed | DescentStep::Unclear => {
@@ -76,14 +76,8 @@ impl RegressionForest {
             let visit = |number: usize, descent: &Descent, step| {
                 is_told &= ways[number].take_step(descent, step, gaussians);
             };
-            // Going along with a walk takes longer, which a row that is learned next makes good.
-            if places.is_stream() {
-                places.descend(|tree| &trees[tree].0, trees.len(), core.forest.domain(), (x, lifetime), visit);
-                places.ask(x, lifetime, Some(Found::Ends));
-            } else {
-                Descent::in_turns(trees.iter().map(|(tree, _)| tree), lifetime, x, visit);
-                places.ask(x, lifetime, None);
-            }
+            places.descend(|tree| &trees[tree].0, trees.len(), (x, lifetime), visit);
+            places.ask(x, lifetime, Found::Ends);
             is_told
         });
         if !is_told {

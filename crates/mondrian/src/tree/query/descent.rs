@@ -1,7 +1,7 @@
 //! One row down a tree, a step at a time: ways down several trees can be gone in turns, so that none waits for memory while another
 //! could go on.
 
-use crate::process::{Cell, Cut, Side};
+use crate::process::Side;
 use crate::tree::arena::node::LinkKind;
 use crate::tree::{ChainId, Link, NodeId, Tree};
 
@@ -31,7 +31,7 @@ pub(crate) enum DescentStep {
     /// A node with an empty side, which the point has passed on the other or come into.
     PassedNode(NodeId),
     /// A run of cuts with an empty side, which the point has passed.
-    PassedChain,
+    PassedChain(ChainId),
     /// The point has left the training points through a cut with an empty side.
     Left,
     /// It stays with those that it is with, or stays with a frozen point unless cuts that are not stored part them.
@@ -44,35 +44,7 @@ impl DescentStep {
     /// Whether there are more steps to come.
     #[inline]
     pub(crate) fn goes_on(self) -> bool {
-        matches!(self, Self::Block(_) | Self::PassedNode(_) | Self::PassedChain)
-    }
-}
-
-/// What goes along on a way down.
-pub(crate) trait Companion {
-    /// Passes the cut of a node.
-    fn pass(&mut self, cut: impl FnOnce() -> Cut, side: Side);
-
-    /// Passes all cuts of a chain.
-    fn pass_chain(&mut self, tree: &Tree, id: ChainId);
-}
-
-/// Nothing.
-impl Companion for () {
-    fn pass(&mut self, _: impl FnOnce() -> Cut, _: Side) {}
-
-    fn pass_chain(&mut self, _: &Tree, _: ChainId) {}
-}
-
-impl Companion for Cell {
-    #[inline]
-    fn pass(&mut self, cut: impl FnOnce() -> Cut, side: Side) {
-        self.sink(&cut(), side);
-    }
-
-    #[inline]
-    fn pass_chain(&mut self, tree: &Tree, id: ChainId) {
-        self.sink_far(tree.arena.chains.further(id));
+        matches!(self, Self::Block(_) | Self::PassedNode(_) | Self::PassedChain(_))
     }
 }
 
@@ -123,12 +95,6 @@ impl Descent {
     /// Goes on by a node or a run of cuts with an empty side.
     #[inline]
     pub(crate) fn step(&mut self, tree: &Tree, x: &[f64]) -> DescentStep {
-        self.step_along(tree, x, &mut ())
-    }
-
-    /// As [`Descent::step`], with something that passes the same cuts.
-    #[inline]
-    pub(crate) fn step_along(&mut self, tree: &Tree, x: &[f64], companion: &mut impl Companion) -> DescentStep {
         match self.link.kind() {
             LinkKind::Inner(id) => {
                 let node = tree.node(id);
@@ -138,7 +104,6 @@ impl Descent {
                 let side = node.side_of(x);
                 (self.link, self.time, self.parent) = (node.link(side), node.time, Some((id, side)));
                 tree.prefetch(self.link);
-                companion.pass(|| node.cut(), side);
                 if node.separates() { DescentStep::Block(id) } else { DescentStep::PassedNode(id) }
             }
             LinkKind::Chain(id) => {
@@ -146,10 +111,9 @@ impl Descent {
                 let is_over = chain.last_time() <= self.lifetime;
                 match (tree.chain_holds(id, x), is_over) {
                     (true, true) => {
-                        companion.pass_chain(tree, id);
                         self.link = chain.end();
                         tree.prefetch(self.link);
-                        DescentStep::PassedChain
+                        DescentStep::PassedChain(id)
                     }
                     (true, false) => DescentStep::Stayed,
                     (false, true) => DescentStep::Left,

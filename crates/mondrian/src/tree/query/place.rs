@@ -6,7 +6,7 @@
 use crate::process::{Cut, Side};
 use crate::tree::arena::node::LinkKind;
 use crate::tree::query::replay::Replay;
-use crate::tree::{Child, Descent, DescentStep, Domain, NodeId, PointStore, Tree};
+use crate::tree::{ChainId, Child, Descent, DescentStep, Domain, NodeId, PointStore, Tree};
 
 /// The cut that parts a row from points which all cuts before it leave on one side together.
 #[derive(Debug, Clone, Copy)]
@@ -21,11 +21,13 @@ pub(crate) struct Parting {
 /// Where a row is on its way down a tree, or where the way has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
-    /// Goes along; made when it is first needed and kept from row to row.
+    /// Follows once the way has ended, if a cut is drawn there; kept from row to row.
     walk: Option<Box<Replay>>,
     pub(crate) way: Descent,
     /// The nodes on the way.
     pub(crate) nodes: Vec<NodeId>,
+    /// The chains on the way, each with the number of nodes before it.
+    chains: Vec<(usize, ChainId)>,
     /// The cut that parts the row from those at the end of the way, once it was looked for.
     parting: Option<Parting>,
     /// Whether it is still looked for.
@@ -34,13 +36,10 @@ pub(crate) struct Place {
 
 impl Place {
     /// Goes to the root of a tree, looked at with a lifetime of at most its domain's.
-    pub(crate) fn restart(&mut self, tree: &Tree, domain: &Domain, lifetime: f64) {
-        match &mut self.walk {
-            Some(walk) => domain.restart(&mut walk.cell, tree.key()),
-            None => self.walk = Some(Box::new(Replay::on(domain.root_cell(tree.key())))),
-        }
+    pub(crate) fn restart(&mut self, tree: &Tree, lifetime: f64) {
         self.way = Descent::new(tree, lifetime);
         self.nodes.clear();
+        self.chains.clear();
         self.parting = None;
     }
 
@@ -54,27 +53,55 @@ impl Place {
         self.walk
     }
 
-    /// The walk and the parting, for who adds the row to the tree.
+    /// The walk, and the parting, for who adds to the tree a row that [was parted](Place::part) from others.
     pub(crate) fn parts(&mut self) -> (&mut Replay, Option<Parting>) {
-        (self.walk.as_mut().expect("the way has started"), self.parting)
+        (self.walk.as_mut().expect("the walk has followed to where cuts were drawn"), self.parting)
     }
 
     /// Goes on by a node, or a chain that the row stays in.
     #[inline]
     pub(crate) fn step(&mut self, tree: &Tree, x: &[f64]) -> DescentStep {
-        let walk = self.walk.as_mut().expect("the way has started");
-        let step = self.way.step_along(tree, x, &mut walk.cell);
+        let step = self.way.step(tree, x);
         match step {
             DescentStep::Block(id) | DescentStep::PassedNode(id) => self.nodes.push(id),
-            DescentStep::PassedChain | DescentStep::Left | DescentStep::Stayed | DescentStep::Unclear => {}
+            DescentStep::PassedChain(id) => self.chains.push((self.nodes.len(), id)),
+            DescentStep::Left | DescentStep::Stayed | DescentStep::Unclear => {}
         }
         step
     }
 
+    /// Takes the walk to where the way has ended, settled.
+    ///
+    /// In one go: while nodes are looked for in memory, keys would only be in the way.
+    fn follow(&mut self, tree: &Tree, domain: &Domain, x: &[f64]) -> &mut Replay {
+        let walk = match &mut self.walk {
+            Some(walk) => {
+                domain.restart(&mut walk.cell, tree.key());
+                walk
+            }
+            none => none.insert(Box::new(Replay::on(domain.root_cell(tree.key())))),
+        };
+        let steps = |from: usize, to: usize| {
+            self.nodes[from..to].iter().map(|id| {
+                let node = tree.node(*id);
+                (node.cut(), node.side_of(x))
+            })
+        };
+        let mut n_passed = 0;
+        for (n_before, chain) in &self.chains {
+            walk.cell.sink_all(steps(n_passed, *n_before));
+            walk.cell.sink_far(tree.arena.chains.further(*chain));
+            n_passed = *n_before;
+        }
+        walk.cell.sink_all(steps(n_passed, self.nodes.len()));
+        walk.cell.settle();
+        walk
+    }
+
     /// When a row whose way has ended left the training points, within the lifetime: by the cut with an empty side that it came to
     /// last, or by one that no node stores, which is found here. None if it did not.
-    pub(crate) fn part(&mut self, tree: &Tree, store: &PointStore, x: &[f64]) -> Option<f64> {
-        self.is_parting = self.start_parting(tree, store, x);
+    pub(crate) fn part(&mut self, tree: &Tree, domain: &Domain, store: &PointStore, x: &[f64]) -> Option<f64> {
+        self.is_parting = self.start_parting(tree, domain, store, x);
         while self.is_parting {
             self.is_parting = self.draw(store, x);
         }
@@ -91,24 +118,24 @@ impl Place {
     }
 
     /// Goes to the first cut that may part a row whose way has ended from those that it is with; whether there may be one.
-    fn start_parting(&mut self, tree: &Tree, store: &PointStore, x: &[f64]) -> bool {
-        let walk = self.walk.as_mut().expect("the way has started");
-        match self.way.link.kind() {
+    fn start_parting(&mut self, tree: &Tree, domain: &Domain, store: &PointStore, x: &[f64]) -> bool {
+        let walk = match self.way.link.kind() {
             LinkKind::Empty | LinkKind::Leaf(_) | LinkKind::Inner(_) => return false,
             LinkKind::Chain(id) => {
                 if tree.chain(id).first_time() > self.way.lifetime || tree.chain_holds(id, x) {
                     return false;
                 }
-                walk.cell.settle();
+                let walk = self.follow(tree, domain, x);
                 walk.start_here(tree, id);
+                walk
             }
             LinkKind::Single(point) => {
                 if store.point(point) == x {
                     return false;
                 }
-                walk.cell.settle();
+                self.follow(tree, domain, x)
             }
-        }
+        };
         walk.made.clear();
         true
     }
@@ -117,7 +144,7 @@ impl Place {
     /// more.
     #[inline]
     fn draw(&mut self, store: &PointStore, x: &[f64]) -> bool {
-        let (walk, lifetime) = (self.walk.as_mut().expect("the way has started"), self.way.lifetime);
+        let (walk, lifetime) = (self.walk.as_mut().expect("it has followed"), self.way.lifetime);
         if let LinkKind::Single(point) = self.way.link.kind() {
             let Some(cut) = walk.cell.next_cut_until(lifetime) else { return false };
             let side = Side::of(store.point(point)[cut.dim as usize], cut.location);
@@ -147,8 +174,6 @@ pub(crate) struct Places {
     asked: Vec<f64>,
     /// How far its places are known, and the lifetime that they were found at, if the trees are as they were then.
     found: Option<(Found, f64)>,
-    /// Whether a row was learned right after it was asked for, as in a stream.
-    is_stream: bool,
     /// Trees that are not done.
     going: Vec<u32>,
 }
@@ -163,11 +188,6 @@ pub(crate) enum Found {
 }
 
 impl Places {
-    /// Whether the row that is asked for is likely to be learned next, so that its places are worth finding.
-    pub(crate) fn is_stream(&self) -> bool {
-        self.is_stream
-    }
-
     /// How far the places of a row at a lifetime are known, in trees that have not changed since.
     pub(crate) fn found(&self, x: &[f64], lifetime: f64) -> Option<Found> {
         self.found.filter(|(_, at)| *at == lifetime && self.asked == x).map(|(found, _)| found)
@@ -178,17 +198,11 @@ impl Places {
         self.found = None;
     }
 
-    /// Says that a row is learned.
-    pub(crate) fn learn(&mut self, x: &[f64]) {
-        self.is_stream = self.asked == x;
-        self.forget();
-    }
-
     /// Says that a row was asked for, and how far its places are known.
-    pub(crate) fn ask(&mut self, x: &[f64], lifetime: f64, found: Option<Found>) {
+    pub(crate) fn ask(&mut self, x: &[f64], lifetime: f64, found: Found) {
         self.asked.clear();
         self.asked.extend_from_slice(x);
-        self.found = found.map(|found| (found, lifetime));
+        self.found = Some((found, lifetime));
     }
 
     /// Goes the ways of a row of the root box down all trees, in turns: at every node one waits for memory and for the next key, and
@@ -197,14 +211,13 @@ impl Places {
         &mut self,
         trees: impl Fn(usize) -> &'a Tree,
         n_trees: usize,
-        domain: &Domain,
         (x, lifetime): (&[f64], f64),
         mut visit: impl FnMut(usize, &Descent, DescentStep),
     ) {
         self.forget();
         self.trees.resize_with(n_trees, Place::default);
         for (number, place) in self.trees.iter_mut().enumerate() {
-            place.restart(trees(number), domain, lifetime);
+            place.restart(trees(number), lifetime);
         }
         self.in_turns(|number, place| {
             let step = place.step(trees(number), x);
@@ -215,12 +228,18 @@ impl Places {
 
     /// Finds the cuts that part a row whose ways have ended from those that it is with, in turns too, so that one tree's arithmetic need not
     /// wait for another's.
-    pub(crate) fn part<'a>(&mut self, trees: impl Fn(usize) -> &'a Tree, store: &PointStore, x: &[f64]) {
+    pub(crate) fn part<'a>(
+        &mut self,
+        trees: impl Fn(usize) -> &'a Tree,
+        domain: &Domain,
+        store: &PointStore,
+        x: &[f64],
+    ) {
         for place in &self.trees {
             store.prefetch(Child::unresolved(place.way.link));
         }
         for (number, place) in self.trees.iter_mut().enumerate() {
-            place.is_parting = place.start_parting(trees(number), store, x);
+            place.is_parting = place.start_parting(trees(number), domain, store, x);
         }
         self.in_turns(|_, place| {
             place.is_parting = place.is_parting && place.draw(store, x);
@@ -277,7 +296,7 @@ mod tests {
                     // Queries, and the points themselves.
                     for query in (0..60).map(|at| x(7, at)).chain((0..n_points).map(|at| x(0, at))) {
                         let (mut passed, mut expected) = (Vec::new(), Vec::new());
-                        place.restart(&tree, &domain, lifetime);
+                        place.restart(&tree, lifetime);
                         loop {
                             match place.step(&tree, &query) {
                                 DescentStep::Block(id) => {
@@ -287,7 +306,7 @@ mod tests {
                                 _ => break,
                             }
                         }
-                        let left = place.part(&tree, &store, &query);
+                        let left = place.part(&tree, &domain, &store, &query);
                         let expected_time = match locator.locate(&query) {
                             Landing::Seen(_) => None,
                             Landing::Unseen { time, .. } => Some(time),

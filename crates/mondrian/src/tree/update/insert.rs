@@ -94,9 +94,9 @@ impl Tree {
     /// As [`Tree::insert`] for a single point.
     fn insert_one(&mut self, domain: &Domain, store: &PointStore, point: u32, touched: &mut Touched) {
         let (x, mut place) = (store.point(point), Place::with_walk(touched.walk.take()));
-        place.restart(self, domain, domain.lifetime().get());
+        place.restart(self, domain.lifetime().get());
         while place.step(self, x).goes_on() {}
-        place.part(self, store, x);
+        place.part(self, domain, store, x);
         self.insert_at(&mut place, domain, store, point, touched);
         touched.walk = place.into_walk();
     }
@@ -117,9 +117,10 @@ impl Tree {
         for id in &touched.nodes {
             self.arena.nodes[id.index()].count += rows;
         }
-        let (walk, parting) = place.parts();
-        match (child.kind(), parting) {
-            (LinkKind::Chain(id), Some(parting)) => {
+        match child.kind() {
+            LinkKind::Chain(id) => {
+                let (walk, parting) = place.parts();
+                let parting = parting.expect("the way goes on within the lifetime, or a cut ends it");
                 let first_new = self.arena.nodes.len();
                 let (top, separating) = self.split_chain(id, walk, &parting, store, touched);
                 self.hang(parent, top);
@@ -128,16 +129,17 @@ impl Tree {
                 }
                 self.hang(Some((separating, parting.side.other())), Link::single(point));
             }
-            (LinkKind::Leaf(id), _) => {
+            LinkKind::Leaf(id) => {
                 self.arena.leaves.extend(id, &[point], rows);
                 touched.leaves.push(id);
             }
-            (LinkKind::Single(other), parting) => {
+            LinkKind::Single(other) => {
+                let (walk, parting) = place.parts();
                 let grown = self.part_two([point, other], walk, parting.as_ref(), (domain, store), touched);
                 self.hang(parent, grown);
             }
-            (LinkKind::Empty, _) => self.hang(parent, Link::single(point)),
-            (LinkKind::Inner(_) | LinkKind::Chain(_), _) => unreachable!("the way goes on within the lifetime"),
+            LinkKind::Empty => self.hang(parent, Link::single(point)),
+            LinkKind::Inner(_) => unreachable!("the way goes on within the lifetime"),
         }
     }
 
