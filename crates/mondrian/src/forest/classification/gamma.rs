@@ -157,9 +157,8 @@ struct Path<'a> {
     levels: Vec<Level>,
     /// Discounts by level.
     discounts: Vec<PerGamma>,
-    /// The classes of the side not taken, by level; room for those of the side taken.
+    /// The classes of the side not taken, by level.
     others: Vec<u64>,
-    taken: Vec<u64>,
     /// The probability so far.
     probability: PerGamma,
     /// By level: of which classes the probability below its cut is known, with all rows, and what it is, by class. None where there
@@ -175,8 +174,8 @@ impl<'a> Path<'a> {
     fn new(tree: &'a Tree, masks: &'a ClassMasks, classes: &'a PointClasses, gammas: &'a [f64]) -> Self {
         let probability = [0.0; LANES];
         let (levels, discounts, others) = (Vec::new(), Vec::new(), Vec::new());
-        let (taken, known, full) = (vec![0; classes.n_words()], Vec::new(), Vec::new());
-        Self { tree, masks, classes, gammas, levels, discounts, others, taken, probability, known, full }
+        let (known, full) = (Vec::new(), Vec::new());
+        Self { tree, masks, classes, gammas, levels, discounts, others, probability, known, full }
     }
 
     /// Calls `each(point, which of its classes, probabilities)` for all rows.
@@ -207,17 +206,13 @@ impl<'a> Path<'a> {
         self.others.truncate(depth * self.classes.n_words());
     }
 
-    fn push(&mut self, node: NodeId, side: Side) {
-        let node = self.tree.node(node);
-        let n_words = self.classes.n_words();
-        self.taken.fill(0);
-        self.masks.mark(self.classes, self.tree.child(node, side), &mut self.taken);
-        let start = self.others.len();
-        self.others.resize(start + n_words, 0);
-        self.masks.mark(self.classes, self.tree.child(node, side.other()), &mut self.others[start..]);
-        let other = &self.others[start..];
-        let union: u32 = self.taken.iter().zip(other).map(|(t, o)| (t | o).count_ones()).sum();
-        let count = n_set(&self.taken) + n_set(other);
+    #[inline(always)]
+    fn push(&mut self, id: NodeId, side: Side) {
+        let (node, sides) = (self.tree.node(id), self.masks.of_sides(id));
+        let (taken, other) = (sides[side.index()], sides[side.other().index()]);
+        let union: u32 = taken.iter().zip(other).map(|(t, o)| (t | o).count_ones()).sum();
+        let count = n_set(taken) + n_set(other);
+        self.others.extend_from_slice(other);
         let before = self.levels.last().map_or(0.0, |level| level.time);
         let duration = node.time() - before;
         let mut discounts: PerGamma = [0.0; LANES];
