@@ -92,45 +92,58 @@ pub(crate) fn leave_one_out(
     for point in 0..forest.store().n_slots() {
         starts[point + 1] = starts[point] + classes.of(point as u32).len();
     }
-    let n = starts[starts.len() - 1] * gammas.len();
-    let by_tree: Vec<Vec<f64>> = forest
-        .trees()
-        .par_iter()
-        .map(|(tree, masks)| {
-            let mut probabilities = vec![0.0; n];
-            for (chunk, some) in gammas.chunks(LANES).enumerate() {
+    let n_pairs = starts[starts.len() - 1];
+    let losses_of = |some: &[f64]| {
+        let by_tree: Vec<Vec<PerGamma>> = forest
+            .trees()
+            .par_iter()
+            .map(|(tree, masks)| {
+                let mut probabilities = vec![[0.0; LANES]; n_pairs];
                 let path = Path::new(tree, masks, classes, some);
                 vectorise(
                     #[inline(always)]
-                    || {
-                        path.run(|point, at, probability| {
-                            let from = (starts[point as usize] + at) * gammas.len() + chunk * LANES;
-                            probabilities[from..][..some.len()].copy_from_slice(&probability[..some.len()]);
-                        });
-                    },
+                    || path.run(|point, at, found| probabilities[starts[point as usize] + at] = *found),
                 );
-            }
-            probabilities
-        })
-        .collect();
-    let (few, many) = (by_tree.len() as f64, n_trees as f64);
-    let excess = 0.5 * (1.0 / few - 1.0 / many);
-    let mut losses = vec![0.0; gammas.len()];
-    for point in forest.store().points() {
-        for (at, (_, count)) in classes.of(point).iter().enumerate() {
-            for (g, loss) in losses.iter_mut().enumerate() {
-                let which = (starts[point as usize] + at) * gammas.len() + g;
-                let mean = by_tree.iter().map(|p| p[which]).sum::<f64>() / few;
-                let mut row = log_loss(mean);
-                if excess > 0.0 && mean > 0.0 {
-                    let squares: f64 = by_tree.iter().map(|p| (p[which] / mean - 1.0).powi(2)).sum();
-                    row -= excess * squares / (few - 1.0).max(1.0);
+                probabilities
+            })
+            .collect();
+        let (few, many) = (by_tree.len() as f64, n_trees as f64);
+        let excess = 0.5 * (1.0 / few - 1.0 / many);
+        let mut losses = vec![0.0; some.len()];
+        for point in forest.store().points() {
+            for (at, (_, count)) in classes.of(point).iter().enumerate() {
+                let pair = starts[point as usize] + at;
+                let (means, squares) = vectorise(
+                    #[inline(always)]
+                    || means_and_squares(by_tree.iter().map(|probabilities| &probabilities[pair])),
+                );
+                for ((mean, squares), loss) in means.iter().zip(squares).zip(&mut losses) {
+                    let mut row = log_loss(*mean);
+                    if excess > 0.0 && *mean > 0.0 {
+                        row -= excess * squares / (few - 1.0).max(1.0);
+                    }
+                    *loss += f64::from(*count) * row;
                 }
-                *loss += f64::from(*count) * row;
             }
         }
+        losses
+    };
+    gammas.chunks(LANES).flat_map(losses_of).collect()
+}
+
+/// The means of probabilities over trees, and the sums of their squared relative differences from them.
+#[inline(always)]
+fn means_and_squares<'a>(by_tree: impl ExactSizeIterator<Item = &'a PerGamma> + Clone) -> (PerGamma, PerGamma) {
+    let (mut means, mut squares, n) = ([0.0; LANES], [0.0; LANES], by_tree.len() as f64);
+    for probabilities in by_tree.clone() {
+        means.iter_mut().zip(probabilities).for_each(|(mean, p)| *mean += p);
     }
-    losses
+    means.iter_mut().for_each(|mean| *mean /= n);
+    for probabilities in by_tree {
+        let differences = means.iter().zip(probabilities).map(|(mean, p)| p / mean - 1.0);
+        squares.iter_mut().zip(differences).for_each(|(sum, difference)| *sum += difference * difference);
+    }
+    (means, squares)
 }
 
 /// Candidates that are looked at together: one vector of the widest kind, or several.
@@ -184,11 +197,12 @@ impl<'a> Path<'a> {
         let mut todo = vec![(self.tree.root(), 0_usize, None::<(NodeId, Side)>)];
         while let Some((child, depth, via)) = todo.pop() {
             self.truncate(depth);
-            if let Some((node, side)) = via {
-                self.push(node, side);
+            if let Some((id, side)) = via {
+                self.take(id, side);
             }
             match self.tree.end_of_run(child).kind() {
                 Kind::Inner(id) => {
+                    self.push(id);
                     for side in [Side::Above, Side::Below] {
                         todo.push((self.tree.child(self.tree.node(id), side), self.levels.len(), Some((id, side))));
                     }
@@ -206,13 +220,21 @@ impl<'a> Path<'a> {
         self.others.truncate(depth * self.classes.n_words());
     }
 
+    /// Takes a side of the last level's node. A probability that is known there stays known: it is only asked for where the side has
+    /// the class, and is the same on both sides if both have it.
     #[inline(always)]
-    fn push(&mut self, id: NodeId, side: Side) {
-        let (node, sides) = (self.tree.node(id), self.masks.of_sides(id));
-        let (taken, other) = (sides[side.index()], sides[side.other().index()]);
-        let union: u32 = taken.iter().zip(other).map(|(t, o)| (t | o).count_ones()).sum();
-        let count = n_set(taken) + n_set(other);
-        self.others.extend_from_slice(other);
+    fn take(&mut self, id: NodeId, side: Side) {
+        let start = (self.levels.len() - 1) * self.classes.n_words();
+        let other = self.masks.of_sides(id)[side.other().index()];
+        self.others[start..].iter_mut().zip(other).for_each(|(held, word)| *held = *word);
+    }
+
+    #[inline(always)]
+    fn push(&mut self, id: NodeId) {
+        let (node, [below, above]) = (self.tree.node(id), self.masks.of_sides(id));
+        let union: u32 = below.iter().zip(above).map(|(b, a)| (b | a).count_ones()).sum();
+        let count = n_set(below) + n_set(above);
+        self.others.extend(above);
         let before = self.levels.last().map_or(0.0, |level| level.time);
         let duration = node.time() - before;
         let mut discounts: PerGamma = [0.0; LANES];

@@ -255,15 +255,34 @@ impl ClassMasks {
         tree.leaf(id).points().iter().for_each(|p| classes.mark(*p, mask));
     }
 
-    /// Finds the classes of a node; whether they are others than before.
-    fn update_node(&mut self, tree: &Tree, classes: &PointClasses, id: NodeId, scratch: &mut [u64]) -> bool {
-        scratch.fill(0);
-        for (child, mask) in tree.children(tree.node(id)).into_iter().zip(scratch.chunks_exact_mut(self.n_words)) {
-            self.mark(classes, child, mask);
+    /// A word of the classes below a child.
+    #[inline]
+    fn word_below(&self, classes: &PointClasses, child: Child, at: usize) -> u64 {
+        match child.kind() {
+            Kind::Inner(id) => {
+                let start = 2 * id.index() * self.n_words + at;
+                self.nodes[start] | self.nodes[start + self.n_words]
+            }
+            Kind::Leaf(id) => self.leaves[id.index() * self.n_words + at],
+            Kind::Single(point) => {
+                let of_word = classes.of(point).iter().filter(|(class, _)| *class as usize / 64 == at);
+                of_word.fold(0, |word, (class, _)| word | 1 << (class % 64))
+            }
+            Kind::Empty => 0,
         }
-        let masks = &mut self.nodes[2 * id.index() * self.n_words..][..2 * self.n_words];
-        let has_changed = masks != scratch;
-        masks.copy_from_slice(scratch);
+    }
+
+    /// Finds the classes of a node; whether they are others than before.
+    #[inline]
+    fn update_node(&mut self, tree: &Tree, classes: &PointClasses, id: NodeId) -> bool {
+        let mut has_changed = false;
+        for (side, child) in tree.children(tree.node(id)).into_iter().enumerate() {
+            for at in 0..self.n_words {
+                let word = self.word_below(classes, child, at);
+                let held = &mut self.nodes[(2 * id.index() + side) * self.n_words + at];
+                has_changed |= std::mem::replace(held, word) != word;
+            }
+        }
         has_changed
     }
 }
@@ -309,9 +328,8 @@ impl NodeStatistics for PointClasses {
         stats.n_words = self.n_words();
         stats.fit_to(tree);
         tree.leaf_ids().for_each(|id| stats.update_leaf(tree, self, id));
-        let mut scratch = vec![0; 2 * stats.n_words];
         for id in tree.children_first() {
-            stats.update_node(tree, self, id, &mut scratch);
+            stats.update_node(tree, self, id);
         }
     }
 
@@ -321,10 +339,9 @@ impl NodeStatistics for PointClasses {
         }
         stats.fit_to(tree);
         touched.leaves.iter().for_each(|id| stats.update_leaf(tree, self, *id));
-        let mut scratch = vec![0; 2 * stats.n_words];
         for id in touched.nodes.iter().rev() {
             // A new node had no classes, so this is one that was there before; and a class is rarely new far down.
-            if !stats.update_node(tree, self, *id, &mut scratch) && touched.is_path {
+            if !stats.update_node(tree, self, *id) && touched.is_path {
                 return;
             }
         }
