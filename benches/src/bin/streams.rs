@@ -158,6 +158,9 @@ fn learned(x: &[f64], y: &[f64], d: usize, bounds: Option<Bounds>) -> mondrian::
     Ok((seconds, model.forest().n_bytes()))
 }
 
+/// Runs of which the least, the median and the largest time are printed.
+const RUNS: usize = 7;
+
 fn with_and_without_a_box(n: usize) -> mondrian::Result<()> {
     let mut sets: Vec<(String, Vec<f64>, Vec<f64>, usize)> = Vec::new();
     for d in [5, 10, 20] {
@@ -176,16 +179,29 @@ fn with_and_without_a_box(n: usize) -> mondrian::Result<()> {
     for (name, x, y, d) in sets.into_iter().filter(|set| asked.is_empty() || asked.split(',').any(|name| name == set.0))
     {
         let bounds = Bounds::of_points(Points::row_major(&x, d)?);
-        let (with, bytes) = learned(&x, &y, d, bounds)?;
-        let (without, more) = learned(&x, &y, d, None)?;
+        // In turns, so that both have the machine as it is at the time; the least and the largest of several.
+        let (mut with, mut without) = (Vec::new(), Vec::new());
+        for _ in 0..RUNS {
+            with.push(learned(&x, &y, d, bounds.clone())?);
+            without.push(learned(&x, &y, d, None)?);
+        }
+        let us = |runs: &mut [(f64, usize)]| {
+            runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let [least, median, largest] = [0, runs.len() / 2, runs.len() - 1].map(|at| 1e6 * runs[at].0 / n as f64);
+            (least, median, largest, runs[0].1)
+        };
+        let ((least, median, largest, bytes), other) = (us(&mut with), us(&mut without));
         println!(
-            "learn/{name}/d={d}/n={n}: box {:.1} us per row, {:.1} MB; no box {:.1} us, {:.1} MB; ratios {:.2}, {:.2}",
-            1e6 * with / n as f64,
+            "learn/{name}/d={d}/n={n}: box {least:.1} ({median:.1}, {largest:.1}) us per row, {:.1} MB; \
+             no box {:.1} ({:.1}, {:.1}) us, {:.1} MB; ratios of the least {:.2}, of the medians {:.2}, of bytes {:.2}",
             bytes as f64 / 1e6,
-            1e6 * without / n as f64,
-            more as f64 / 1e6,
-            without / with,
-            more as f64 / bytes as f64
+            other.0,
+            other.1,
+            other.2,
+            other.3 as f64 / 1e6,
+            other.0 / least,
+            other.1 / median,
+            other.3 as f64 / bytes as f64
         );
     }
     Ok(())

@@ -168,6 +168,13 @@ impl ClassMasks {
         [below, above]
     }
 
+    /// The same as words, if all classes are in one; else the first two words below the cut.
+    #[inline]
+    pub(crate) fn words_of_sides(&self, id: NodeId) -> [u64; 2] {
+        let start = 2 * id.index() * self.n_words;
+        [self.nodes[start], self.nodes[start + 1]]
+    }
+
     /// Asks for the memory of what a node says, if a way down has come to one.
     #[inline]
     pub(crate) fn prefetch(&self, way: &Descent) {

@@ -8,8 +8,11 @@
 use std::cell::RefCell;
 
 use crate::forest::Unseen;
+use crate::forest::classification::masks::ClassMasks;
 use crate::forest::classification::predict::ClassModel;
-use crate::forest::classification::stable::{discount, discount_all, exit_into, inner_into, leaf_into};
+use crate::forest::classification::stable::{
+    FEW_CLASSES, InnerWeights, discount, discount_all, exit_into, inner_into, inner_of_few, leaf_into, tables_and_count,
+};
 use crate::simd::vectorise;
 use crate::tree::{Child, Found, NodeId, Place, Tree};
 
@@ -25,39 +28,88 @@ struct Room {
     todo: Vec<Child>,
 }
 
+/// A block that a row comes through, but the last in its tree.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    /// The node whose cut ends it, and the classes on both sides of that if a word holds them.
+    ended_by: NodeId,
+    sides: [u64; 2],
+    duration: f64,
+}
+
 /// The blocks that a row comes through in all trees, tree by tree.
 #[derive(Default)]
 struct Blocks {
-    /// The nodes whose cuts end them, and their discounts.
-    ended_by: Vec<NodeId>,
-    discounts: Vec<f64>,
-    /// By tree: where its nodes end, and when its last block begins, which no such cut ends.
+    all: Vec<Block>,
+    /// By block: the discount, then what the distribution takes from the parent's.
+    scales: Vec<f64>,
+    /// How many classes it has, then what a class gets that one child has.
+    once: Vec<f64>,
+    /// How many if a class of both children counts twice, then what a class gets more if both have it.
+    again: Vec<f64>,
+    /// By tree: where its blocks end, and when its last one begins, which no cut ends.
     ends: Vec<(usize, f64)>,
 }
 
 impl Blocks {
     fn clear(&mut self) {
-        self.ended_by.clear();
-        self.discounts.clear();
+        self.all.clear();
         self.ends.clear();
     }
 
-    /// Appends the blocks of a tree, with durations in place of discounts.
+    /// Appends the blocks of a tree.
     #[inline(always)]
-    fn push(&mut self, tree: &Tree, nodes: &[NodeId]) {
-        let (mut n, mut birth) = (self.ended_by.len(), 0.0);
-        self.ended_by.extend_from_slice(nodes);
-        self.discounts.resize(n + nodes.len(), 0.0);
+    fn push(&mut self, tree: &Tree, masks: &ClassMasks, nodes: &[NodeId]) {
+        let (mut n, mut birth) = (self.all.len(), 0.0);
+        let Some(any) = nodes.first() else { return self.ends.push((n, birth)) };
+        self.all.resize(n + nodes.len(), Block { ended_by: *any, sides: [0; 2], duration: 0.0 });
         for id in nodes {
             // Written whether it counts or not: which nodes separate training points cannot be predicted.
-            let (node, separates) = (tree.node(*id), tree.node(*id).separates());
-            (self.ended_by[n], self.discounts[n]) = (*id, node.time() - birth);
-            n += usize::from(separates);
-            birth = if separates { node.time() } else { birth };
+            let (node, sides) = (tree.node(*id), masks.words_of_sides(*id));
+            self.all[n] = Block { ended_by: *id, sides, duration: node.time() - birth };
+            n += usize::from(node.separates());
+            birth = if node.separates() { node.time() } else { birth };
         }
-        self.ended_by.truncate(n);
-        self.discounts.truncate(n);
+        self.all.truncate(n);
         self.ends.push((n, birth));
+    }
+
+    /// Finds the [weights](InnerWeights) of all blocks, several at a time.
+    #[inline(always)]
+    fn weigh(&mut self, gamma: f64, trees: &[(Tree, ClassMasks)], n_words: usize) {
+        let n = self.all.len();
+        for numbers in [&mut self.scales, &mut self.once, &mut self.again] {
+            numbers.resize(n, 0.0);
+        }
+        let (scales, once, again) = (&mut self.scales[..n], &mut self.once[..n], &mut self.again[..n]);
+        scales.iter_mut().zip(&self.all).for_each(|(scale, block)| *scale = block.duration);
+        if n_words == 1 {
+            for (at, Block { sides: [below, above], .. }) in self.all.iter().enumerate() {
+                (once[at], again[at]) = tables_and_count(&[*below], &[*above]);
+            }
+        } else {
+            let mut first = 0;
+            for ((_, masks), (end, _)) in trees.iter().zip(&self.ends) {
+                for at in first..*end {
+                    let [below, above] = masks.of_sides(self.all[at].ended_by);
+                    (once[at], again[at]) = tables_and_count(below, above);
+                }
+                first = *end;
+            }
+        }
+        discount_all(gamma, scales);
+        for at in 0..n {
+            let weights = InnerWeights::new(scales[at], once[at], again[at]);
+            (scales[at], once[at], again[at]) = (weights.scale, weights.once, weights.again);
+        }
+    }
+
+    /// Some of the blocks with their weights.
+    #[inline(always)]
+    fn weighed(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = (&Block, InnerWeights)> {
+        let numbers = self.scales[range.clone()].iter().zip(&self.once[range.clone()]).zip(&self.again[range.clone()]);
+        let weights = numbers.map(|((scale, once), again)| InnerWeights { scale: *scale, once: *once, again: *again });
+        self.all[range].iter().zip(weights)
     }
 }
 
@@ -85,10 +137,10 @@ impl ClassModel<'_> {
                     #[inline(always)]
                     || {
                         room.blocks.clear();
-                        for ((tree, _), place) in trees.iter().zip(&places.trees) {
-                            room.blocks.push(tree, &place.nodes);
+                        for ((tree, masks), place) in trees.iter().zip(&places.trees) {
+                            room.blocks.push(tree, masks, &place.nodes);
                         }
-                        discount_all(self.gamma, &mut room.blocks.discounts);
+                        room.blocks.weigh(self.gamma, trees, self.classes.n_words());
                         for (number, place) in places.trees.iter().enumerate() {
                             self.distribute(number, (x, lifetime), place, room);
                             sums.iter_mut().zip(&room.out).for_each(|(sum, p)| *sum += p);
@@ -115,12 +167,20 @@ impl ClassModel<'_> {
         }
         let first = number.checked_sub(1).map_or(0, |before| blocks.ends[before].0);
         let (end, birth) = blocks.ends[number];
-        for (id, d) in blocks.ended_by[first..end].iter().zip(&blocks.discounts[first..end]) {
-            let [below, above] = masks.of_sides(*id);
-            inner_into(below, above, *d, parent, out);
-            std::mem::swap(parent, out);
+        if n_classes <= FEW_CLASSES {
+            let mut distribution = [1.0 / n_classes as f64; FEW_CLASSES];
+            for (Block { sides: [below, above], .. }, weights) in blocks.weighed(first..end) {
+                inner_of_few(*below, *above, weights, &mut distribution);
+            }
+            parent.copy_from_slice(&distribution[..n_classes]);
+        } else {
+            for (block, weights) in blocks.weighed(first..end) {
+                let [below, above] = masks.of_sides(block.ended_by);
+                inner_into(below, above, weights, parent, out);
+                std::mem::swap(parent, out);
+            }
         }
-        let last = blocks.ended_by[first..end].last().map(|id| (*id, tree.node(*id).side_of(x)));
+        let last = blocks.all[first..end].last().map(|block| (block.ended_by, tree.node(block.ended_by).side_of(x)));
         let block = last.map_or(tree.root(), |(id, side)| tree.child(tree.node(id), side));
         if block == Child::EMPTY {
             return;

@@ -6,7 +6,9 @@
 #![expect(clippy::inline_always, reason = "must be compiled for the caller's instruction set")]
 
 use crate::forest::classification::masks::{ClassMasks, PointClasses, counts_of_nodes};
-use crate::forest::classification::stable::{discount, exit_into, inner_into, leaf_into, leaving_weights, survival};
+use crate::forest::classification::stable::{
+    InnerWeights, discount, exit_into, inner_into, leaf_into, leaving_weights, survival, tables_and_count,
+};
 use crate::forest::{Forest, Unseen};
 use crate::process::Side;
 use crate::tree::{Child, CodedRows, Exit, Exits, Kind, NodeId, SLOTS, Split, Traversal, Tree, Visitor};
@@ -306,8 +308,9 @@ impl<F: Sums> Visitor for Predictor<'_, F> {
         }
         let (above, out) = self.above.split_at_mut(place * n_classes);
         let parent = &above[(place - 1) * n_classes..];
-        let d = discount(self.model.gamma, time - block.birth);
-        inner_into(below, above_cut, d, parent, &mut out[..n_classes]);
+        let (tables, count) = tables_and_count(below, above_cut);
+        let weights = InnerWeights::new(discount(self.model.gamma, time - block.birth), tables, count);
+        inner_into(below, above_cut, weights, parent, &mut out[..n_classes]);
         Side::BOTH.map(|side| BlockState {
             child: Child::EMPTY,
             cut_by: Some((node, side)),

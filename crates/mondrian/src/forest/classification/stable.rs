@@ -85,7 +85,7 @@ pub(crate) fn for_each_class(mask: &[u64], mut each: impl FnMut(usize)) {
 }
 
 /// Up to so many classes are all looked at, without a branch; of more, those that a mask has.
-const FEW_CLASSES: usize = 8;
+pub(crate) const FEW_CLASSES: usize = 8;
 
 /// A number where a class is in a mask of up to 64, and 0 where not.
 #[inline(always)]
@@ -93,13 +93,34 @@ fn where_set(mask: u64, class: usize, number: f64) -> f64 {
     f64::from_bits(number.to_bits() & 0_u64.wrapping_sub(mask >> class & 1))
 }
 
+/// A block cut in two, by what its two children have: how much of its parent's distribution it keeps, and what a class gets that one child
+/// has, and what it gets more if both have it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InnerWeights {
+    pub(crate) scale: f64,
+    pub(crate) once: f64,
+    pub(crate) again: f64,
+}
+
+impl InnerWeights {
+    /// From the discount, how many classes there are, and how many if one that both children have counts twice.
+    #[inline(always)]
+    pub(crate) fn new(d: f64, tables: f64, count: f64) -> Self {
+        Self { scale: d * tables / count, once: (1.0 - d) / count, again: 1.0 / count }
+    }
+}
+
+/// The classes of both sides of a cut: how many there are, and how many if one on both sides counts twice.
+#[inline(always)]
+pub(crate) fn tables_and_count(below: &[u64], above: &[u64]) -> (f64, f64) {
+    let union: u32 = below.iter().zip(above).map(|(b, a)| (b | a).count_ones()).sum();
+    (f64::from(union), f64::from(n_set(below) + n_set(above)))
+}
+
 /// A block cut in two, from the classes of its two children: a class counts once for each child that has it.
 #[inline(always)]
-pub(crate) fn inner_into(below: &[u64], above: &[u64], d: f64, parent: &[f64], out: &mut [f64]) {
-    let union: u32 = below.iter().zip(above).map(|(b, a)| (b | a).count_ones()).sum();
-    let count = f64::from(n_set(below) + n_set(above));
-    let scale = d * f64::from(union) / count;
-    let (once, again) = ((1.0 - d) / count, 1.0 / count);
+pub(crate) fn inner_into(below: &[u64], above: &[u64], weights: InnerWeights, parent: &[f64], out: &mut [f64]) {
+    let InnerWeights { scale, once, again } = weights;
     if let ([below], [above], 0..=FEW_CLASSES) = (below, above, out.len()) {
         for (k, (g, p)) in out.iter_mut().zip(parent).enumerate() {
             *g = p * scale + where_set(below | above, k, once) + where_set(below & above, k, again);
@@ -110,6 +131,15 @@ pub(crate) fn inner_into(below: &[u64], above: &[u64], d: f64, parent: &[f64], o
     for (at, (b, a)) in below.iter().zip(above).enumerate() {
         for_each_class(&[b | a], |k| out[at * 64 + k] += once);
         for_each_class(&[b & a], |k| out[at * 64 + k] += again);
+    }
+}
+
+/// As [`inner_into`], in the place of the parent's distribution over few classes: one vector. What lies beyond the last class means nothing.
+#[inline(always)]
+pub(crate) fn inner_of_few(below: u64, above: u64, weights: InnerWeights, distribution: &mut [f64; FEW_CLASSES]) {
+    let InnerWeights { scale, once, again } = weights;
+    for (k, g) in distribution.iter_mut().enumerate() {
+        *g = *g * scale + where_set(below | above, k, once) + where_set(below & above, k, again);
     }
 }
 
@@ -161,7 +191,12 @@ mod tests {
         let parent = [0.1, 0.2, 0.3, 0.4];
         let mut out = [0.0; 4];
         for d in [0.0, 0.3, 1.0] {
-            inner_into(&[0b0011], &[0b0110], d, &parent, &mut out);
+            let (tables, count) = tables_and_count(&[0b0011], &[0b0110]);
+            let weights = InnerWeights::new(d, tables, count);
+            inner_into(&[0b0011], &[0b0110], weights, &parent, &mut out);
+            let mut few = [0.1, 0.2, 0.3, 0.4, 7.0, 7.0, 7.0, 7.0];
+            inner_of_few(0b0011, 0b0110, weights, &mut few);
+            assert_eq!(out, few[..4]);
             assert!((out.iter().sum::<f64>() - 1.0).abs() < 1e-15);
             // The rule itself: c = (1, 2, 1, 0).
             let c: [f64; 4] = [1.0, 2.0, 1.0, 0.0];

@@ -1,6 +1,8 @@
 //! One row down a tree, a step at a time: ways down several trees can be gone in turns, so that none waits for memory while another
 //! could go on.
 
+#![expect(clippy::inline_always, reason = "a call per node would cost a fifth of the step")]
+
 use crate::process::Side;
 use crate::tree::arena::node::LinkKind;
 use crate::tree::{ChainId, Link, NodeId, Tree};
@@ -93,7 +95,7 @@ impl Descent {
     }
 
     /// Goes on by a node or a run of cuts with an empty side.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(&mut self, tree: &Tree, x: &[f64]) -> DescentStep {
         match self.link.kind() {
             LinkKind::Inner(id) => {
@@ -103,7 +105,7 @@ impl Descent {
                 }
                 let side = node.side_of(x);
                 (self.link, self.time, self.parent) = (node.link(side), node.time, Some((id, side)));
-                tree.prefetch(self.link);
+                tree.prefetch_node(self.link);
                 if node.separates() { DescentStep::Block(id) } else { DescentStep::PassedNode(id) }
             }
             LinkKind::Chain(id) => {

@@ -3,6 +3,8 @@
 //! A stream asks about a row and learns it next. Where the answer takes the time at which the row leaves the training points, the cuts that
 //! part them have been drawn by then, and learning the row adds them to the tree without drawing them again.
 
+#![expect(clippy::inline_always, reason = "a call per node would cost a fifth of the step")]
+
 use crate::process::{Cut, Side};
 use crate::tree::arena::node::LinkKind;
 use crate::tree::query::replay::Replay;
@@ -59,7 +61,7 @@ impl Place {
     }
 
     /// Goes on by a node, or a chain that the row stays in.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(&mut self, tree: &Tree, x: &[f64]) -> DescentStep {
         let step = self.way.step(tree, x);
         match step {
