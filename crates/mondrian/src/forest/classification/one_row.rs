@@ -271,4 +271,32 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_row_on_its_own_says_what_it_says_among_others_however_many_classes() {
+        let draw = |i: usize| NodeKey::root(31, i as u64).draw(0).uniform();
+        let (n, n_dims) = (400, 3);
+        let x: Vec<f64> = (0..n * n_dims).map(draw).collect();
+        let queries: Vec<f64> =
+            (0..60 * n_dims).map(|at| 0.05 + 0.9 * draw(9000 + at)).chain(x[..90].to_vec()).collect();
+        // One vector, one word, and two and three words of classes, with the last class of each.
+        for n_classes in [1, 2, 7, 8, 9, 63, 64, 65, 128, 150] {
+            let labels: Vec<u32> = (0..n).map(|i| (draw(4000 + i) * n_classes as f64) as u32).collect();
+            for lifetime in [3.0, f64::INFINITY] {
+                let lifetime = LifetimeChoice::Value(Lifetime::new(lifetime).unwrap());
+                let forest = ForestParams { n_trees: 4, lifetime, ..ForestParams::default() };
+                let params = ClassificationParams { forest, ..ClassificationParams::default() }.n_classes(n_classes);
+                let model = params.fit(Points::row_major(&x, n_dims).unwrap(), &labels).unwrap();
+                let together = model.predict_proba(Points::row_major(&queries, n_dims).unwrap()).unwrap();
+                for (row, expected) in queries.chunks_exact(n_dims).zip(together.chunks_exact(n_classes)) {
+                    let row = Points::row_major(row, n_dims).unwrap();
+                    let alone = model.predict_proba(row).unwrap();
+                    let portable = crate::simd::portably(|| model.predict_proba(row).unwrap());
+                    let bits = |shares: &[f64]| shares.iter().map(|p| p.to_bits()).collect::<Vec<_>>();
+                    assert_eq!(bits(&alone), bits(expected), "{n_classes} classes, {lifetime:?}");
+                    assert_eq!(bits(&portable), bits(expected), "{n_classes} classes, {lifetime:?}, without vectors");
+                }
+            }
+        }
+    }
 }
