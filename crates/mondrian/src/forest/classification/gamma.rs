@@ -13,7 +13,7 @@ use crate::Lifetime;
 use crate::forest::Forest;
 use crate::forest::classification::loss::log_loss;
 use crate::forest::classification::masks::{ClassMasks, PointClasses};
-use crate::forest::classification::stable::{discount, n_set};
+use crate::forest::classification::stable::{discount, n_set, tables_and_count};
 use crate::forest::classification::{TrainedTrees, subset};
 use crate::forest::sample::{Followed, Pilot, SharedAutomatic};
 use crate::process::{Bounds, Side};
@@ -232,8 +232,7 @@ impl<'a> Path<'a> {
     #[inline(always)]
     fn push(&mut self, id: NodeId) {
         let (node, [below, above]) = (self.tree.node(id), self.masks.of_sides(id));
-        let union: u32 = below.iter().zip(above).map(|(b, a)| (b | a).count_ones()).sum();
-        let count = n_set(below) + n_set(above);
+        let (tables, count) = tables_and_count(below, above);
         self.others.extend(above);
         let before = self.levels.last().map_or(0.0, |level| level.time);
         let duration = node.time() - before;
@@ -249,7 +248,7 @@ impl<'a> Path<'a> {
             };
         }
         self.discounts.push(discounts);
-        self.levels.push(Level { time: node.time(), tables: f64::from(union), count: f64::from(count) });
+        self.levels.push(Level { time: node.time(), tables, count });
         let depth = self.levels.len();
         self.known.resize(depth, 0);
         self.known[depth - 1] = 0;

@@ -184,17 +184,7 @@ impl ClassMasks {
     /// Sets the bits of all classes below a child.
     #[inline]
     pub(crate) fn mark(&self, classes: &PointClasses, child: Child, mask: &mut [u64]) {
-        // One word, of up to 64 classes, without a loop: this is done at every cut.
-        let or = |held: &[u64], mask: &mut [u64]| match (mask, held) {
-            ([mask], [held]) => *mask |= held,
-            (mask, held) => mask.iter_mut().zip(held).for_each(|(m, h)| *m |= h),
-        };
-        match child.kind() {
-            Kind::Inner(id) => self.of_sides(id).iter().for_each(|side| or(side, mask)),
-            Kind::Leaf(id) => or(&self.leaves[id.index() * self.n_words..][..self.n_words], mask),
-            Kind::Single(point) => classes.mark(point, mask),
-            Kind::Empty => {}
-        }
+        mask.iter_mut().enumerate().for_each(|(at, word)| *word |= self.word_below(classes, child, at));
     }
 
     /// Adds the rows of all points below a child to dense counts.

@@ -108,6 +108,12 @@ impl InnerWeights {
     pub(crate) fn new(d: f64, tables: f64, count: f64) -> Self {
         Self { scale: d * tables / count, once: (1.0 - d) / count, again: 1.0 / count }
     }
+
+    /// The probability of one of up to 64 classes, from the parent's and the classes of both children.
+    #[inline(always)]
+    fn of_class(self, below: u64, above: u64, class: usize, parent: f64) -> f64 {
+        parent * self.scale + where_set(below | above, class, self.once) + where_set(below & above, class, self.again)
+    }
 }
 
 /// The classes of both sides of a cut: how many there are, and how many if one on both sides counts twice.
@@ -120,13 +126,11 @@ pub(crate) fn tables_and_count(below: &[u64], above: &[u64]) -> (f64, f64) {
 /// A block cut in two, from the classes of its two children: a class counts once for each child that has it.
 #[inline(always)]
 pub(crate) fn inner_into(below: &[u64], above: &[u64], weights: InnerWeights, parent: &[f64], out: &mut [f64]) {
-    let InnerWeights { scale, once, again } = weights;
     if let ([below], [above], 0..=FEW_CLASSES) = (below, above, out.len()) {
-        for (k, (g, p)) in out.iter_mut().zip(parent).enumerate() {
-            *g = p * scale + where_set(below | above, k, once) + where_set(below & above, k, again);
-        }
-        return;
+        let of_class = |(k, (g, p)): (usize, (&mut f64, &f64))| *g = weights.of_class(*below, *above, k, *p);
+        return out.iter_mut().zip(parent).enumerate().for_each(of_class);
     }
+    let InnerWeights { scale, once, again } = weights;
     out.iter_mut().zip(parent).for_each(|(g, p)| *g = p * scale);
     for (at, (b, a)) in below.iter().zip(above).enumerate() {
         for_each_class(&[b | a], |k| out[at * 64 + k] += once);
@@ -137,10 +141,7 @@ pub(crate) fn inner_into(below: &[u64], above: &[u64], weights: InnerWeights, pa
 /// As [`inner_into`], in the place of the parent's distribution over few classes: one vector. What lies beyond the last class means nothing.
 #[inline(always)]
 pub(crate) fn inner_of_few(below: u64, above: u64, weights: InnerWeights, distribution: &mut [f64; FEW_CLASSES]) {
-    let InnerWeights { scale, once, again } = weights;
-    for (k, g) in distribution.iter_mut().enumerate() {
-        *g = *g * scale + where_set(below | above, k, once) + where_set(below & above, k, again);
-    }
+    distribution.iter_mut().enumerate().for_each(|(k, g)| *g = weights.of_class(below, above, k, *g));
 }
 
 /// A block that is not cut within the lifetime, from its row counts.
