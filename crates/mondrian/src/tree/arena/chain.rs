@@ -71,11 +71,7 @@ impl Bound {
     /// Whether it still bounds a cell further down.
     #[inline]
     pub(crate) fn bounds(&self, lower: &[f64], upper: &[f64]) -> bool {
-        let now = match self.side {
-            Side::Below => upper[self.dim],
-            Side::Above => lower[self.dim],
-        };
-        now == self.location
+        [upper, lower][self.side.index()][self.dim] == self.location
     }
 
     /// Dimension and side as one number.
@@ -260,8 +256,15 @@ impl Chains {
     pub(crate) fn add<'a>(&mut self, run: Run, bounds: impl Iterator<Item = Bound>, cell: impl Into<End<'a>>) -> Link {
         let End { upper, lower, clocks, lowest } = cell.into();
         let mut kept = std::mem::take(&mut self.kept);
+        // Which sides are left is hard to foresee: each bound is written, and the next one over it where it bounds nothing any more.
         kept.clear();
-        kept.extend(bounds.filter(|bound| bound.bounds(lower, upper)));
+        kept.resize(run.n_cuts as usize, Bound { dim: 0, side: Side::Below, location: 0.0 });
+        let mut n_sides = 0;
+        for bound in bounds {
+            kept[n_sides] = bound;
+            n_sides += usize::from(bound.bounds(lower, upper));
+        }
+        kept.truncate(n_sides);
         let log_bits = match lower.len() {
             0..=128 => 3,
             129..=32_768 => 4,
