@@ -94,7 +94,7 @@ max_rows : int or None, default=None
 warm_up : int or None, default=1024
     For streams that start with ``partial_fit``: the number of rows that fix the root box and automatic weights, for a density also an
     automatic lifetime. Until then the model is fitted again whenever the number of rows has doubled, and the box has a margin
-    around the rows. Up to 16 times as many rows, the box is put around all of them again if some leave it. None fixes all of this at
+    around the rows. A forest's box is put around all rows again if later ones leave it. None fixes all of this at
     the first call. ``fit`` always takes them from its rows.
 """,
     "density_parameters": """

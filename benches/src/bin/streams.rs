@@ -169,11 +169,20 @@ fn with_and_without_a_box(n: usize) -> mondrian::Result<()> {
             sets.push((name.to_owned(), x, y, d));
         }
     }
-    match Table::read("flights2001") {
-        Ok(Table { x, y, n_columns }) => {
-            sets.push(("flights2001".into(), x[..n * n_columns].to_vec(), y[..n].to_vec(), n_columns));
+    // Three columns that grow with time.
+    let (mut x, y) = rows(n, 5, true);
+    for (i, x) in x.chunks_exact_mut(5).enumerate() {
+        (0..3).for_each(|dim| x[dim] = 1e-3 * (i * (dim + 1)) as f64 + 0.1 * x[dim]);
+    }
+    sets.push(("growing".to_owned(), x, y, 5));
+    // In order of time, and one of them for longer.
+    for (name, n) in [("nycflights13", n), ("flights2001", n), ("flights2001", 5 * n)] {
+        match Table::read(name) {
+            Ok(Table { x, y, n_columns }) => {
+                sets.push((name.into(), x[..n * n_columns].to_vec(), y[..n].to_vec(), n_columns));
+            }
+            Err(error) => println!("skipped: {name} ({error})"),
         }
-        Err(error) => println!("skipped: flights2001 ({error})"),
     }
     let asked = std::env::var("SETS").unwrap_or_default();
     for (name, x, y, d) in sets.into_iter().filter(|set| asked.is_empty() || asked.split(',').any(|name| name == set.0))
@@ -187,13 +196,15 @@ fn with_and_without_a_box(n: usize) -> mondrian::Result<()> {
         }
         let us = |runs: &mut [(f64, usize)]| {
             runs.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let [least, median, largest] = [0, runs.len() / 2, runs.len() - 1].map(|at| 1e6 * runs[at].0 / n as f64);
+            let [least, median, largest] =
+                [0, runs.len() / 2, runs.len() - 1].map(|at| 1e6 * runs[at].0 / y.len() as f64);
             (least, median, largest, runs[0].1)
         };
         let ((least, median, largest, bytes), other) = (us(&mut with), us(&mut without));
         println!(
-            "learn/{name}/d={d}/n={n}: box {least:.1} ({median:.1}, {largest:.1}) us per row, {:.1} MB; \
+            "learn/{name}/d={d}/n={}: box {least:.1} ({median:.1}, {largest:.1}) us per row, {:.1} MB; \
              no box {:.1} ({:.1}, {:.1}) us, {:.1} MB; ratios of the least {:.2}, of the medians {:.2}, of bytes {:.2}",
+            y.len(),
             bytes as f64 / 1e6,
             other.0,
             other.1,

@@ -2,7 +2,7 @@
 
 use std::sync::{OnceLock, PoisonError};
 
-use crate::forest::warm_up::{FirstBox, wider_box};
+use crate::forest::warm_up::FirstBox;
 use crate::forest::{Forest, LastPlaces, NodeStatistics, RowBatch, Scratch, empty_trees};
 use crate::memory;
 use crate::parallel::prelude::*;
@@ -151,14 +151,15 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let rung = self.rung_for(coordinates)?;
         let n_dims = self.n_dims();
         let n_rows = self.store.n_rows() + coordinates.len() / n_dims;
-        if let (Some(first_box), true, None) = (self.first_box, rung > 0, &self.warm_up)
+        if let (Some(first_box), true, None) = (&self.first_box, rung > 0, &self.warm_up)
             && first_box.is_due(n_rows)
         {
             let mut all: Vec<f64> = self.store.points().flat_map(|point| self.store.point(point)).copied().collect();
             all.extend_from_slice(coordinates);
-            let bounds = wider_box(Points::of_checked(&all, n_dims), self.domain.first_box());
-            if let Some(Ok(domain)) = bounds.map(|bounds| self.domain.on_first_box(&bounds)) {
-                return Ok(Some((domain, Some(first_box.around(n_rows)))));
+            if let Some((bounds, first_box)) = first_box.around(n_rows, Points::of_checked(&all, n_dims))
+                && let Ok(domain) = self.domain.on_first_box(&bounds)
+            {
+                return Ok(Some((domain, Some(first_box))));
             }
         }
         if rung == self.domain.rung() {
@@ -166,7 +167,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         }
         let mut domain = self.domain.clone();
         domain.set_rung(rung)?;
-        Ok(Some((domain, self.first_box)))
+        Ok(Some((domain, self.first_box.clone())))
     }
 
     /// The lowest rung, not below the current one, whose box holds the given rows.

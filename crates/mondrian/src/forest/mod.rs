@@ -99,7 +99,7 @@ pub struct Forest<S = ()> {
     held: Option<Held>,
     /// The rows of a stream whose box and scale are not fixed yet.
     warm_up: Option<WarmUp>,
-    /// The first box of a stream, while it may still be put around more rows.
+    /// The first box of a stream, if it may be put around more rows.
     first_box: Option<FirstBox>,
     scratch: Scratch,
     places: LastPlaces,
@@ -133,23 +133,25 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     pub fn with_domain(params: &ForestParams, first: Points<'_>, lifetime: Lifetime) -> Result<Self> {
         params.check()?;
         let measure = params.measure_on(first)?;
-        let raw = match &params.bounds {
-            Some(bounds) if bounds.n_dims() == first.n_columns() => bounds.clone(),
+        let empty = || Error::Empty { what: "X", rows: 0, columns: first.n_columns() };
+        let (raw, margins) = match &params.bounds {
+            Some(bounds) if bounds.n_dims() == first.n_columns() => (bounds.clone(), None),
             Some(bounds) => {
                 let (expected, found) = (first.n_columns(), bounds.n_dims());
                 return Err(Error::LengthMismatch { what: "dimensions of the root box", expected, found });
             }
-            None => {
-                let found = if params.warm_up.is_some() { stream_box(first) } else { Bounds::of_points(first) };
-                found.ok_or(Error::Empty { what: "X", rows: 0, columns: first.n_columns() })?
+            None if params.warm_up.is_some() => {
+                let (raw, margins) = stream_box(first).ok_or_else(empty)?;
+                (raw, Some(in_measure(&measure, &margins)?))
             }
+            None => (Bounds::of_points(first).ok_or_else(empty)?, None),
         };
         let domain = Domain::new(params.seed, &in_measure(&measure, &raw)?, lifetime)?;
         let trees = empty_trees(&domain, params.n_trees);
         let store = PointStore::new(first.n_columns());
         Ok(Self {
             held: Rule::of(params).map(|rule| Held::new(rule, params.seed)),
-            first_box: FirstBox::of(params, first.n_rows()),
+            first_box: margins.map(|margins| FirstBox::of(first.n_rows(), margins)),
             ..Self::of_parts(measure, domain, store, trees)
         })
     }
@@ -383,6 +385,17 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
             self.set_warm_up(Some(warm_up));
         }
         Ok(())
+    }
+
+    /// Whether rows of a warm-up are learned by a fit of all: where [one is due](WarmUp::is_due) anyway, and where they leave a first box
+    /// that [may be put around them](FirstBox::is_due), so that no rung of the ladder is climbed.
+    pub(crate) fn is_fit_due(&self, points: Points<'_>) -> bool {
+        let Some(warm_up) = &self.warm_up else { return false };
+        let is_box_due = || {
+            self.first_box.as_ref().is_some_and(|first_box| first_box.is_due(self.store.n_rows() + points.n_rows()))
+                && self.coordinates(points).is_ok_and(|u| self.rung_for(&u).map_or(true, |rung| rung > 0))
+        };
+        warm_up.is_due(points.n_rows()) || is_box_due()
     }
 
     /// Keeps rows that were learned in a warm-up.

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::forest::retention::Held;
-use crate::forest::warm_up::WarmUp;
+use crate::forest::warm_up::{FirstBox, WarmUp};
 use crate::forest::{Forest, RegressionForest, Summary, TreeDigest};
 use crate::model_file::{Archive, ModelFileError, Saved};
 use crate::process::{Bounds, BuiltInMeasure};
@@ -58,7 +58,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         archive.insert("points", &[store.n_slots(), store.n_dims()], store.coordinates().to_vec())?;
         archive.insert_vec("multiplicity", store.multiplicities().to_vec())?;
         self.held().map_or(Ok(()), |held| held.write_to(archive))?;
-        self.first_box.map_or(Ok(()), |first_box| archive.set_params("first_box", &first_box))?;
+        self.first_box.as_ref().map_or(Ok(()), |first_box| first_box.write_to(archive))?;
         self.warm_up().map_or(Ok(()), |warm_up| warm_up.write_to(archive))
     }
 
@@ -84,9 +84,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let held = Held::read_from(archive, params.seed, &store)?;
         let mut forest = Self::from_parts(params.measure, domain, store, params.n_trees)?;
         forest.hold(held);
-        if archive.has_params("first_box") {
-            forest.first_box = Some(archive.params("first_box")?);
-        }
+        forest.first_box = FirstBox::read_from(archive, forest.domain().first_box())?;
         forest.set_warm_up(WarmUp::read_from(archive, n_dims, forest.store().n_rows())?);
         let outside = forest.store().points().any(|p| !forest.domain().root_box().contains(forest.store().point(p)));
         if outside {

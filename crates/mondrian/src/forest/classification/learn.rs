@@ -87,7 +87,7 @@ impl ClassificationForest {
         check_labels(points.n_rows(), labels, n_classes)?;
         points.check_width(self.trained.forest.n_dims())?;
         match self.trained.forest.warm_up() {
-            Some(warm_up) if warm_up.is_due(points.n_rows()) => self.fit_again(points, labels, n_classes, progress),
+            Some(_) if self.trained.forest.is_fit_due(points) => self.fit_again(points, labels, n_classes, progress),
             Some(_) => {
                 self.learn_checked(points, labels, n_classes, progress)?;
                 let forest = &mut Arc::make_mut(&mut self.trained).forest;

@@ -44,7 +44,7 @@ impl DensityForest {
         let mut progress = options.unweighted("a density forest")?;
         points.check_width(self.forest.n_dims())?;
         match self.forest.warm_up() {
-            Some(warm_up) if warm_up.is_due(points.n_rows()) => self.fit_again(points, &mut progress),
+            Some(_) if self.forest.is_fit_due(points) => self.fit_again(points, &mut progress),
             Some(_) => {
                 self.learn_in_place(points, &mut progress)?;
                 self.forest.keep_first_rows(&self.params.forest, &first(points))

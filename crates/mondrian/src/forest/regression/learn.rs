@@ -30,7 +30,7 @@ impl RegressionForest {
         let FitOptions { weights, mut progress } = options;
         let rows = self.checked_rows(points, targets, weights)?;
         match self.core.forest.warm_up() {
-            Some(warm_up) if warm_up.is_due(rows.n_rows) => self.fit_again(&rows, &mut progress),
+            Some(_) if self.core.forest.is_fit_due(rows.points(self.n_dims())) => self.fit_again(&rows, &mut progress),
             Some(_) => {
                 self.learn_rows(&rows, &mut progress)?;
                 let Core { params, forest, .. } = Arc::make_mut(&mut self.core);
