@@ -155,7 +155,7 @@ fn learned(x: &[f64], y: &[f64], d: usize, bounds: Option<Bounds>) -> mondrian::
         Ok(())
     });
     outcome?;
-    Ok((seconds, model.forest().n_bytes()))
+    Ok((seconds, model.n_bytes()))
 }
 
 /// Runs of which the least, the median and the largest time are printed.

@@ -113,9 +113,12 @@ impl Tree {
     ) {
         touched.clear();
         std::mem::swap(&mut touched.nodes, &mut place.nodes);
-        let (rows, child, parent) = (store.multiplicity(point), place.way.link, place.way.parent);
+        let (x, rows) = (store.point(point), store.multiplicity(point));
+        let (child, parent) = (place.way.link, place.way.parent);
         for id in &touched.nodes {
-            self.arena.nodes[id.index()].count += rows;
+            let node = &mut self.arena.nodes[id.index()];
+            node.count += rows;
+            touched.sides.push(node.side_of(x));
         }
         match child.kind() {
             LinkKind::Chain(id) => {
@@ -177,8 +180,10 @@ impl Tree {
                 LinkKind::Inner(id) => {
                     let node = &mut self.arena.nodes[id.index()];
                     node.count += 1;
+                    let side = node.side_of(x);
                     touched.nodes.push(id);
-                    child = node.link(node.side_of(x));
+                    touched.sides.push(side);
+                    child = node.link(side);
                 }
                 LinkKind::Leaf(id) => {
                     self.arena.leaves.count_row(id);
@@ -265,6 +270,8 @@ impl Tree {
 pub struct Touched {
     /// Numbers of nodes.
     pub nodes: Vec<NodeId>,
+    /// For the first of them the only side that changed.
+    pub sides: Vec<Side>,
     /// Numbers of leaves.
     pub leaves: Vec<LeafId>,
     /// Whether the nodes lie on one path, so that where one has what it had, so have all above it.
@@ -276,6 +283,7 @@ pub struct Touched {
 impl Touched {
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
+        self.sides.clear();
         self.leaves.clear();
         self.is_path = true;
     }

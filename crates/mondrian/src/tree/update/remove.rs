@@ -78,7 +78,12 @@ impl Tree {
         if self.collapse(&mut way, left) && domain.is_chained() {
             self.join_above(domain, x, &mut way, touched);
         }
-        touched.nodes.extend(way.iter().filter_map(|step| if let Step::Node(id, _) = step { Some(id) } else { None }));
+        for step in &way {
+            if let Step::Node(id, side) = *step {
+                touched.nodes.push(id);
+                touched.sides.push(side);
+            }
+        }
     }
 
     /// Hangs `child` at the end of the way, taking out nodes that no longer hold two points. Whether the last node on what

@@ -2,6 +2,7 @@
 
 use super::Targets;
 use crate::forest::NodeStatistics;
+use crate::process::Side;
 use crate::simd::prefetch::prefetch;
 use crate::tree::{Child, Descent, Kind, LeafId, NodeId, Touched, Tree, bits};
 
@@ -15,8 +16,9 @@ const ANY: usize = 0;
 /// Sums of one tree, by node and by leaf.
 #[derive(Debug, Clone, Default)]
 pub struct Sums {
-    /// Zeros follow, for what is no node.
-    node: Vec<f64>,
+    /// Of both sides of a node: a row changes one of them, and its node's other side need not be looked up again. Zeros follow, for
+    /// what is no node.
+    sides: Vec<[f64; 2]>,
     /// Exact sums, rounded once.
     leaf: Vec<f64>,
 }
@@ -25,12 +27,19 @@ impl Sums {
     /// Asks for the memory of a node's sums, if a way down has come to one, where there is one channel.
     #[inline]
     pub(super) fn prefetch(&self, way: &Descent) {
-        prefetch(&self.node, way.number());
+        prefetch(&self.sides, way.number());
+    }
+
+    /// The sum of a node in a channel, by the number of both together.
+    #[inline]
+    fn node(&self, at: usize) -> f64 {
+        let [below, above] = self.sides[at];
+        below + above
     }
 
     /// Bytes taken.
     pub(crate) fn n_bytes(&self) -> usize {
-        size_of_val(self.node.as_slice()) + size_of_val(self.leaf.as_slice())
+        size_of_val(self.sides.as_slice()) + size_of_val(self.leaf.as_slice())
     }
 }
 
@@ -39,7 +48,7 @@ impl Targets {
     fn sum(&self, sums: &Sums, child: Child, channel: usize) -> f64 {
         let channels = self.n_channels();
         match child.kind() {
-            Kind::Inner(id) => sums.node[id.index() * channels + channel],
+            Kind::Inner(id) => sums.node(id.index() * channels + channel),
             Kind::Single(point) => self.point_floats[point as usize * channels + channel],
             Kind::Leaf(id) => sums.leaf[id.index() * channels + channel],
             Kind::Empty => 0.0,
@@ -100,25 +109,35 @@ impl Targets {
         }
     }
 
-    /// The sums of a node whose children have theirs, of so many channels or [`ANY`].
+    /// The sums of a side of a node, where the child there has its own, of so many channels or [`ANY`].
     #[inline]
-    fn sum_node<const CHANNELS: usize>(&self, tree: &Tree, id: NodeId, sums: &mut Sums) {
+    fn sum_side<const CHANNELS: usize>(&self, tree: &Tree, id: NodeId, side: Side, sums: &mut Sums) {
         let channels = if CHANNELS == ANY { self.n_channels() } else { CHANNELS };
         let (no_point, no_node) = (self.last_row.len() as u32, tree.no_node());
-        let [below, above] = tree.children(tree.node(id));
+        let child = tree.end_of(tree.node(id).link(side));
         for channel in 0..channels {
-            let end = |child: Child| match child.kind() {
+            let end = match child.kind() {
                 Kind::Leaf(leaf) => sums.leaf[leaf.index() * channels + channel],
                 _ => self.point_floats[child.single_or(no_point) as usize * channels + channel],
             };
-            let node = |child: Child| sums.node[child.inner_or(no_node).index() * channels + channel];
-            // At most two of the four are not zero.
-            let sum = ((end(below) + end(above)) + node(below)) + node(above);
-            sums.node[id.index() * channels + channel] = sum;
+            // At most one of the two is not zero.
+            let sum = end + sums.node(child.inner_or(no_node).index() * channels + channel);
+            sums.sides[id.index() * channels + channel][side.index()] = sum;
         }
     }
 
-    /// As [`Targets::sum_node`] for all nodes.
+    /// The sums of what a change touched, whose leaves have theirs.
+    fn sum_touched<const CHANNELS: usize>(&self, tree: &Tree, touched: &Touched, sums: &mut Sums) {
+        let (way, new) = touched.nodes.split_at(touched.sides.len());
+        for id in new.iter().rev() {
+            Side::BOTH.into_iter().for_each(|side| self.sum_side::<CHANNELS>(tree, *id, side, sums));
+        }
+        for (id, side) in way.iter().zip(&touched.sides).rev() {
+            self.sum_side::<CHANNELS>(tree, *id, *side, sums);
+        }
+    }
+
+    /// As [`Targets::sum_side`] for both sides of all nodes.
     ///
     /// The points of frozen cells lie anywhere. They are looked up for many nodes in one go, with nothing in between that
     /// could be guessed wrong, so that a look need not wait for the one before.
@@ -145,10 +164,10 @@ impl Targets {
                     }
                 }
                 for ((id, ends), children) in some[..n].iter().zip(&ends).zip(&sides) {
-                    let [below, above] =
-                        children.map(|child| sums.node[child.inner_or(no_node).index() * channels + channel]);
-                    // At most two of the four are not zero.
-                    sums.node[id.index() * channels + channel] = ((ends[0] + ends[1]) + below) + above;
+                    let node = |child: Child| sums.node(child.inner_or(no_node).index() * channels + channel);
+                    // Of each side at most one of the two is not zero.
+                    let both = [ends[0] + node(children[0]), ends[1] + node(children[1])];
+                    sums.sides[id.index() * channels + channel] = both;
                 }
             }
         }
@@ -183,7 +202,7 @@ impl NodeStatistics for Targets {
 
     fn gather(&self, tree: &Tree, sums: &mut Sums) {
         let channels = self.n_channels();
-        sums.node = vec![0.0; (tree.n_nodes() + 1) * channels];
+        sums.sides = vec![[0.0; 2]; (tree.n_nodes() + 1) * channels];
         sums.leaf = vec![0.0; tree.n_leaves() * channels];
         self.sum_leaves(tree, sums);
         match channels {
@@ -194,8 +213,8 @@ impl NodeStatistics for Targets {
 
     fn update(&self, tree: &Tree, touched: &Touched, sums: &mut Sums) {
         let channels = self.n_channels();
-        sums.node.resize((tree.n_nodes() + 1) * channels, 0.0);
-        sums.node[tree.n_nodes() * channels..].fill(0.0);
+        sums.sides.resize((tree.n_nodes() + 1) * channels, [0.0; 2]);
+        sums.sides[tree.n_nodes() * channels..].fill([0.0; 2]);
         sums.leaf.resize(tree.n_leaves() * channels, 0.0);
         for leaf in &touched.leaves {
             let points = tree.leaf(*leaf).points();
@@ -204,22 +223,20 @@ impl NodeStatistics for Targets {
                 sums.leaf[leaf.index() * channels + channel] = self.sum_leaf(points, channel, float);
             }
         }
-        let nodes = touched.nodes.iter().rev();
         match channels {
-            1 => nodes.for_each(|id| self.sum_node::<1>(tree, *id, sums)),
-            _ => nodes.for_each(|id| self.sum_node::<ANY>(tree, *id, sums)),
+            1 => self.sum_touched::<1>(tree, touched, sums),
+            _ => self.sum_touched::<ANY>(tree, touched, sums),
         }
     }
 
-    /// What lies beside the way: every node's sums are made of those of both its sides.
+    /// The sums on the way, and what lies on both sides of new nodes.
     fn prefetch(&self, tree: &Tree, touched: &Touched, sums: &Sums) {
         let (channels, no_point) = (self.n_channels(), self.last_row.len() as u32);
-        for id in &touched.nodes {
-            for link in tree.node(*id).links() {
-                tree.prefetch_chain(link);
-                prefetch(&sums.node, link.to_word() as usize * channels);
-                prefetch(&self.point_floats, Child::unresolved(link).single_or(no_point) as usize * channels);
-            }
+        let (way, new) = touched.nodes.split_at(touched.sides.len());
+        way.iter().for_each(|id| prefetch(&sums.sides, id.index() * channels));
+        for link in new.iter().flat_map(|id| tree.node(*id).links()) {
+            prefetch(&sums.sides, link.to_word() as usize * channels);
+            prefetch(&self.point_floats, Child::unresolved(link).single_or(no_point) as usize * channels);
         }
     }
 }
@@ -229,7 +246,7 @@ mod tests {
     use super::*;
     use crate::forest::{ForestParams, LifetimeChoice, RegressionParams};
     use crate::process::NodeKey;
-    use crate::{Lifetime, Points};
+    use crate::{FitOptions, Lifetime, Points};
 
     #[test]
     fn sums_of_floats_are_the_exact_ones_rounded_once() {
@@ -254,7 +271,58 @@ mod tests {
             let mut twin = Sums::default();
             exact.gather(tree, &mut twin);
             let bits = |floats: &[f64]| floats.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-            assert_eq!((bits(&sums.leaf), bits(&sums.node)), (bits(&twin.leaf), bits(&twin.node)));
+            let sides = |sums: &Sums| bits(sums.sides.as_flattened());
+            assert_eq!((bits(&sums.leaf), sides(sums)), (bits(&twin.leaf), sides(&twin)));
+        }
+    }
+
+    #[test]
+    fn sums_of_both_sides_are_those_gathered_anew_after_any_change() {
+        let key = NodeKey::root(9, 9);
+        let draw = |i: usize| key.draw(i as u32).uniform();
+        for (n_targets, is_weighted, lifetime) in [(1, false, f64::INFINITY), (1, true, 6.0), (2, false, 6.0)] {
+            // A lattice, so that rows come again, and pairs of close points, so that there are chains.
+            let row = |i: usize| {
+                [(draw(3 * i) * 9.0).floor() + 1e-3 * draw(3 * i + 1).round(), (draw(3 * i + 2) * 9.0).floor()]
+            };
+            let y = |i: usize| (0..n_targets).map(|t| draw(7000 + 2 * i + t) - 0.5).collect::<Vec<_>>();
+            let lifetime = LifetimeChoice::Value(Lifetime::new(lifetime).unwrap());
+            let forest = ForestParams { lifetime, n_trees: 3, ..ForestParams::default() };
+            let params = RegressionParams { forest, ..RegressionParams::default() };
+            let mut model =
+                params.fit(Points::row_major(&[0.0, 0.0, 9.0, 9.0], 2).unwrap(), &vec![1.0; 2 * n_targets]).unwrap();
+            let mut held: Vec<usize> = Vec::new();
+            for step in 0..400 {
+                if step % 3 == 2 {
+                    let i = held.swap_remove((draw(20_000 + step) * held.len() as f64) as usize);
+                    model.forget(Points::row_major(&row(i), 2).unwrap(), &y(i)).unwrap();
+                } else {
+                    // One row, or several at once.
+                    let ids: Vec<usize> = (0..if step % 20 == 0 { 5 } else { 1 }).map(|k| 10 * step + k).collect();
+                    let x: Vec<f64> = ids.iter().flat_map(|i| row(*i)).collect();
+                    let targets: Vec<f64> = ids.iter().flat_map(|i| y(*i)).collect();
+                    let weights = vec![1.5; ids.len()];
+                    let options = FitOptions { weights: is_weighted.then_some(&weights[..]), ..FitOptions::default() };
+                    model.learn_with(Points::row_major(&x, 2).unwrap(), &targets, options).unwrap();
+                    held.extend(ids);
+                }
+                let targets = &model.core.targets;
+                for (tree, sums) in model.core.forest.trees() {
+                    let mut anew = Sums::default();
+                    targets.gather(tree, &mut anew);
+                    // The nodes that are still there.
+                    let mut todo = vec![tree.root()];
+                    while let Some(child) = todo.pop() {
+                        let Kind::Inner(id) = child.kind() else { continue };
+                        todo.extend(tree.children(tree.node(id)));
+                        let places = id.index() * targets.n_channels()..(id.index() + 1) * targets.n_channels();
+                        let bits = |sums: &Sums| {
+                            sums.sides[places.clone()].as_flattened().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+                        };
+                        assert_eq!(bits(sums), bits(&anew), "step {step}, {id:?}");
+                    }
+                }
+            }
         }
     }
 }
