@@ -429,6 +429,23 @@ fn a_class_stream_in_order_of_time_is_a_batch_on_its_last_box() {
 }
 
 #[test]
+fn a_row_too_far_for_the_ladder_waits_for_a_quarter_more_rows() {
+    let params = RegressionParams { forest: forest(), ..RegressionParams::default() };
+    let rows: Vec<f64> = (0..64).flat_map(timed_row).collect();
+    let y: Vec<f64> = (0..64).map(|i| f64::from(i % 7)).collect();
+    let mut model = params.warm_up(16).fit(points(&rows[..40 * D]), &y[..40]).unwrap();
+    let far = [1e150, 0.0, 0.0];
+    let before = bits(&model.predict(points(&rows)).unwrap());
+    let refused = model.learn(points(&far), &[1.0]);
+    assert!(refused.is_err_and(|error| error.to_string().contains("widenings of the root box")));
+    assert_eq!(before, bits(&model.predict(points(&rows)).unwrap()));
+    model.learn(points(&rows[40 * D..50 * D]), &y[40..50]).unwrap();
+    model.learn(points(&far), &[1.0]).unwrap();
+    assert_eq!((model.n_rows(), model.forest().domain().rung()), (51, 0));
+    assert!(model.predict(points(&rows)).unwrap().iter().all(|y| y.is_finite()));
+}
+
+#[test]
 fn a_merged_or_given_box_stays() {
     let params = RegressionParams { forest: forest(), ..RegressionParams::default() };
     let rows: Vec<f64> = (0..200).flat_map(timed_row).collect();

@@ -148,10 +148,12 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
     /// A first box that is [due](FirstBox::is_due) is put around all rows, otherwise the box is the lowest rung of the ladder that holds them.
     /// Either way all trees are grown anew; on one box this, and every row learned afterwards, takes less time.
     fn box_for(&self, coordinates: &[f64]) -> Result<Option<(Domain, Option<FirstBox>)>> {
-        let rung = self.rung_for(coordinates)?;
+        let rung = self.rung_for(coordinates);
         let n_dims = self.n_dims();
         let n_rows = self.store.n_rows() + coordinates.len() / n_dims;
-        if let (Some(first_box), true, None) = (&self.first_box, rung > 0, &self.warm_up)
+        // Rows too far away for the ladder are outside too.
+        let is_outside = !matches!(rung, Ok(0));
+        if let (Some(first_box), true, None) = (&self.first_box, is_outside, &self.warm_up)
             && first_box.is_due(n_rows)
         {
             let mut all: Vec<f64> = self.store.points().flat_map(|point| self.store.point(point)).copied().collect();
@@ -162,6 +164,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
                 return Ok(Some((domain, Some(first_box))));
             }
         }
+        let rung = rung?;
         if rung == self.domain.rung() {
             return Ok(None);
         }

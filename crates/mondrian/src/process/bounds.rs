@@ -183,7 +183,7 @@ impl Bounds {
             return Ok(self.clone());
         }
         let too_large = Error::TooLarge {
-            what: "widenings of the root box",
+            what: "widenings of the root box, each to twice its size, for a row far outside",
             expected: f64::from(rung),
             limit: f64::from(MAX_RUNG),
         };
