@@ -151,11 +151,7 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let rung = self.rung_for(coordinates);
         let n_dims = self.n_dims();
         let n_rows = self.store.n_rows() + coordinates.len() / n_dims;
-        // Rows too far away for the ladder are outside too.
-        let is_outside = !matches!(rung, Ok(0));
-        if let (Some(first_box), true, None) = (&self.first_box, is_outside, &self.warm_up)
-            && first_box.is_due(n_rows)
-        {
+        if let (Some(first_box), None) = (self.first_box_left_by(&rung, n_rows), &self.warm_up) {
             let mut all: Vec<f64> = self.store.points().flat_map(|point| self.store.point(point)).copied().collect();
             all.extend_from_slice(coordinates);
             if let Some((bounds, first_box)) = first_box.around(n_rows, Points::of_checked(&all, n_dims))
@@ -171,6 +167,21 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         let mut domain = self.domain.clone();
         domain.set_rung(rung)?;
         Ok(Some((domain, self.first_box.clone())))
+    }
+
+    /// The first box, where rows that need this rung lie outside and it [is put around](FirstBox::is_due) all of then so many rows.
+    fn first_box_left_by(&self, rung: &Result<u32>, n_rows: usize) -> Option<&FirstBox> {
+        // Rows too far away for the ladder are outside too.
+        self.first_box.as_ref().filter(|first_box| !matches!(rung, Ok(0)) && first_box.is_due(n_rows))
+    }
+
+    /// Whether rows of a warm-up are learned by a fit of all: where [one is due](crate::forest::warm_up::WarmUp::is_due) anyway, and
+    /// where after the warm-up the first box would be put around all rows.
+    pub(crate) fn is_fit_due(&self, points: Points<'_>) -> bool {
+        let n_rows = self.store.n_rows() + points.n_rows();
+        let is_box_left =
+            || self.coordinates(points).is_ok_and(|u| self.first_box_left_by(&self.rung_for(&u), n_rows).is_some());
+        self.warm_up.as_ref().is_some_and(|warm_up| warm_up.is_due(points.n_rows()) || is_box_left())
     }
 
     /// The lowest rung, not below the current one, whose box holds the given rows.

@@ -387,17 +387,6 @@ impl<S: Default + Clone + Send + Sync + std::fmt::Debug> Forest<S> {
         Ok(())
     }
 
-    /// Whether rows of a warm-up are learned by a fit of all: where [one is due](WarmUp::is_due) anyway, and where they leave a first box
-    /// that [may be put around them](FirstBox::is_due), so that no rung of the ladder is climbed.
-    pub(crate) fn is_fit_due(&self, points: Points<'_>) -> bool {
-        let Some(warm_up) = &self.warm_up else { return false };
-        let is_box_due = || {
-            self.first_box.as_ref().is_some_and(|first_box| first_box.is_due(self.store.n_rows() + points.n_rows()))
-                && self.coordinates(points).is_ok_and(|u| self.rung_for(&u).map_or(true, |rung| rung > 0))
-        };
-        warm_up.is_due(points.n_rows()) || is_box_due()
-    }
-
     /// Keeps rows that were learned in a warm-up.
     pub(crate) fn keep_first_rows(&mut self, params: &ForestParams, rows: &FirstRows<'_>) -> Result<()> {
         self.warm_up.as_mut().map_or(Ok(()), |warm_up| warm_up.push(params, rows))
