@@ -13,7 +13,7 @@ use crate::Lifetime;
 use crate::forest::Forest;
 use crate::forest::classification::loss::log_loss;
 use crate::forest::classification::masks::{ClassMasks, PointClasses};
-use crate::forest::classification::stable::{FEW_CLASSES, discount, n_set, tables_and_count};
+use crate::forest::classification::stable::{discount, n_set, tables_and_count};
 use crate::forest::classification::{TrainedTrees, subset};
 use crate::forest::sample::{Followed, Pilot, SharedAutomatic};
 use crate::process::{Bounds, Side};
@@ -180,27 +180,21 @@ struct Path<'a> {
     full: Vec<PerGamma>,
 }
 
-/// Cuts on a way, most often.
-const DEEP: usize = 32;
-
 /// Classes whose probabilities are kept on the way down.
 const MOST_KEPT: usize = 64;
 
 impl<'a> Path<'a> {
     fn new(tree: &'a Tree, masks: &'a ClassMasks, classes: &'a PointClasses, gammas: &'a [f64]) -> Self {
         let probability = [0.0; LANES];
-        // Room for the deepest way of most trees, so that the lists are not moved as it grows.
-        let (levels, discounts, known) = (Vec::with_capacity(DEEP), Vec::with_capacity(DEEP), Vec::with_capacity(DEEP));
-        let others = Vec::with_capacity(DEEP * classes.n_words());
-        let full = Vec::with_capacity(DEEP * classes.n_classes().min(FEW_CLASSES));
+        let (levels, discounts, others) = (Vec::new(), Vec::new(), Vec::new());
+        let (known, full) = (Vec::new(), Vec::new());
         Self { tree, masks, classes, gammas, levels, discounts, others, probability, known, full }
     }
 
     /// Calls `each(point, which of its classes, probabilities)` for all rows.
     #[inline(always)]
     fn run(mut self, mut each: impl FnMut(u32, usize, &PerGamma)) {
-        let mut todo = Vec::with_capacity(DEEP);
-        todo.push((self.tree.root(), 0_usize, None::<(NodeId, Side)>));
+        let mut todo = vec![(self.tree.root(), 0_usize, None::<(NodeId, Side)>)];
         while let Some((child, depth, via)) = todo.pop() {
             self.truncate(depth);
             if let Some((id, side)) = via {
