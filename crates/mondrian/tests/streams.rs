@@ -355,7 +355,7 @@ fn a_stream_in_order_of_time_outgrows_its_box_few_times_and_is_a_batch_on_the_la
     assert_eq!(said(&model), said(&unsaved));
 }
 
-/// Rows of a warm-up that would climb the ladder once there are a quarter more than at the last fit, and one that does before.
+/// During a warm-up of 64 rows that has fitted 16: a row outside the box climbs the ladder as the 19th, and refits all rows as the 20th.
 #[test]
 fn a_row_outside_during_the_warm_up_has_the_box_put_around_all_rows() {
     let near = |i: u64| [i as f64 / 32.0, 1.0 - i as f64 / 32.0, (i % 5) as f64];
@@ -365,7 +365,7 @@ fn a_row_outside_during_the_warm_up_has_the_box_put_around_all_rows() {
     let y = |rows: &[[f64; D]]| rows.iter().map(|x| x[0]).collect::<Vec<_>>();
     let first = rows(0..16);
     let model = params.clone().warm_up(64).fit(points(first.as_flattened()), &y(&first)).unwrap();
-    // Three rows more than 16 are not a quarter: the ladder is climbed, and the next row has the box put around all.
+    // 19 rows are not a quarter more than 16: the ladder is climbed. With the 20th the box is put around all.
     let mut early = model.clone();
     for i in 16..18 {
         early.learn(points(&near(i)), &[0.0]).unwrap();

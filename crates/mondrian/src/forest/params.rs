@@ -208,8 +208,9 @@ macro_rules! forest_builder {
                 self
             }
 
-            /// For streams: how many rows fix box and weights. Until then the forest is fitted again whenever the number of
-            /// rows has doubled, and the box has a margin around the rows. An automatic lifetime is infinite.
+            /// For streams: how many rows fix weights and the first box. Until then the forest is fitted again whenever the number of
+            /// rows has doubled, and the box has a margin around the rows; later a forest's box is put around all rows again if some
+            /// leave it and there is a quarter more of them. An automatic lifetime is infinite.
             #[must_use]
             pub fn warm_up(mut self, n_rows: impl Into<Option<usize>>) -> Self {
                 self $(.$field)? .warm_up = n_rows.into();

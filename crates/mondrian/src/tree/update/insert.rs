@@ -270,7 +270,8 @@ impl Tree {
 pub struct Touched {
     /// Numbers of nodes.
     pub nodes: Vec<NodeId>,
-    /// For the first of them the only side that changed.
+    /// For the first nodes, those on the way of a single row: on which side of each it went, and so which one changed. The other nodes are
+    /// new, or were touched by several rows: both sides may have changed.
     pub sides: Vec<Side>,
     /// Numbers of leaves.
     pub leaves: Vec<LeafId>,

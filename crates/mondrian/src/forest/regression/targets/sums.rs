@@ -16,8 +16,8 @@ const ANY: usize = 0;
 /// Sums of one tree, by node and by leaf.
 #[derive(Debug, Clone, Default)]
 pub struct Sums {
-    /// Of both sides of a node: a row changes one of them, and its node's other side need not be looked up again. Zeros follow, for
-    /// what is no node.
+    /// By node and channel, the sums of both sides: a row changes one of them, and the child on the other need not be looked up again.
+    /// Zeros follow the last node, for what is no node.
     sides: Vec<[f64; 2]>,
     /// Exact sums, rounded once.
     leaf: Vec<f64>,
@@ -30,7 +30,7 @@ impl Sums {
         prefetch(&self.sides, way.number());
     }
 
-    /// The sum of a node in a channel, by the number of both together.
+    /// The sum of a node in a channel; `at` is its place in `sides`.
     #[inline]
     fn node(&self, at: usize) -> f64 {
         let [below, above] = self.sides[at];
