@@ -135,6 +135,9 @@ impl From<mondrian::Error> for Failure {
             E::TooLarge { what, .. } if what.starts_with("bytes") => {
                 "use a larger --max-memory, or fewer rows or columns"
             }
+            E::TooLarge { what, .. } if what.starts_with("widenings") => {
+                "correct a value that is far from all before, or leave its row out"
+            }
             E::TooLarge { .. } => "use a smaller lifetime or fewer trees",
             E::Incompatible { .. } => "merge models fitted with the same seed, columns, box and parameters",
             E::UnknownRow { .. } => "give rows that were learned, with the targets they were learned with",

@@ -252,6 +252,19 @@ fn a_model_is_its_file_and_its_journal() {
 
 #[cfg(unix)]
 #[test]
+fn a_row_too_far_away_stops_it_with_what_to_do() {
+    let (place, rest) = place_with_model(5, FOREST);
+    let before = rows_held(&place);
+    let mut learning = Learning::start(&place, "-");
+    learning.send(&format!("{NAMES}\n{}1e300,0,0,red,1\n{}", rest[0], rest[1]));
+    let (status, said) = learning.end();
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("widenings of the root box") && said.contains("leave its row out"), "{said}");
+    // The row before it was learned.
+    assert_eq!(rows_held(&place), before + 1);
+}
+
+#[test]
 fn signals_and_closed_pipes_stop_it_cleanly() {
     for (how, arguments) in [("TERM", ""), ("INT", "--json"), ("HUP", ""), ("a closed pipe", "")] {
         let (place, rest) = place_with_model(5, FOREST);
